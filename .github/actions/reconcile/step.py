@@ -1,0 +1,121 @@
+"""The step of the action that runs reconciler: inputs from the environment, outputs and job summary to their files.
+
+It runs the program in its own process, so that the signals of a cancelled run reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.cli.main import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
+
+
+def main() -> int:
+    """Run the command that the inputs name; the step's exit code."""
+    command = os.environ["INPUT_COMMAND"]
+    folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
+    _tell({"folder": str(folder), "number": folder.name[-8:]})
+    if command == "validate":
+        return _told(run(["validate"]))
+    if command == "plan":
+        return _told(_plan(folder, report=True), tolerated=(0, 2, 3))
+    if command == "apply":
+        return _apply(folder)
+    sys.stderr.write("Error: command: one of validate, plan, apply is wanted\n")
+    return _told(1)
+
+
+def _told(code: int, tolerated: tuple[int, ...] = (0,)) -> int:
+    """Tell the exit code, and give that of the step: a plan fails neither with changes nor with what waits."""
+    _tell({"exit-code": str(code)})
+    return 0 if code in tolerated else code
+
+
+def _plan(folder: Path, *, report: bool) -> int:
+    """Plan, and tell what the plan has; the exit code."""
+    file = folder / "plan.json"
+    with _stdout_to(folder / "plan.md"):
+        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", "--out", str(file)])
+    if file.exists():
+        _tell_plan(file)
+    if report:
+        _summarise(folder / "plan.md")
+    return code
+
+
+def _apply(folder: Path) -> int:
+    """Apply what was approved, or whatever the plan is, and tell what became of it."""
+    if _plan(folder, report=False) == 1:
+        _summarise(folder / "plan.md")
+        return _told(1)
+    digest, most = os.environ.get("INPUT_EXPECT_DIGEST"), os.environ.get("INPUT_MAX_CREATES")
+    approval = ["--expect-digest", digest] if digest else ["--auto-approve"]
+    guard = ["--max-creates", most] if most else []
+    with _stdout_to(folder / "apply.md"):
+        code = run(["apply", *_targets(), *approval, *guard, "--format", "markdown"])
+    _summarise(folder / "apply.md")
+    with _stdout_to(folder / "history.txt"):
+        run(["state", "history"])
+    return _told(code)
+
+
+def _targets() -> list[str]:
+    patterns = os.environ.get("INPUT_TARGET", "").split()
+    return [argument for pattern in patterns for argument in ("-t", pattern)]
+
+
+@contextmanager
+def _stdout_to(path: Path) -> Iterator[None]:
+    """Let stdout be a file for a while."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _tell_plan(file: Path) -> None:
+    document = json.loads(file.read_text(encoding="utf-8"))
+    counts = {action: str(document["summary"][action]) for action in ACTIONS}
+    told = {"changes": str(len(document["changes"])), "digest": document["digest"], "plan-file": str(file)}
+    _tell({**told, **counts})
+
+
+def _summarise(report: Path) -> None:
+    """Put a report on the job's summary, and name it; where there is none, the log says why."""
+    text = report.read_text(encoding="utf-8") or "reconciler failed before there was a report; the log says why.\n"
+    report.write_text(text, encoding="utf-8")
+    _append("GITHUB_STEP_SUMMARY", text)
+    _tell({"report-file": str(report)})
+
+
+def _tell(outputs: dict[str, str]) -> None:
+    """Tell outputs. None of them has a line break: they are numbers, a digest, and paths that were made here."""
+    _append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
+
+
+def _append(variable: str, text: str) -> None:
+    path = os.environ.get(variable)
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

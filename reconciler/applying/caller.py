@@ -1,0 +1,42 @@
+"""Makes the calls of one target, and keeps each response before anything is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.applying.events import Answered
+from reconciler.errors import ReconcilerError
+from reconciler.model.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.applying.events import Send
+    from reconciler.service.api import Service
+
+
+class ServiceCaller:
+    """The create calls of one target. `keep` keeps a response for an attempt and says where (`Settled.response`)."""
+
+    def __init__(self, service: Service, keep: Callable[[str, bytes], str]) -> None:
+        self._service = service
+        self._keep = keep
+
+    def authorise(self) -> None:
+        """Raises TokenError where no token is to be had."""
+        self._service.authorise()
+
+    def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
+        """One create call. The response is kept before the outcome is known to anyone, since it may come only once."""
+        answer = self._service.create_subscription(send.request, may_send)
+        settled = replace(answer, body=b"")
+        if answer.outcome is not Outcome.CREATED or not answer.body:
+            return Answered(send.attempt, settled)
+        try:
+            return Answered(send.attempt, settled, self._keep(send.attempt, answer.body))
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the subscription exists
+            why = str(problem) if isinstance(problem, ReconcilerError) else type(problem).__name__
+            return Answered(
+                send.attempt, replace(settled, detail=f"created, but its response could not be kept: {why}")
+            )

@@ -1,0 +1,223 @@
+"""Performs the effects of the protocol: threads for calls and appends, one queue for what they come to.
+
+The machine is only ever touched by the thread that calls `drive`. The other threads are daemons: an interrupted run has
+recorded what is in flight as unknown, and does not wait for it any longer. Appends have a thread of their own, so that
+calls that hang cannot keep their own outcomes from being recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from reconciler.applying.events import (
+    Answered,
+    Append,
+    Appended,
+    AppendFailed,
+    Authorise,
+    Authorised,
+    Event,
+    InterruptAsked,
+    Moved,
+    Send,
+    Ticked,
+    Unauthorised,
+)
+from reconciler.errors import HeadMoved, ReconcilerError
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.state.journal import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.applying.events import Effect
+    from reconciler.applying.protocol import TargetRun
+    from reconciler.model.address import TargetName
+    from reconciler.model.clock import Instant
+    from reconciler.state.journal import Journal
+    from reconciler.state.store import Store
+
+log = logging.getLogger("reconciler.applying")
+
+_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled only once it ends
+
+_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled only once it ends
+
+
+class Caller(Protocol):
+    """Makes the calls of one target."""
+
+    def authorise(self) -> None:
+        """Have a token at hand. Raises ReconcilerError where none is to be had."""
+        ...
+
+    def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
+        """Make one create call and keep its response. `may_send` is asked as late as possible, before every call."""
+        ...
+
+
+class Flag:
+    """Raised once and never lowered. Unlike a threading.Event it takes no lock, so a signal handler may raise it."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+
+class Inbox:
+    """Where a run hears what its effects came to, and of interrupts: a signal handler may call `interrupt`."""
+
+    def __init__(self) -> None:
+        self.interrupted = Flag()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+        self._events.put(InterruptAsked())
+
+    def open(self) -> queue.SimpleQueue[Event]:
+        """An empty queue for the next run: what the one before it still had in flight must not reach this one."""
+        self._events = queue.SimpleQueue()
+        if self.interrupted.is_set() and self._events.empty():
+            self._events.put(InterruptAsked())
+        return self._events
+
+
+class Driver:
+    """Drives one target's run of the protocol to its end."""
+
+    def __init__(
+        self,
+        target: TargetName,
+        store: Store,
+        caller: Caller | None,
+        clock: Callable[[], Instant],
+        inbox: Inbox,
+        reach: Callable[[str], None],
+    ) -> None:
+        self._target = target
+        self._store = store
+        self._caller = caller
+        self._clock = clock
+        self._interrupted = inbox.interrupted
+        self._events = inbox.open()
+        self._reach = reach
+
+    def drive(self, run: TargetRun, observe: Callable[[TargetRun], None]) -> None:
+        """Perform effects and pass on events until the run is finished; `observe` is told after each event."""
+        clerk, callers = _Crew(1), _Crew(run.terms.limits.parallelism)
+        try:
+            effects = run.start(self._clock())
+            while True:
+                for effect in effects:
+                    crew = clerk if isinstance(effect, Append) else callers
+                    crew.do(partial(self._perform, effect))
+                observe(run)
+                if run.finished:
+                    return
+                effects = run.handle(self._next_event(run.wake_at), self._clock())
+        finally:
+            clerk.dismiss()
+            callers.dismiss()
+
+    def _next_event(self, wake_at: float | None) -> Event:
+        """What happens next; Ticked if nothing does until `wake_at`, or for a moment."""
+        wait = _LONGEST_WAIT if wake_at is None else wake_at - self._clock().steady
+        try:
+            return self._events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
+        except queue.Empty:
+            return Ticked()
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Authorise():
+                event = self._authorise()
+            case Append():
+                event = self._append(effect)
+            case Send():
+                event = self._send(effect)
+            case _:
+                assert_never(effect)
+        self._events.put(event)
+
+    def _authorise(self) -> Event:
+        if self._caller is None:
+            return Unauthorised("there are no credentials for this target")
+        try:
+            self._caller.authorise()
+        except Exception as problem:  # noqa: BLE001 - a bug here must end the run, not hang it
+            return Unauthorised(_told(problem))
+        return Authorised()
+
+    def _append(self, effect: Append) -> Event:
+        try:
+            self._reach("before-append")
+            self._store.append(self._target, effect.head, effect.lines, effect.note)
+            self._reach("after-append")
+        except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
+            journal = self._read()
+            if isinstance(problem, HeadMoved) and journal is not None:
+                return Moved(journal)
+            return AppendFailed(_told(problem), journal)
+        return Appended()
+
+    def _read(self) -> Journal | None:
+        """The journal as it is now; None where it cannot be read, whatever the reason."""
+        try:
+            data = self._store.read(self._target)
+            return None if data is None else parse(data, self._target, self._store.location)
+        except Exception as problem:  # noqa: BLE001 - the run goes on without
+            log.warning("%s", _told(problem))
+            return None
+
+    def _send(self, send: Send) -> Event:
+        assert self._caller is not None  # noqa: S101 - without a caller nothing is authorised, and so nothing sent
+
+        def may_send() -> bool:
+            self._reach("before-send")
+            return self._clock().steady < send.send_by and not self._interrupted.is_set()
+
+        try:
+            answered = self._caller.create(send, may_send)
+            self._reach("after-send")
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the call may have been sent
+            return Answered(send.attempt, Answer(Outcome.UNKNOWN, detail=_told(problem)))
+        return answered
+
+
+def _told(problem: Exception) -> str:
+    """What an error says; of one that nobody expected only its name, since its text may hold anything."""
+    if isinstance(problem, ReconcilerError):
+        return str(problem)
+    log.debug("unexpected", exc_info=problem)
+    return f"internal error ({type(problem).__name__})"
+
+
+class _Crew:
+    """A few daemon threads that do jobs in the order they come."""
+
+    def __init__(self, size: int) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._size = size
+        for _ in range(size):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def do(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+
+    def dismiss(self) -> None:
+        for _ in range(self._size):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()

@@ -1,0 +1,352 @@
+"""The write-ahead protocol of one target, as a state machine without I/O.
+
+Events in, effects out (`events`). Time is told with each event; randomness, planning and the record are handed in. So
+what runs in production, with threads and a network, is the very code that a simulation runs in one thread.
+
+What it holds to:
+
+- A create is sent only once its intent is durable, and only inside the window that the intent names.
+- Entries are appended to the head they were made for. Where somebody else was first, the target is planned again, and
+  a change goes on only if it comes out the same. An outcome is owed: it is appended over anything.
+- The outcomes and the next intents that gather while an append is under way go out together in the next.
+- Never are more intents open than calls may be in flight; one alone until the service has given an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.applying.agenda import Agenda
+from reconciler.applying.events import (
+    Answered,
+    Appended,
+    AppendFailed,
+    Authorise,
+    Authorised,
+    Effect,
+    Event,
+    InterruptAsked,
+    Moved,
+    Send,
+    Ticked,
+    Unauthorised,
+)
+from reconciler.applying.ledger import Ledger, Proposal
+from reconciler.applying.siblings import hindrance
+from reconciler.applying.writing import intent_of, outcome_of, quiet_entries, retirements
+from reconciler.errors import ReconcilerError
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Action
+from reconciler.model.result import Done
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.applying.ledger import Batch
+    from reconciler.applying.terms import Terms
+    from reconciler.model.address import Address
+    from reconciler.model.clock import Instant
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.plan import Change, Request
+    from reconciler.model.record import Record
+    from reconciler.model.result import Result
+    from reconciler.state.journal import Journal
+
+
+_TAKEN = "the record of this address was changed meanwhile, by another run or a person"
+
+
+@dataclass(slots=True)
+class _Call:
+    """An attempt that has an intent, or is about to have one. Times are in steady seconds."""
+
+    change: Change
+    request: Request
+    attempt: str
+    send_by: float
+    give_up_at: float
+    in_flight: bool = False
+    tries: int = 0
+    retry_at: float | None = None
+    last: Answer | None = None
+
+
+@dataclass(slots=True)
+class TargetRun:
+    """One target's part of an apply. `start` and `handle` give effects to perform; `finished` says when to stop."""
+
+    changes: Sequence[Change]
+    journal: Journal
+    terms: Terms
+    retired: list[str] = field(default_factory=list)
+    finished: bool = False
+    _agenda: Agenda = field(default_factory=Agenda)
+    _calls: dict[str, _Call] = field(default_factory=dict)
+    _given_up: dict[str, _Call] = field(default_factory=dict)
+    _ledger: Ledger = field(init=False)
+    _authorised: bool = False
+    _interrupts: int = 0
+    _unknowns: int = 0
+    _alone: bool = True
+
+    def __post_init__(self) -> None:
+        self._ledger = Ledger(self.journal, self.terms)
+
+    def keep_only(self, fresh: Sequence[Change]) -> None:
+        """Before the start: skip the changes that do not come out the same on the record as it is now."""
+        self.changes = self._agenda.same(fresh, self.changes, _TAKEN)
+
+    # What the driver calls
+
+    def start(self, now: Instant) -> list[Effect]:
+        """The first effects."""
+        for change in self.changes:
+            self._agenda.add(change)
+        effects: list[Effect] = [Authorise()] if self._agenda.sends else []
+        return effects + self._pump(now)
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """What to do now that `event` has happened."""
+        effects: list[Effect] = []
+        match event:
+            case Authorised():
+                self._authorised = True
+            case Unauthorised(detail):
+                self._agenda.drop_sends(Done.NOT_SENT, detail)
+            case Appended() | Moved() | AppendFailed():
+                effects = self._on_append(event, now)
+            case Answered():
+                self._on_answer(event, now)
+            case InterruptAsked():
+                self._on_interrupt(now)
+            case Ticked():
+                pass
+            case _:
+                assert_never(event)
+        return effects + self._pump(now)
+
+    @property
+    def wake_at(self) -> float | None:
+        """When, in steady seconds, to say Ticked at the latest, if nothing else happens."""
+        times = [call.give_up_at for call in self._calls.values() if call.in_flight]
+        times += [call.retry_at for call in self._calls.values() if call.retry_at is not None]
+        if self._ledger.wake_at is not None:
+            times.append(self._ledger.wake_at)
+        return min(times, default=None)
+
+    @property
+    def results(self) -> Mapping[tuple[Address, Action], Result]:
+        """What became of the changes that are over, by address and action."""
+        return self._agenda.results
+
+    @property
+    def record(self) -> Record:
+        """The record as this run last read it."""
+        return self._ledger.record
+
+    @property
+    def unrecorded(self) -> Sequence[AnyEntry]:
+        """What is owed to the record and could not be appended; once finished, that is for good."""
+        return self._ledger.owed
+
+    # What events mean
+
+    def _on_append(self, event: Appended | Moved | AppendFailed, now: Instant) -> list[Effect]:
+        verdict, batch = self._ledger.conclude(event, now)
+        match verdict:
+            case "durable":
+                return self._on_durable(batch.proposals, now)
+            case "moved":
+                self._plan_again(batch)
+            case "failed":
+                self._stop_for_store(batch)
+            case "again":
+                pass
+            case _:
+                assert_never(verdict)
+        return []
+
+    def _on_durable(self, proposals: Iterable[Proposal], now: Instant) -> list[Effect]:
+        calls = []
+        for proposal in proposals:
+            match proposal.change.action:
+                case Action.RESTORE:
+                    self._agenda.conclude(proposal.change, Done.RESTORED)
+                case Action.RETIRE:
+                    self.retired += proposal.change.concerns
+                    self._agenda.conclude(proposal.change, Done.RETIRED)
+                case _:
+                    calls.append(self._calls[proposal.attempt])
+        return self._send_first(calls, now)
+
+    def _plan_again(self, batch: Batch) -> None:
+        """Somebody else appended first: go on only with what comes out the same on the record as it is now."""
+        waiting = [*(proposal.change for proposal in batch.proposals), *self._agenda.take_all()]
+        for proposal in batch.proposals:
+            self._calls.pop(proposal.attempt, None)
+        fresh: Sequence[Change] = ()
+        reason = "interrupted" if self._interrupts else _TAKEN
+        if waiting and not self._interrupts:
+            try:
+                fresh = self.terms.replan(self._ledger.record)
+            except ReconcilerError as problem:
+                reason = str(problem)
+        for change in self._agenda.same(fresh, waiting, reason):
+            self._agenda.add(change)
+
+    def _stop_for_store(self, batch: Batch) -> None:
+        """The store cannot be written: nothing more is begun."""
+        detail = f"the state record could not be written: {self._ledger.problem}"
+        for proposal in batch.proposals:
+            self._calls.pop(proposal.attempt, None)
+            self._agenda.add(proposal.change)
+        self._agenda.drop_sends(Done.NOT_SENT, detail)
+        self._agenda.drop_quiet(detail)
+
+    def _on_answer(self, event: Answered, now: Instant) -> None:
+        late = self._given_up.pop(event.attempt, None)
+        if late is not None:
+            if event.answer.outcome is not Outcome.UNKNOWN:
+                self._settle(late, event.answer, now, event.response)
+            return
+        call = self._calls[event.attempt]
+        call.in_flight = False
+        call.last = event.answer
+        wait = self._wait_before_repeat(call, event.answer, now)
+        if wait is None:
+            self._settle(call, event.answer, now, event.response)
+        else:
+            call.retry_at = now.steady + wait
+
+    def _wait_before_repeat(self, call: _Call, answer: Answer, now: Instant) -> float | None:
+        """How long to wait before the call is repeated, None where it is not: only what was certainly not created."""
+        backoff = self.terms.limits.backoff
+        asked_to_wait = answer.status == 429
+        if not (answer.outcome is Outcome.NOT_SENT or asked_to_wait):
+            return None
+        if self._interrupts or call.tries > len(backoff):
+            return None
+        wait = backoff[call.tries - 1]
+        if asked_to_wait and answer.retry_after is not None:
+            wait = max(answer.retry_after, 0.0)
+        return wait if now.steady + wait < call.send_by else None
+
+    def _on_interrupt(self, now: Instant) -> None:
+        self._interrupts += 1
+        self._agenda.drop_sends(Done.SKIPPED, "interrupted")
+        self._agenda.drop_quiet("interrupted")
+        limit = now.steady
+        if self._interrupts == 1:
+            limit += self.terms.limits.grace
+        else:
+            self._ledger.give_up_at = now.steady + self.terms.limits.parting
+        for call in list(self._calls.values()):
+            call.give_up_at = min(call.give_up_at, limit)
+            if call.retry_at is not None:
+                self._send(call, now)
+
+    # What to do next
+
+    def _pump(self, now: Instant) -> list[Effect]:
+        effects = self._repeat_due(now)
+        self._give_up_overdue(now)
+        if self._ledger.idle:
+            self._propose_quiet(now)
+            self._propose_sends(now)
+        append = self._ledger.next_append(now)
+        if append is not None:
+            effects.append(append)
+        self.finished = not (self._agenda or self._calls or self._ledger.busy)
+        return effects
+
+    def _repeat_due(self, now: Instant) -> list[Effect]:
+        due = [call for call in self._calls.values() if call.retry_at is not None and call.retry_at <= now.steady]
+        return [effect for call in due for effect in self._send(call, now)]
+
+    def _send_first(self, calls: Sequence[_Call], now: Instant) -> list[Effect]:
+        """Send the calls whose intents are durable now, but for what another target of the service has taken."""
+        problem: str | None = None
+        others: Iterable[Record] = ()
+        if calls and not self._interrupts:
+            try:
+                others = self.terms.siblings()
+            except ReconcilerError as unreadable:
+                problem = str(unreadable)
+        effects: list[Effect] = []
+        for call in calls:
+            obstacle = problem or hindrance(call.request, others)
+            if obstacle is None:
+                effects += self._send(call, now)
+            else:
+                self._settle(call, Answer(Outcome.NOT_SENT, detail=obstacle), now)
+        return effects
+
+    def _send(self, call: _Call, now: Instant) -> list[Effect]:
+        """Send the call, or say that it never was: its intent is durable either way."""
+        call.retry_at = None
+        if self._interrupts or now.steady >= call.send_by:
+            detail = "interrupted before it was sent" if self._interrupts else "its time to be sent had passed"
+            self._settle(call, call.last or Answer(Outcome.NOT_SENT, detail=detail), now)
+            return []
+        call.in_flight = True
+        call.tries += 1
+        return [Send(call.attempt, call.change.address, call.request, call.send_by)]
+
+    def _give_up_overdue(self, now: Instant) -> None:
+        """No answer, and none can be waited for: nobody knows. And a store that does not answer is left alone."""
+        for call in [one for one in self._calls.values() if one.in_flight and one.give_up_at <= now.steady]:
+            detail = "interrupted while the call was in flight" if self._interrupts else "no answer in time"
+            self._settle(call, Answer(Outcome.UNKNOWN, detail=detail), now)
+            self._given_up[call.attempt] = call
+        abandoned = self._ledger.abandon_overdue(now)
+        if abandoned is not None:
+            self._stop_for_store(abandoned)
+
+    def _propose_quiet(self, now: Instant) -> None:
+        """Put forward what needs no call and waits for none."""
+        if not self._agenda.quiet:
+            return
+        waiting = {change.address for change in self._agenda.sends}
+        for change in self._agenda.take_ready(waiting | {call.change.address for call in self._calls.values()}):
+            self._ledger.propose(Proposal(change, quiet_entries(change, self.terms, now)))
+
+    def _propose_sends(self, now: Instant) -> None:
+        limits = self.terms.limits
+        if self._unknowns >= limits.unknowns:
+            detail = f"{limits.unknowns} outcomes in a row are unknown: the service seems to be out of order"
+            self._agenda.drop_sends(Done.SKIPPED, detail)
+        slots = 1 if self._alone else limits.parallelism
+        while self._authorised and self._agenda.sends and len(self._calls) < slots:
+            self._propose_send(self._agenda.sends.popleft(), now)
+
+    def _propose_send(self, change: Change, now: Instant) -> None:
+        request, limits = change.request, self.terms.limits
+        assert request is not None  # noqa: S101 - every change in SENDS has one
+        attempt = self.terms.new_id()
+        self._calls[attempt] = _Call(
+            change, request, attempt, now.steady + limits.send_window, now.steady + limits.settled_in
+        )
+        intent = intent_of(change, request, attempt, self.terms, now)
+        self._ledger.propose(Proposal(change, (intent,), attempt))
+
+    # What is over
+
+    def _settle(self, call: _Call, answer: Answer, now: Instant, response: str | None = None) -> None:
+        """The attempt is over: its outcome is owed to the record."""
+        self._calls.pop(call.attempt, None)
+        self._ledger.owe(outcome_of(call.attempt, answer, response, self.terms, now))
+        if answer.outcome is Outcome.CREATED:
+            for entry in retirements(call.change, f"replaced by {call.change.address}", self.terms, now):
+                self._ledger.owe(entry)
+            self.retired += call.change.concerns
+        self._heed(answer.outcome)
+        self._agenda.conclude(call.change, Done.of(answer.outcome), answer.status, call.attempt, answer.detail)
+
+    def _heed(self, outcome: Outcome) -> None:
+        """While the service does not answer, creates go one at a time: an outage costs few of them."""
+        if outcome is Outcome.UNKNOWN:
+            self._unknowns += 1
+        elif outcome is not Outcome.NOT_SENT:
+            self._unknowns = 0
+        self._alone = self._unknowns > 0

@@ -1,0 +1,194 @@
+"""Takes a plan through the protocol, target by target, and reads the record a last time."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.applying.driver import Driver
+from reconciler.applying.protocol import TargetRun
+from reconciler.applying.terms import Terms
+from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
+from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
+from reconciler.model.plan import SENDS
+from reconciler.model.result import Applied, Done, Result
+from reconciler.model.url import same_service
+from reconciler.planning.planner import plan_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from reconciler.applying.driver import Caller, Inbox
+    from reconciler.applying.terms import Limits
+    from reconciler.model.address import TargetName
+    from reconciler.model.clock import Instant
+    from reconciler.model.desired import Desired, Target
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.plan import Change, Plan, TargetPlan
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.selection import Selection
+    from reconciler.state.journal import Journal
+    from reconciler.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who a target's creates are made as: the hash of the client id, and what makes the calls."""
+
+    account: str
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What an apply works with; everything that is not a value.
+
+    `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `keep`
+    puts entries that could not be appended somewhere safe and says where. `reach` is told of every durable step, for
+    tests. `observe` is told of progress. `pause` waits so many seconds, or until interrupted. `patience` is how many
+    seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts.
+    """
+
+    store: Store
+    read: Callable[[TargetName], Journal]
+    accounts: Mapping[TargetName, Account]
+    clock: Callable[[], Instant]
+    inbox: Inbox
+    limits: Limits
+    by: Mapping[str, str]
+    keep: Callable[[TargetName, Record, Sequence[AnyEntry]], str]
+    observe: Callable[[TargetRun], None]
+    reach: Callable[[str], None]
+    pause: Callable[[float], object]
+    patience: float = 5.0
+    new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
+
+
+def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
+    """Raises RecordForeign where the record belongs to another service, or to another account than `account`."""
+    if not same_service(record.base_url, target.base_url):
+        problem = f"the record belongs to the service at {record.base_url}, the settings name {target.base_url}"
+    elif account is not None and record.account not in (None, account):
+        problem = "the record belongs to another account: its creates were made with another client id"
+    else:
+        return
+    raise RecordForeign(problem, where=target.name, remedy="if that is meant: reconciler state rebind")
+
+
+class Apply:
+    """One apply of one plan. `prepare` and `conclude` are what happens to each target before and after its run."""
+
+    def __init__(self, plan: Plan, desired: Desired, selection: Selection, workplace: Workplace) -> None:
+        self._plan = plan
+        self._desired = desired
+        self._selection = selection
+        self._at = workplace
+        self._run = workplace.new_id()
+        self._results: list[Result] = []
+        self._removal: list[Attempt] = []
+        self._unrecorded: list[str] = []
+        self._codes: list[int] = []
+
+    def carry_out(self) -> Applied:
+        """Carry the plan out. Raises nothing that would keep the targets still to come from their turn."""
+        for name, target in self._plan.targets.items():
+            try:
+                self._apply_target(name, target)
+            except ReconcilerError as problem:
+                self._skip(target, str(problem))
+        return self.applied()
+
+    def applied(self) -> Applied:
+        """What it came to so far."""
+        results = sorted(self._results, key=lambda result: (result.address, result.action))
+        code = max(self._codes, default=0)
+        return Applied(tuple(results), tuple(self._removal), code, tuple(self._unrecorded))
+
+    def _skip(self, target: TargetPlan, detail: str) -> None:
+        """Nothing was done about the target."""
+        self._results += [Result(one.address, one.action, Done.SKIPPED, detail=detail) for one in target.changes]
+        self._codes.append(1)
+
+    def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:
+        """Raises ReconcilerError only as long as nothing was done."""
+        if not planned.changes:
+            return
+        if self._at.inbox.interrupted.is_set():
+            self._skip(planned, "interrupted")
+            return
+        run = self.prepare(name, planned)
+        account = self._at.accounts.get(name)
+        caller = account.caller if account else None
+        driver = Driver(name, self._at.store, caller, self._at.clock, self._at.inbox, self._at.reach)
+        driver.drive(run, self._at.observe)
+        self.conclude(name, planned, run)
+
+    def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:
+        """The run as planned, or, where a record moved since, with what comes out the same. Raises ReconcilerError."""
+        journal = self._at.read(name)
+        account = self._at.accounts.get(name)
+        client = None if account is None else account.account
+        terms = Terms(
+            limits=self._at.limits,
+            by=self._at.by,
+            run=self._run,
+            account=client or "",
+            new_id=self._at.new_id,
+            replan=lambda record: self._replan(name, record, client),
+            siblings=lambda: self._siblings(name).values(),
+        )
+        run = TargetRun(planned.changes, journal, terms)
+        run.keep_only(terms.replan(journal.record()))
+        return run
+
+    def _replan(self, name: TargetName, record: Record, client: str | None) -> Sequence[Change]:
+        """The changes of a target for `record`, and the records of those that share its service as they are now."""
+        refuse_foreign(self._desired.targets[name], record, client)
+        records = {**self._siblings(name), name: record}
+        return plan_target(name, self._desired, records, self._selection).changes
+
+    def _siblings(self, name: TargetName) -> dict[TargetName, Record]:
+        """The records, read afresh, of the other targets that are the same service, as far as they have one."""
+        base_url = self._desired.targets[name].base_url
+        records = {}
+        for other, target in self._desired.targets.items():
+            if other != name and same_service(target.base_url, base_url):
+                with suppress(RecordMissing):  # nothing was created there, so nothing there stands in the way
+                    records[other] = self._at.read(other).record()
+        return records
+
+    def conclude(self, name: TargetName, planned: TargetPlan, run: TargetRun) -> None:
+        """Read the record a last time, and say what the run came to; its outcomes stand, whatever can be read."""
+        results = list(run.results.values())
+        record = run.record
+        try:
+            record, left = self._look_again(name)
+        except ReconcilerError as problem:
+            self._unrecorded.append(f"the record could not be read a last time: {problem}")
+            self._codes.append(3 if any(one.outcome is Done.UNKNOWN for one in results) else 1)
+        else:
+            self._codes.append(exit_code(planned.changes, results, left, record, self._at.clock().wall))
+            results = with_others_work(results, left)
+        if run.unrecorded:
+            self._unrecorded.append(self._at.keep(name, record, run.unrecorded))
+            self._codes.append(3)
+        self._results += results
+        self._removal += [record.attempts[one] for one in run.retired if one in record.attempts]
+
+    def _look_again(self, name: TargetName) -> tuple[Record, Sequence[Change]]:
+        """The record and what is left to do; a create that another run has in flight is given a moment to settle."""
+        until = self._at.clock().steady + self._at.patience
+        while True:
+            record = self._at.read(name).record()
+            left = self._replan(name, record, None)
+            now = self._at.clock()
+            if now.steady >= until or self._at.inbox.interrupted.is_set() or not is_in_flight(record, left, now.wall):
+                return record, left
+            self._at.pause(0.2)
+
+
+def needs_account(target: TargetPlan) -> bool:
+    """Whether carrying the target's plan out takes credentials."""
+    return any(change.action in SENDS for change in target.changes)

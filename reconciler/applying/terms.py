@@ -1,0 +1,56 @@
+"""What a run of the protocol is given besides its changes: its bounds, and what it asks of the outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from reconciler.model.plan import Change
+    from reconciler.model.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds and counts that bound a run.
+
+    `send_window`: how long after its intent a call may start. `call_timeout`: how long one call may take, in all.
+    `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls in flight. `parting`: how
+    long one that is interrupted twice waits for the store. `backoff`: the waits before a call that was certainly not
+    sent is repeated, and before a failed append is. `unknowns`: how many unknown outcomes in a row end a target.
+    """
+
+    parallelism: int = 4
+    send_window: float = 60.0
+    call_timeout: float = 30.0
+    margin: float = 15.0
+    grace: float = 5.0
+    parting: float = 1.0
+    backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
+    unknowns: int = 3
+
+    @property
+    def settled_in(self) -> float:
+        """How long after its intent a call can be in flight at most."""
+        return self.send_window + self.call_timeout + self.margin
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a run of the protocol is given besides its changes.
+
+    `by` says who applies, for the entries; `run` is the run's id. `account` is the hash of the client id. `new_id`
+    gives an id for an attempt. `replan` gives the changes of the target for a record, and raises ReconcilerError where
+    this run must not write to it. `siblings` reads the records of the other targets that are the same service, and
+    raises ReconcilerError where one cannot be read.
+    """
+
+    limits: Limits
+    by: Mapping[str, str]
+    run: str
+    account: str
+    new_id: Callable[[], str]
+    replan: Callable[[Record], Sequence[Change]]
+    siblings: Callable[[], Iterable[Record]]

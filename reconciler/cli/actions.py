@@ -1,0 +1,56 @@
+"""What is different in a step of GitHub Actions: masks, annotations, and who is at work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from reconciler.errors import Mistake
+
+
+def in_actions() -> bool:
+    """Whether this is a step of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def mask(text: str) -> None:
+    """In Actions, have the runner mask a secret in the log, before it is printed."""
+    if in_actions():
+        for line in text.splitlines():
+            if line.strip():
+                click.echo(f"::add-mask::{_data(line)}", err=True)
+
+
+def annotate(mistake: Mistake) -> None:
+    """In Actions, show a mistake beside the line it is in."""
+    if in_actions():
+        place = mistake.place
+        where = f"file={_property(_from_root(place.file))},line={place.line},col={place.column}"
+        click.echo(f"::error {where}::{_data(f'{mistake.what}; {mistake.remedy}')}", err=True)
+
+
+def by_run() -> dict[str, str]:
+    """Who is at work in a step of Actions, for journal entries: the actor, the run's address, the commit."""
+    told = os.environ.get
+    url = f"{told('GITHUB_SERVER_URL', '')}/{told('GITHUB_REPOSITORY', '')}/actions/runs/{told('GITHUB_RUN_ID', '')}"
+    found = {"actor": told("GITHUB_ACTOR", ""), "url": url, "commit": told("GITHUB_SHA", "")}
+    return {name: value for name, value in found.items() if value}
+
+
+def _from_root(file: str) -> str:
+    """A file's path from the root of the checkout, which annotations are told in."""
+    root = os.environ.get("GITHUB_WORKSPACE")
+    path = Path(file).absolute()
+    return str(path.relative_to(root)) if root and path.is_relative_to(root) else file
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,130 @@
+"""Builds what an apply works with, and stands between it and the signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.applying.caller import ServiceCaller
+from reconciler.applying.driver import Inbox
+from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
+from reconciler.applying.terms import Limits
+from reconciler.cli.failpoints import Failpoints
+from reconciler.cli.logs import start_logging
+from reconciler.cli.progress import progress
+from reconciler.errors import SettingsError
+from reconciler.service.clock import now
+from reconciler.state.responses import seal
+from reconciler.state.unrecorded import keep_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reconciler.cli.calling import Calling
+    from reconciler.cli.planning import Planned
+    from reconciler.cli.workspace import Workspace
+    from reconciler.model.address import TargetName
+    from reconciler.model.result import Applied
+
+
+class Undertaking:
+    """A plan that is about to be carried out, and all that it takes.
+
+    Raises what keeps it from being carried out at all: SettingsError for what is missing of credentials and settings,
+    RecordForeign, and StateError where responses could not be kept.
+    """
+
+    def __init__(self, workspace: Workspace, planned: Planned) -> None:
+        start_logging()
+        self._workspace = workspace
+        self._planned = planned
+        self._failpoints = Failpoints(os.environ.get("RECONCILER_TEST_FAILPOINT", ""))
+        limits = Limits(parallelism=workspace.parallelism, call_timeout=workspace.timeout)
+        self._limits = self._failpoints.limited(limits)
+        self._accounts = _accounts(workspace, planned)
+        for name in planned.plan.targets:
+            account = self._accounts[name].account if name in self._accounts else None
+            refuse_foreign(planned.desired.targets[name], planned.records[name], account)
+        if self._accounts and not planned.desired.recipients:
+            workspace.responses.check_writable()
+
+    def carry_out(self) -> Applied:
+        """Carry the plan out, as it was approved."""
+        workspace, planned, inbox = self._workspace, self._planned, Inbox()
+        with _signals(inbox) as caught, progress(planned.plan) as observe:
+            workplace = Workplace(
+                store=workspace.store,
+                read=workspace.read,
+                accounts=self._accounts,
+                clock=now,
+                inbox=inbox,
+                limits=self._limits,
+                by=workspace.by(),
+                keep=lambda target, record, entries: keep_entries(workspace.data_directory, target, record.id, entries),
+                observe=observe,
+                reach=self._failpoints.reach,
+                pause=time.sleep,
+            )
+            applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
+        return replace(applied, exit_code=128 + caught[0]) if caught else applied
+
+
+def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Account]:
+    """Raises SettingsError that names all that is missing, for every target."""
+    names = [name for name, target in planned.plan.targets.items() if needs_account(target)]
+    if not names:
+        return {}
+    from reconciler.cli.calling import Calling  # noqa: PLC0415 - only a plan with creates needs the service
+
+    calling = Calling(workspace)
+    accounts, problems = {}, []
+    for name in names:
+        try:
+            accounts[name] = _account(workspace, planned, calling, name)
+        except SettingsError as problem:
+            problems.append(problem)
+    if problems:
+        told = "; ".join(f"{problem.where}: {problem.what}" for problem in problems)
+        raise SettingsError(told, remedy=problems[0].remedy)
+    return accounts
+
+
+def _account(workspace: Workspace, planned: Planned, calling: Calling, name: TargetName) -> Account:
+    target = planned.desired.targets[name]
+    keep = _keeper(workspace, planned, name)
+    return Account(calling.credentials(target).account(), ServiceCaller(calling.service(target), keep))
+
+
+def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callable[[str, bytes], str]:
+    """What keeps the responses of one target: sealed into the record, or in private files."""
+    recipients = planned.desired.recipients
+    record = planned.records[name].id
+
+    def keep(attempt: str, response: bytes) -> str:
+        if recipients:
+            return seal(recipients, response)
+        workspace.responses.keep(record, attempt, "response", response)
+        return "file"
+
+    return keep
+
+
+@contextmanager
+def _signals(inbox: Inbox) -> Iterator[list[int]]:
+    """While inside, SIGINT and SIGTERM ask the run to end, instead of ending it; gives those that came."""
+    caught: list[int] = []
+
+    def catch(number: int, _frame: object) -> None:
+        caught.append(number)
+        inbox.interrupt()
+
+    before = {number: signal.signal(number, catch) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

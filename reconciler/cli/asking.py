@@ -1,0 +1,27 @@
+"""Questions to a person at a terminal. None is ever the only way through."""
+
+from __future__ import annotations
+
+import sys
+from getpass import getpass
+
+import click
+
+
+def somebody_is_there() -> bool:
+    """Whether a question would reach a person."""
+    return sys.stdin.isatty()
+
+
+def says_yes(question: str) -> bool:
+    """Whether the person says yes, in full; the end of the input is a no."""
+    click.echo(f"{question} Only 'yes' is taken for a yes: ", nl=False, err=True)
+    return sys.stdin.readline().strip() == "yes"
+
+
+def ask_hidden(prompt: str) -> str:
+    """What the person types, unseen; nothing at the end of the input."""
+    try:
+        return getpass(prompt)
+    except EOFError:
+        return ""

@@ -1,0 +1,62 @@
+"""What the commands that call the service share: the client, the tokens, one target's view of the service.
+
+Imported only by those commands, and only when they are about to call: an HTTP client takes longer to load than a plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from reconciler.cli.logs import start_logging
+from reconciler.cli.settings import credentials
+from reconciler.errors import SelectionError
+from reconciler.service.api import Service
+from reconciler.service.token_cache import TokenCache
+from reconciler.service.tokens import Tokens
+from reconciler.service.transport import Transport
+
+if TYPE_CHECKING:
+    from reconciler.cli.workspace import Workspace
+    from reconciler.model.desired import Target
+    from reconciler.service.credentials import Credentials
+
+
+class Calling:
+    """One HTTP client and one token cache for all targets of a run."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        start_logging()
+        self._workspace = workspace
+        self._transport = Transport()
+        self._tokens = Tokens(self._transport, TokenCache(workspace.cache_directory / "tokens"), workspace.timeout)
+
+    def credentials(self, target: Target) -> Credentials:
+        """A target's credentials. Raises SettingsError that names what is missing."""
+        return credentials(target.name, self._workspace.variables)
+
+    def service(self, target: Target) -> Service:
+        """The service as one target's credentials see it. Raises SettingsError."""
+        known = self.credentials(target)
+        return Service(self._transport, self._tokens, target, known, self._workspace.timeout)
+
+    def token(self, target: Target, api: str) -> str:
+        """An access token for one of the six APIs. Raises SettingsError and TokenError."""
+        return self._tokens.token(target, self.credentials(target), api)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()
+
+
+def only_target(workspace: Workspace, name: str) -> Target:
+    """The declared target of that name. Raises SelectionError."""
+    for target in workspace.desired.targets.values():
+        if target.name == name:
+            return target
+    raise SelectionError(
+        "no such target is declared",
+        where=f"-t {name}",
+        remedy=f"declared are: {', '.join(workspace.desired.targets) or 'none'}",
+    )

@@ -1,0 +1,104 @@
+"""`reconciler demo`"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options
+from reconciler.cli.output import print_lines
+from reconciler.errors import ReconcilerError
+from reconciler.reports.text import Line, Tone
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.sandbox.sandbox import Sandbox
+
+_HERE = Path(__file__).parent
+EXAMPLES = (_HERE / "example", _HERE.parents[1] / "config")
+"""Where the example configuration is: in an installed package, and in a checkout."""
+
+STAGING_ENDPOINT = "https://hooks.staging.partner.example"
+"""The partner's endpoint in staging, as the example configuration has it."""
+
+CAPTURED = "notifications.jsonl"
+
+
+@click.command("demo")
+@common_options
+def command() -> None:
+    """Run the whole loop against the embedded sandbox.
+
+    In a temporary directory: state init, plan, apply, a plan that is empty, and an event that is delivered. Nothing
+    outside of this machine is called, and nothing is left behind.
+    """
+    from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415 - servers are nothing --help needs
+    from reconciler.sandbox.sandbox import Sandbox  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as folder, Sandbox() as sandbox:
+        place = Path(folder)
+        with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:
+            _copy_example(place / "config", endpoint.url)
+            _show_loop(_Shell(place, _environment(place, dict(sandbox.variables()))), sandbox)
+
+
+def _copy_example(config: Path, endpoint: str) -> None:
+    """Copy the example configuration, with the partner's endpoint in staging on this machine."""
+    shutil.copytree(next(path for path in EXAMPLES if path.is_dir()), config)
+    targets = config / "targets.yaml"
+    text = targets.read_text(encoding="utf-8")
+    targets.write_text(text.replace(STAGING_ENDPOINT, endpoint), encoding="utf-8")
+
+
+def _show_loop(shell: _Shell, sandbox: Sandbox) -> None:
+    _show("The example configuration, against a sandbox of the service on this machine.")
+    shell.run("state", "init")
+    shell.run("plan", "--detailed-exitcode", expected=2)
+    shell.run("apply", "--auto-approve", "-q")
+    shell.run("plan", "--detailed-exitcode")
+    _show(
+        f"The sandbox has {len(sandbox.world.commits)} subscriptions, and was asked for {len(sandbox.world.tokens)}"
+        " tokens. Now an event happens: offers are provided for a lead."
+    )
+    shell.run("sandbox", "trigger", "ONB10011", "-t", "europe/staging")
+    sandbox.wait_idle(10)
+    shell.run("state", "observe", CAPTURED)
+    shell.run("status")
+
+
+def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a user who has nothing but the sandbox's variables."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
+    homes = {"XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
+    return {**ours, **variables, **homes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """Where commands are run, shown first."""
+
+    place: Path
+    environment: Mapping[str, str] = field(repr=False)
+
+    def run(self, *arguments: str, expected: int = 0) -> None:
+        """Raises ReconcilerError where the command exits with another code than the one expected."""
+        _show(f"$ reconciler {' '.join(arguments)}", Tone.HEADING)
+        command = [sys.executable, "-m", "reconciler", *arguments]
+        done = subprocess.run(command, cwd=self.place, env=self.environment, check=False)  # noqa: S603 - our own words
+        if done.returncode != expected:
+            what = f"it exited with {done.returncode} instead of {expected}"
+            raise ReconcilerError(what, where=f"reconciler {arguments[0]}")
+
+
+def _show(text: str, tone: Tone = Tone.PLAIN) -> None:
+    print_lines([Line(""), Line(text, tone)])
+    sys.stdout.flush()

@@ -1,0 +1,114 @@
+"""Fail points: a test can have the program die, stop or dawdle at a durable step, and give it less time.
+
+`RECONCILER_TEST_FAILPOINT` holds items joined by commas:
+
+- `STEP:N:WHAT` does WHAT when STEP is reached for the N-th time. Steps: before-append, after-append, before-send,
+  after-send; `any` counts all of them. WHAT: kill, stop (SIGSTOP), int, int2 (two of them), term, or seconds to sleep.
+- `LIMIT=SECONDS` puts another value in the place of a limit of the run: send_window, margin, grace.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.applying.terms import Limits
+
+_ANY = "any"
+_STEPS = (_ANY, "before-append", "after-append", "before-send", "after-send")
+_LIMITS = ("send_window", "margin", "grace")
+_SIGNALS = {
+    "kill": (signal.SIGKILL,),
+    "stop": (signal.SIGSTOP,),
+    "int": (signal.SIGINT,),
+    "int2": (signal.SIGINT, signal.SIGINT),
+    "term": (signal.SIGTERM,),
+}
+_DELIVERY = (
+    0.05  # seconds in which a signal reaches the main thread, so that what it does is done before the step goes on
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What happens at the `number`-th time that `step` is reached: signals, or a sleep of so many seconds."""
+
+    step: str
+    number: int
+    signals: tuple[signal.Signals, ...] = ()
+    seconds: float = 0.0
+
+    def happen(self) -> None:
+        time.sleep(self.seconds)
+        for number in self.signals:
+            os.kill(os.getpid(), number)
+            time.sleep(_DELIVERY)
+
+
+class Failpoints:
+    """The fail points of a run. Raises SettingsError for a text that cannot be read; an empty one has none."""
+
+    def __init__(self, text: str) -> None:
+        self._points: list[_Point] = []
+        self._limits: dict[str, float] = {}
+        self._reached: Counter[str] = Counter()
+        self._lock = Lock()
+        try:
+            for item in filter(None, text.split(",")):
+                self._read(item)
+        except ValueError:
+            raise SettingsError(
+                "is neither STEP:N:WHAT nor LIMIT=SECONDS",
+                where="RECONCILER_TEST_FAILPOINT",
+                remedy="unset it: it is meant for tests",
+            ) from None
+
+    def reach(self, step: str) -> None:
+        """Be told of a durable step, in whatever thread, and do what is due."""
+        with self._lock:
+            self._reached[step] += 1
+            self._reached[_ANY] += 1
+            due = [
+                point
+                for point in self._points
+                if point.step in (step, _ANY) and point.number == self._reached[point.step]
+            ]
+        for point in due:
+            point.happen()
+
+    def limited(self, limits: Limits) -> Limits:
+        """`limits` with the values that were given."""
+        return replace(
+            limits,
+            send_window=self._limits.get("send_window", limits.send_window),
+            margin=self._limits.get("margin", limits.margin),
+            grace=self._limits.get("grace", limits.grace),
+        )
+
+    def _read(self, item: str) -> None:
+        """Raises ValueError for an item that is none."""
+        name, equals, seconds = item.partition("=")
+        if equals:
+            self._limits[_known(name, _LIMITS)] = float(seconds)
+            return
+        step, number, what = item.split(":")
+        point = _Point(_known(step, _STEPS), int(number))
+        if what in _SIGNALS:
+            self._points.append(replace(point, signals=_SIGNALS[what]))
+        else:
+            self._points.append(replace(point, seconds=float(what)))
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """Raises ValueError for a name that is none of them."""
+    return names[names.index(name)]

@@ -1,0 +1,42 @@
+"""A group whose commands are imported when they are run, so that a command pays only for what it uses."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class LazyGroup(click.Group):
+    """`table` names, for each command, the module that holds it as `command`, and its line in the help."""
+
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.table = table
+        self.no_args_is_help = False  # see parse_args
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without anything, give the help, as what was wrong; click itself does so differently in each version."""
+        if not args:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(1)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        command = import_module(self.table[cmd_name][0]).command
+        assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])

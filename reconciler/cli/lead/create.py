@@ -1,0 +1,60 @@
+"""`reconciler lead create`"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from reconciler.cli.foreign import print_body
+from reconciler.cli.options import common_options
+from reconciler.cli.output import warn
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import SettingsError
+
+
+@click.command("create")
+@click.option("-t", "--target", metavar="TARGET", required=True, help="Where to create it.")
+@click.argument("file", type=click.Path(path_type=Path))
+@common_options
+def command(target: str, file: Path) -> None:
+    """Create a lead and print the answer.
+
+    FILE holds the lead as JSON; - is standard input. It is sent once. Where the answer is lost, whether the lead exists
+    is unknown, and the error says so.
+    """
+    from reconciler.cli.calling import Calling, only_target  # noqa: PLC0415 - an HTTP client takes long to load
+
+    workspace = Workspace()
+    lead = _read(file)
+    with Calling(workspace) as calling:
+        answer = calling.service(only_target(workspace, target)).create_lead(lead)
+    if answer.warning:
+        warn(answer.warning)
+    print_body(answer.body)
+
+
+def _read(file: Path) -> bytes:
+    """The file's bytes, which are JSON. Raises SettingsError."""
+    try:
+        lead = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as problem:
+        raise SettingsError(f"the lead cannot be read: {problem.strerror}", where=file) from None
+    try:
+        json.loads(lead.decode(), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as problem:
+        fault, where = problem.msg, f"{file}:{problem.lineno}:{problem.colno}"
+    except UnicodeDecodeError:
+        fault, where = "it is not UTF-8", str(file)
+    except (ValueError, RecursionError):
+        fault, where = "NaN, Infinity or too deep a nesting", str(file)
+    else:
+        return lead
+    raise SettingsError(f"the lead is not JSON: {fault}", where=where, remedy="correct it; nothing was sent")
+
+
+def _refuse_constant(name: str) -> None:
+    """Python would take NaN and Infinity; JSON has neither."""
+    raise ValueError(name)

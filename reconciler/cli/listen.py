@@ -1,0 +1,135 @@
+"""`reconciler listen`"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options
+from reconciler.cli.output import say, warn
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.receiver import Delivery
+    from reconciler.receiver.receiver import Behaviour
+
+_UNSHOWN_LIMIT = 1000
+_PATIENCE = 5.0  # seconds for whoever reads stdout
+
+
+@click.command("listen")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="0 takes any that is free.  [0]")
+@click.option(
+    "--record", metavar="FILE", type=click.Path(path_type=Path),
+    help="Where notifications are kept, as JSON Lines.  [notifications.jsonl in the user's data directory]",
+)  # fmt: skip
+@click.option(
+    "--fail-first", metavar="N", type=click.IntRange(0, 1_000_000), default=0,
+    help="Answer the first N deliveries of each notification with 503.  [0]",
+)  # fmt: skip
+@click.option(
+    "--respond", metavar="STATUS", type=click.IntRange(200, 599), default=200, help="Answer with this status.  [200]"
+)
+@click.option("--delay", metavar="SECONDS", type=float, default=0.0, help="Wait before each answer.  [0]")
+@click.option("--verify", is_flag=True, help="Verify signatures, as `verification:` in config/ says.")
+@click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity for --verify.")
+@common_options
+def command(
+    port: int, record: Path | None, fail_first: int, respond: int, delay: float, verify: bool, identity: Path | None
+) -> None:
+    """Receive notifications until interrupted.
+
+    On 127.0.0.1, at any path. Each is answered with a 2xx only once it is on the disk, and shown: on a terminal for
+    people, off one as a line of JSON. To let the service reach it, expose the port with a tunnel of your choice, and
+    put the tunnel's URL into config/.
+    """
+    from reconciler.receiver import Behaviour  # noqa: PLC0415 - a server is nothing --help needs
+
+    if not 0 <= delay <= 3600:
+        raise SettingsError("0 to 3600 seconds are wanted", where="--delay", remedy="the default is 0")
+    if identity is not None and not verify:
+        raise click.UsageError("--identity says with what to --verify, which is not asked for")
+    workspace = Workspace()
+    behaviour = Behaviour(respond, fail_first, delay)
+    _listen(workspace, port, record or _usual_file(workspace), behaviour, identity, verify=verify)
+
+
+def _listen(
+    workspace: Workspace, port: int, path: Path, behaviour: Behaviour, identity: Path | None, *, verify: bool
+) -> None:
+    from reconciler.cli.deliveries import deliveries_shown  # noqa: PLC0415
+    from reconciler.cli.verifying import Verifier  # noqa: PLC0415
+    from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415
+
+    verifier = Verifier(workspace, identity) if verify else None
+    if verifier is not None:
+        behaviour = replace(behaviour, enforce=verifier.how.enforce)
+    news, ending = _News(deliveries_shown()), Event()
+    with CaptureFile(path) as file:
+        receiver = Receiver(file.append, news.tell, behaviour, verifier, ending.wait)
+        receiver.remember(file.latest())
+        with news, Server(port, receiver.handle) as server:
+            say(f"Listening at {server.url}, at any path; Ctrl-C ends it. Notifications are kept in {path}.")
+            say(f"To let the service reach it, point a tunnel of your choice to {server.url}, and webhookUrl to that.")
+            if verifier is not None:
+                verifier.tell()
+            try:
+                news.show_forever()
+            finally:
+                ending.set()
+
+
+def _usual_file(workspace: Workspace) -> Path:
+    """Where notifications are kept that nobody named a place for. Raises SettingsError."""
+    from reconciler.state.private import private_directory  # noqa: PLC0415
+
+    try:
+        return private_directory(workspace.data_directory) / "notifications.jsonl"
+    except OSError as problem:
+        raise SettingsError(
+            f"cannot be made: {problem.strerror}", where=workspace.data_directory, remedy="name a file with --record"
+        ) from None
+
+
+class _News:
+    """Deliveries on their way to stdout. The threads that answer tell them, the main thread shows them."""
+
+    def __init__(self, show: Callable[[Delivery], None]) -> None:
+        self._show = show
+        self._waiting: Queue[Delivery] = Queue(_UNSHOWN_LIMIT)
+        self._unshown = 0
+
+    def tell(self, delivery: Delivery) -> None:
+        """Have a delivery shown; given up where nobody reads stdout, since answers would wait for it."""
+        try:
+            self._waiting.put(delivery, timeout=_PATIENCE)
+        except Full:
+            self._unshown += 1
+
+    def show_forever(self) -> None:
+        """Shows what is told, until a signal handler raises."""
+        while True:
+            # Short waits: one without end misses a signal that comes just before it begins.
+            with suppress(Empty):
+                self._show(self._waiting.get(timeout=0.2))
+
+    def __enter__(self) -> None:
+        """Begins."""
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        """Shows what is left, unless showing is what failed."""
+        if not isinstance(problem, OSError):
+            with suppress(Empty):
+                while True:
+                    self._show(self._waiting.get_nowait())
+        if self._unshown:
+            warn(f"{self._unshown} deliveries were not shown, since nobody read them")

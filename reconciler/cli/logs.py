@@ -1,0 +1,69 @@
+"""What the program logs about itself, on stderr: `-v`, `-q` and `--log-format`.
+
+Log records may quote what the service said, so each begins with a word of our own and stays on its line. None holds a
+secret; of an exception only the kind and the place are told, since its text may hold anything.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+
+from reconciler.cli.options import flags
+from reconciler.reports.visible import visible
+
+
+def start_logging() -> None:
+    """Have log records reach stderr, as the flags want it; to be called before what logs is used, once or more."""
+    logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_AsObjects() if flags().get("log_format") == "json" else _AsText())
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(logging.ERROR if flags().get("quiet") else logging.WARNING)
+    logging.getLogger("reconciler").setLevel(_level())
+
+
+def _level() -> int:
+    if flags().get("quiet"):
+        return logging.ERROR
+    match flags().get("verbose", 0):
+        case 0:
+            return logging.WARNING
+        case 1:
+            return logging.INFO
+        case _:
+            return logging.DEBUG
+
+
+def as_object(level: str, logger: str, message: str) -> str:
+    """One diagnostic as a line of JSON; the time is UTC, ISO 8601."""
+    now = time.time()
+    moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
+    told = {"time": moment, "level": level, "logger": logger, "message": message}
+    return json.dumps(told).replace("##[", r"##\u005b")  # a runner of Actions would take it for a command
+
+
+class _AsText(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.levelname.capitalize()}: {visible(_message(record))}"
+
+
+class _AsObjects(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return as_object(record.levelname.lower(), record.name, _message(record))
+
+
+def _message(record: logging.LogRecord) -> str:
+    problem = record.exc_info[1] if record.exc_info else None
+    return record.getMessage() if problem is None else f"{record.getMessage()}: {kind_and_place(problem)}"
+
+
+def kind_and_place(problem: BaseException) -> str:
+    """An exception without its text: its class, and where it was raised."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" at {trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+    return f"{type(problem).__name__}{place}"

@@ -1,0 +1,112 @@
+"""The command line: which commands there are, and the one boundary where errors become stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.lazy import LazyGroup
+from reconciler.cli.options import common_options
+from reconciler.errors import Interrupted, ReconcilerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from io import TextIOWrapper
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "validate": ("reconciler.cli.validate", "Find every mistake in the configuration."),
+    "plan": ("reconciler.cli.plan", "Show the difference between desired and recorded."),
+    "apply": ("reconciler.cli.apply", "Carry the plan out."),
+    "status": ("reconciler.cli.status", "Show what is in force, and what waits for a person."),
+    "parity": ("reconciler.cli.parity", "Say whether two targets are in line."),
+    "state": ("reconciler.cli.state", "Read and mend the state record."),
+    "secret": ("reconciler.cli.secret", "Show or set the secret of a subscription."),
+    "token": ("reconciler.cli.token", "Print an access token."),
+    "lead": ("reconciler.cli.lead", "Work with leads."),
+    "listen": ("reconciler.cli.listen", "Receive notifications until interrupted."),
+    "verification": ("reconciler.cli.verification", "Find out how notifications are signed."),
+    "sandbox": ("reconciler.cli.sandbox", "Play the service itself, on loopback."),
+    "demo": ("reconciler.cli.demo", "Run the whole loop against the embedded sandbox."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done; 1 failed; 2 there are changes (plan --detailed-exitcode); 3 a create has an unknown"
+    " outcome and waits for a person; 130, 143 interrupted.",
+)
+@common_options
+@click.version_option(__version__, prog_name="reconciler", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Keep the webhook subscriptions of a lending partner as a repository says they should be.
+
+    YAML in config/ says what should be subscribed; `plan` shows the difference to what the state record says exists;
+    `apply` sends the create calls, each of them once.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with the code that `reconciler --help` explains."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code. Nothing but an exit code leaves, whatever happened."""
+    _open_streams()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+    try:
+        code = cli.main(args, prog_name="reconciler", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except Exception as problem:  # noqa: BLE001 - no traceback ever reaches a user
+        return _explain(problem)
+
+
+def _open_streams() -> None:
+    """Make the three streams what the program takes them for.
+
+    One that is closed leads nowhere from here on: else the next file opened, a journal perhaps, would get its number.
+    What the locale's encoding lacks is spelt out.
+    """
+    sys.stdin = sys.stdin or _nowhere("r")
+    sys.stdout = sys.stdout or _nowhere("w")
+    sys.stderr = sys.stderr or _nowhere("w")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _nowhere(mode: Literal["r", "w"]) -> TextIOWrapper:
+    return os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    raise Interrupted(number)
+
+
+def _explain(problem: Exception) -> int:
+    """Say what went wrong, on stderr; the exit code."""
+    from reconciler.cli.output import complain, print_problem  # noqa: PLC0415 - nothing that --help needs
+
+    match problem:
+        case ReconcilerError():
+            print_problem(problem)
+            return problem.exit_code
+        case click.UsageError():
+            path = problem.ctx.command_path if problem.ctx else "reconciler"
+            complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
+        case OSError():
+            complain(f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}")
+        case _:
+            from reconciler.cli.logs import kind_and_place  # noqa: PLC0415
+
+            # Its text may hold anything, a secret too.
+            complain(f"internal error ({kind_and_place(problem)}); please report it")
+    return 1

@@ -1,0 +1,143 @@
+"""How things reach stdout and stderr: results on the one, everything else on the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.actions import annotate
+from reconciler.cli.options import flags
+from reconciler.errors import ConfigError, ReconcilerError
+from reconciler.reports.text import Line, Tone
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_STYLES: dict[Tone, dict[str, object]] = {
+    Tone.PLAIN: {},
+    Tone.HEADING: {"bold": True},
+    Tone.ADDED: {"fg": "green"},
+    Tone.CHANGED: {"fg": "yellow"},
+    Tone.REMOVED: {"fg": "red"},
+    Tone.WARNING: {"fg": "yellow"},
+    Tone.ERROR: {"fg": "red", "bold": True},
+    Tone.FAINT: {"dim": True},
+}
+
+
+# Results, on stdout
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print lines, in colour where that is wanted. Raises ReconcilerError where they cannot be written."""
+    text = _joined(lines, wants_colour())
+    print_bytes(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
+
+
+def print_bytes(data: bytes) -> None:
+    """Print bytes as they are, ended by a newline. Raises ReconcilerError where they cannot be written."""
+    rest = memoryview(data if data.endswith(b"\n") else data + b"\n")
+    with _failures_told():
+        while rest:  # with PYTHONUNBUFFERED a write may take a part only
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
+
+
+def print_document(text: str) -> None:
+    """Print a document and nothing else: in UTF-8 whatever the locale, and never in colour."""
+    print_bytes(text.encode(errors="replace"))
+
+
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # whoever read has read enough; the interpreter must not complain of it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(1) from None
+    except OSError as problem:
+        raise ReconcilerError(f"cannot be written: {problem.strerror}", where="standard output") from None
+
+
+# Everything else, on stderr
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no result, unless -q was given."""
+    say_line(Line(visible(text)))
+
+
+def say_line(line: Line) -> None:
+    """As `say`, of a line as reports make them."""
+    if not flags().get("quiet"):
+        _tell("info", line.text.strip(), line)
+
+
+def say_more(text: str) -> None:
+    """Tell the user, with -v, what the program works with."""
+    if flags().get("verbose") and not flags().get("quiet"):
+        _tell("info", text, Line(f"Info: {visible(text)}", Tone.FAINT))
+
+
+def warn(text: str) -> None:
+    """Warn the user, unless -q was given."""
+    if not flags().get("quiet"):
+        _tell("warning", text, Line(f"Warning: {visible(text)}", Tone.WARNING))
+
+
+def complain(text: str) -> None:
+    """Tell the user what went wrong, whatever was given."""
+    _tell("error", text, Line(f"Error: {visible(text)}"))
+
+
+def print_problem(problem: ReconcilerError) -> None:
+    """Print an error: where, what, what to do."""
+    if isinstance(problem, ConfigError):
+        for mistake in problem.mistakes:
+            annotate(mistake)
+            complain(str(mistake))
+        if len(problem.mistakes) == 1:
+            return
+    complain(str(problem))
+
+
+def _tell(level: str, text: str, line: Line) -> None:
+    """Say something, as --log-format wants it. That nobody hears it stops nothing: creates may be in flight."""
+    with suppress(OSError):
+        if flags().get("log_format") == "json":
+            from reconciler.cli.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
+
+            click.echo(as_object(level, "reconciler", text), err=True)
+        else:
+            colour = wants_colour(err=True)
+            click.echo(_joined([line], colour), err=True, color=colour)
+
+
+# Colour
+
+
+def _joined(lines: Iterable[Line], colour: bool) -> str:
+    return "\n".join(_styled(line, colour) for line in lines)
+
+
+def _styled(line: Line, colour: bool) -> str:
+    style = _STYLES[line.tone]
+    return click.style(line.text, **style) if colour and style and line.text else line.text  # type: ignore[arg-type]
+
+
+def wants_colour(*, err: bool = False) -> bool:
+    """Whether to colour: --color, then NO_COLOR, then FORCE_COLOR, then whether a terminal is there to see it."""
+    choice = flags().get("color")
+    if choice in ("always", "never"):
+        return bool(choice == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    stream = sys.stderr if err else sys.stdout
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,71 @@
+"""`reconciler parity`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options
+from reconciler.cli.output import print_document, print_lines, warn
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import RecordMissing, SelectionError
+from reconciler.planning.parity import compare, gate
+from reconciler.reports.documents import parity_document, render
+from reconciler.reports.markdown import parity_markdown
+from reconciler.reports.text import parity_text
+
+if TYPE_CHECKING:
+    from reconciler.model.address import TargetName
+    from reconciler.model.record import Record
+
+
+@click.command("parity")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--gate", "is_gate", is_flag=True, help="Whether all that B desires is in force in A already.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Of stdout.  [text]"
+)
+@common_options
+def command(a: str, b: str, is_gate: bool, form: str) -> int:
+    """Say whether two targets are in line.
+
+    Exits with 0 if A and B are, and with 2 and what differs if they are not. Compared are names, codes, and URLs as
+    written before substitution; and what is in force, where both have a state record. Differences that are meant are
+    declared in config/, under parity: {ignore: [{address: ..., reason: ...}]}.
+    """
+    workspace = Workspace()
+    one, other = _target(workspace, a), _target(workspace, b)
+    records = _records(workspace, one, other)
+    if is_gate and one not in records:
+        workspace.read(one)  # says what to do about a record that is missing
+    parity = (gate if is_gate else compare)(workspace.desired, records, one, other)
+    for unused in parity.unused:
+        warn(f"{unused.place}: nothing differs at {unused.address}; take the exception out")
+    match form:
+        case "json":
+            print_document(render(parity_document(parity)))
+        case "markdown":
+            print_document(parity_markdown(parity))
+        case _:
+            print_lines(parity_text(parity))
+    return 0 if parity.in_line else 2
+
+
+def _target(workspace: Workspace, text: str) -> TargetName:
+    for name in workspace.desired.targets:
+        if name == text:
+            return name
+    declared = ", ".join(workspace.desired.targets) or "none"
+    raise SelectionError("no such target is declared", where=text, remedy=f"declared are: {declared}")
+
+
+def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Record]:
+    records = {}
+    for name in targets:
+        try:
+            records[name] = workspace.read(name).record()
+        except RecordMissing:
+            continue  # compared is what is there
+    return records

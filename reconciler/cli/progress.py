@@ -1,0 +1,76 @@
+"""How far an apply has come, on stderr: a live line on a terminal, plain lines off one."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from reconciler.cli.options import flags
+from reconciler.cli.output import say_line, wants_colour
+from reconciler.model.plan import SENDS, Action
+from reconciler.reports.text import result_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reconciler.applying.protocol import TargetRun
+    from reconciler.model.plan import Plan
+    from reconciler.model.result import Result
+
+
+@contextmanager
+def progress(plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
+    """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
+    creates = sum(change.action in SENDS for change in plan.changes)
+    if flags().get("quiet") or not any(change.action is not Action.BLOCKED for change in plan.changes):
+        yield lambda _run: None
+    elif creates and sys.stderr.isatty() and wants_colour(err=True) and flags().get("log_format") != "json":
+        with _live(creates) as observe:
+            yield observe
+    else:
+        yield _tell_plainly()
+
+
+class _News:
+    """Which results of which run were told already."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, int] = {}
+
+    def of(self, run: TargetRun) -> list[Result]:
+        """The results that are new since the last time."""
+        new = list(islice(run.results.values(), self._told.get(id(run), 0), None))
+        self._told[id(run)] = len(run.results)
+        return new
+
+
+def _tell_plainly() -> Callable[[TargetRun], None]:
+    news = _News()
+
+    def observe(run: TargetRun) -> None:
+        for result in news.of(run):
+            say_line(result_line(result))
+
+    return observe
+
+
+@contextmanager
+def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
+    from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    columns = (TextColumn("Creating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    news = _News()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("creates", total=creates)
+
+        def observe(run: TargetRun) -> None:
+            for result in news.of(run):
+                bar.print(Text(result_line(result).text))
+                bar.advance(task, result.action in SENDS)
+
+        yield observe

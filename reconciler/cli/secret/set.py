@@ -1,0 +1,66 @@
+"""`reconciler secret set`"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.asking import ask_hidden, somebody_is_there
+from reconciler.cli.options import common_options
+from reconciler.cli.output import print_lines
+from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import Refused
+from reconciler.model.entry import SecretSet
+from reconciler.reports.text import Line
+from reconciler.reports.visible import visible
+from reconciler.state.responses import seal
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Record
+
+_LIMIT = 1 << 16
+
+
+@click.command("set")
+@click.argument("address")
+@attempt_option
+@common_options
+def command(address: str, attempt: str | None) -> None:
+    """Keep a secret that came another way.
+
+    Another way than in the create response of ADDRESS: by mail from the operator, say. It is read from standard input,
+    or asked for at a terminal, and never taken as an argument. It is sealed to the `recipients` of config/ where there
+    are any, and kept in a private file of this machine where there are none.
+    """
+    workspace = Workspace()
+    wanted = parse_address(address)
+    recipients = workspace.desired.recipients
+    secret = _read()
+
+    def draft(record: Record) -> list[SecretSet]:
+        attempts = [one for one in record.at_address(wanted) if one.in_force or one.unsettled]
+        one = pick(attempts, attempt, wanted, "in force")
+        if recipients:
+            place = seal(recipients, secret)
+        else:
+            workspace.responses.keep(record.id, one.id, "secret", secret)
+            place = "file"
+        at, by = now_by(workspace)
+        return [SecretSet(at=at, by=by, attempt=one.id, secret=place)]
+
+    record_entries(workspace, wanted.target, draft, f"secret set for {wanted.name}")
+    print_lines([Line(f"  {visible(wanted)}: the secret is kept")])
+
+
+def _read() -> bytes:
+    if somebody_is_there():
+        secret = ask_hidden("Secret: ").encode(errors="surrogateescape")
+    else:
+        secret = sys.stdin.buffer.read(_LIMIT + 1)
+    secret = secret.removesuffix(b"\n").removesuffix(b"\r")
+    if not secret or len(secret) > _LIMIT:
+        raise Refused("a secret of 1 byte to 64 KiB is wanted", where="standard input")
+    return secret

@@ -1,0 +1,77 @@
+"""`reconciler secret show`"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.actions import mask
+from reconciler.cli.foreign import mask_body, print_body, print_value
+from reconciler.cli.options import common_options
+from reconciler.cli.recording import attempt_option, parse_address, pick
+from reconciler.cli.secrets_of import read_identity
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import Refused, StateError
+from reconciler.model.record import Status
+from reconciler.state.responses import open_sealed
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Attempt, Record
+
+
+@click.command("show")
+@click.argument("address")
+@attempt_option
+@click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity to open it with.")
+@click.option("--field", metavar="NAME", help="Print one field of the response, bare.")
+@common_options
+def command(address: str, attempt: str | None, identity: Path | None, field: str | None) -> None:
+    """Print the secret, or the create response that may hold it.
+
+    Of ADDRESS: the secret that was set for it last, or else the response to its create call.
+    """
+    workspace = Workspace()
+    wanted = parse_address(address)
+    record = workspace.read(wanted.target).record()
+    attempts = [one for one in record.attempts.values() if one.address == wanted and (one.response or one.secrets)]
+    live = [one for one in attempts if one.status is Status.LIVE]
+    current = live or [one for one in attempts if one.in_force] or attempts
+    chosen = pick(attempts if attempt else current, attempt, wanted, "with a response or a secret")
+    body = read_secret(workspace, record, chosen, identity)
+    if field is None:
+        mask_body(body)
+        print_body(body)
+        return
+    value = _field(body, field)
+    mask(value)
+    print_value(value)
+
+
+def read_secret(workspace: Workspace, record: Record, attempt: Attempt, identity: Path | None) -> bytes:
+    """The secret that was set last for an attempt, else its response. Raises StateError."""
+    place = attempt.secrets[-1] if attempt.secrets else attempt.response or ""
+    if place.startswith("age:"):
+        return open_sealed(place, read_identity(identity))
+    kept = workspace.responses.read(record.id, attempt.id, "secret" if attempt.secrets else "response")
+    if not kept:
+        raise StateError(
+            "it is kept in a private file of another machine or user, the one that applied",
+            where=attempt.address,
+            remedy="ask there, or ask the operator and keep what they say with: reconciler secret set",
+        )
+    return kept[-1]
+
+
+def _field(body: bytes, name: str) -> str:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or name not in found:
+        known = ", ".join(found) if isinstance(found, dict) else ""
+        raise Refused("the response has no such field", where=f"--field {name}", remedy=f"it has: {known or 'none'}")
+    value = found[name]
+    return value if isinstance(value, str) else json.dumps(value)

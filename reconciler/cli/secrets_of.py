@@ -1,0 +1,139 @@
+"""Which secrets a subscription's notifications may be signed with, from what the record keeps of it.
+
+The create response is not documented. So any string in it may be the secret, but for those that the journal holds in
+the clear; and there is what `secret set` keeps.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from reconciler.errors import ReconcilerError, SettingsError, StateError
+from reconciler.model.record import Status
+from reconciler.state.responses import open_sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from reconciler.cli.workspace import Workspace
+    from reconciler.model.address import Address
+    from reconciler.model.record import Attempt, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What may be the secret of one attempt; `problem` is why some of it could not be read."""
+
+    attempt: Attempt
+    secrets: frozenset[bytes] = field(repr=False)
+    problem: ReconcilerError | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of its webhook URL, without the query."""
+        return urlsplit(self.attempt.url).path or "/"
+
+
+def read_identity(path: Path | None) -> list[str]:
+    """The contents of an age identity file; nothing where none is named. Raises SettingsError."""
+    if path is None:
+        return []
+    try:
+        return [path.read_text(encoding="utf-8")]
+    except (OSError, UnicodeDecodeError) as problem:
+        what = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+    raise SettingsError(f"the identity cannot be read: {what}", where=f"--identity {path}")
+
+
+def secrets_of_all(workspace: Workspace, identities: list[str]) -> list[Recorded]:
+    """The secrets of every recorded attempt that may deliver, on any target. Raises StateError."""
+    found = []
+    for record in workspace.records(workspace.store.targets()).values():
+        delivering = [one for one in record.attempts.values() if one.status is not Status.GONE]
+        found += [_secrets_of(workspace, record, one, identities) for one in delivering]
+    return found
+
+
+def secrets_of_address(workspace: Workspace, address: Address, identities: list[str]) -> set[bytes]:
+    """The secrets of every attempt of an address, whatever became of it. Raises StateError where there is none."""
+    record = workspace.read(address.target).record()
+    attempts = [one for one in record.attempts.values() if one.address == address]
+    found = [_secrets_of(workspace, record, one, identities) for one in attempts]
+    secrets = {secret for one in found for secret in one.secrets}
+    if secrets:
+        return secrets
+    problem = next((one.problem for one in found if one.problem), None)
+    remedy = f"if you have it: reconciler secret set {address}"
+    raise problem or StateError("no secret of it is recorded", where=address, remedy=remedy)
+
+
+def _secrets_of(workspace: Workspace, record: Record, attempt: Attempt, identities: list[str]) -> Recorded:
+    responses = _Kept(workspace, record, attempt, "response", [attempt.response] if attempt.response else [])
+    others = _Kept(workspace, record, attempt, "secret", attempt.secrets)
+    secrets = {secret for body in responses.read(identities) for secret in _strings_of(body, attempt)}
+    secrets.update(others.read(identities))
+    return Recorded(attempt, frozenset(secrets), responses.problem or others.problem)
+
+
+class _Kept:
+    """The responses, or the secrets, of one attempt, wherever they are; `problem` is why one could not be read."""
+
+    def __init__(
+        self, workspace: Workspace, record: Record, attempt: Attempt, kind: str, places: Iterable[str]
+    ) -> None:
+        self._workspace = workspace
+        self._record = record
+        self._attempt = attempt
+        self._kind = kind
+        self._places = list(places)
+        self.problem: ReconcilerError | None = None
+
+    def read(self, identities: list[str]) -> list[bytes]:
+        sealed = [place for place in self._places if place.startswith("age:")]
+        found = list(self._opened(sealed, identities))
+        if len(sealed) < len(self._places):
+            found += self._private()
+        return found
+
+    def _opened(self, sealed: list[str], identities: list[str]) -> Iterator[bytes]:
+        for place in sealed:
+            try:
+                yield open_sealed(place, identities)
+            except StateError as problem:
+                self.problem = StateError(problem.what, where=self._attempt.address, remedy=problem.remedy)
+
+    def _private(self) -> list[bytes]:
+        kept = self._workspace.responses.read(self._record.id, self._attempt.id, self._kind)
+        if not kept:
+            self.problem = StateError(
+                "its secret is kept in a private file of another machine or user, the one that applied",
+                where=self._attempt.address,
+                remedy="verify there, or keep the secret here too with: reconciler secret set",
+            )
+        return kept
+
+
+def _strings_of(body: bytes, attempt: Attempt) -> set[bytes]:
+    """The strings of a response that the journal does not hold in the clear."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return set()
+    clear = {"", attempt.url, *attempt.codes, *(value for value in attempt.fields.values() if isinstance(value, str))}
+    return {text.encode(errors="surrogatepass") for text in _strings(document) if text not in clear}
+
+
+def _strings(document: object) -> Iterator[str]:
+    waiting = [document]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case list() as items:
+                waiting += items
+            case dict() as fields:
+                waiting += fields.values()

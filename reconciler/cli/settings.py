@@ -1,0 +1,96 @@
+"""The settings that calls to the service need: each target's credentials.
+
+Imported only when the service is to be called: pydantic-settings takes longer to load than most commands to run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from reconciler.errors import SettingsError
+from reconciler.service.credentials import Credentials
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from reconciler.cli.variables import Variables
+    from reconciler.model.address import TargetName
+
+
+def _usable(value: str) -> str:
+    stripped = value.strip()
+    if not stripped:
+        raise ValueError("is blank")
+    if not stripped.isprintable():
+        raise ValueError("holds control characters")
+    return stripped
+
+
+class TargetSettings(BaseSettings):
+    """What one target needs; the field names, in upper case, end the names of the variables."""
+
+    model_config = SettingsConfigDict(hide_input_in_errors=True, frozen=True)
+
+    client_id: Annotated[str, BeforeValidator(_usable)]
+    client_secret: Annotated[SecretStr, BeforeValidator(_usable)]
+
+    def __init__(self, target: TargetName, variables: Variables) -> None:
+        super().__init__(target=target, variables=variables)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """One source, so that `Variables` alone knows where variables come from."""
+        return (_VariablesSource(settings_cls, **init_settings()),)
+
+
+class _VariablesSource(PydanticBaseSettingsSource):
+    """Reads the fields of one target through `Variables`."""
+
+    def __init__(self, settings: type[BaseSettings], target: TargetName, variables: Variables) -> None:
+        super().__init__(settings)
+        self._target = target
+        self._variables = variables
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
+        return self._variables.get(_variable(self._target, field_name)), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        values = {name: self.get_field_value(field, name)[0] for name, field in self.settings_cls.model_fields.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def credentials(target: TargetName, variables: Variables) -> Credentials:
+    """The credentials of `target`. Raises SettingsError that names every variable missing or unusable, and no value."""
+    try:
+        settings = TargetSettings(target, variables)
+    except ValidationError as problem:
+        faults = [
+            (_variable(target, str(error["loc"][0])), error["ctx"]["error"] if "ctx" in error else None)
+            for error in problem.errors()
+        ]
+    else:
+        return Credentials(settings.client_id, settings.client_secret.get_secret_value())
+    # Outside of the handler: a validation error holds what it was about.
+    raise SettingsError(
+        ", ".join(f"{name} {_fault(name, reason, variables)}" for name, reason in faults),
+        where=target,
+        remedy="set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env",
+    )
+
+
+def _fault(name: str, reason: object, variables: Variables) -> str:
+    return "is not set" if reason is None else f"from {variables.source(name)} {reason}"
+
+
+def _variable(target: TargetName, field_name: str) -> str:
+    return f"{target.variable_prefix}{field_name.upper()}"

@@ -1,0 +1,94 @@
+"""`reconciler state import`"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options, target_option
+from reconciler.cli.output import print_lines
+from reconciler.cli.recording import now_by, parse_address, record_entries
+from reconciler.cli.workspace import Workspace, refuse_unmatched
+from reconciler.errors import Refused
+from reconciler.model.entry import Imported
+from reconciler.model.selection import Selection
+from reconciler.model.url import normal_url
+from reconciler.reports.text import Line
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Subscription
+    from reconciler.model.record import Record
+
+
+@click.command("import")
+@click.argument("address", required=False)
+@click.option("--all", "everything", is_flag=True, help="Everything that is desired and not recorded.")
+@target_option
+@common_options
+def command(address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
+    """Record what was created by hand before.
+
+    ADDRESS is recorded as existing, as it is desired now; with --all, whatever is desired. What is recorded already is
+    skipped. Nothing is sent.
+    """
+    if (address is None) != everything or (targets and not everything):
+        raise click.UsageError("name an ADDRESS, or give --all, with -t if need be")
+    workspace = Workspace()
+    wanted = _wanted(workspace, address, targets)
+    if not wanted:
+        print_lines([Line("Nothing is desired there.")])
+    for target in sorted({one.address.target for one in wanted}):
+        _import(workspace, target, [one for one in wanted if one.address.target == target])
+
+
+def _wanted(workspace: Workspace, address: str | None, targets: tuple[str, ...]) -> list[Subscription]:
+    """The desired subscriptions that are meant.
+
+    Raises Refused for an address that is not desired, and SelectionError for patterns that match nothing.
+    """
+    subscriptions = workspace.desired.subscriptions
+    if address is None:
+        selection = Selection.of(targets)
+        refuse_unmatched(selection, [*workspace.desired.targets], [*subscriptions])
+        return [one for one in subscriptions.values() if selection.has(one.address)]
+    wanted = parse_address(address)
+    if wanted not in subscriptions:
+        raise Refused("it is not desired", where=wanted, remedy="declare it in config/ as it exists, then import it")
+    return [subscriptions[wanted]]
+
+
+def _import(workspace: Workspace, target: TargetName, wanted: Iterable[Subscription]) -> None:
+    """Record what is missing of `wanted`, all of it on one target, and say what was skipped."""
+    lines: list[Line] = []
+
+    def draft(record: Record) -> list[Imported]:
+        lines.clear()
+        return [entry for one in wanted for entry in _draft(workspace, record, one, lines)]
+
+    record_entries(workspace, target, draft, "imported")
+    print_lines(lines)
+
+
+def _draft(workspace: Workspace, record: Record, wanted: Subscription, lines: list[Line]) -> list[Imported]:
+    attempts = record.at_address(wanted.address)
+    shown = visible(wanted.address)
+    if any(one.unsettled for one in attempts):
+        lines.append(Line(f"  {shown}: skipped: a create has an unknown outcome; reconciler state resolve {shown}"))
+        return []
+    url = normal_url(wanted.url)
+    recorded = {code for one in attempts if normal_url(one.url) == url for code in one.codes}
+    missing = tuple(code for code in wanted.codes if code not in recorded)
+    if not missing:
+        lines.append(Line(f"  {shown}: skipped: it is recorded"))
+        return []
+    lines.append(Line(f"  {shown}: imported, {', '.join(missing)} to {visible(wanted.url)}"))
+    at, by = now_by(workspace)
+    return [
+        Imported(at=at, by=by, attempt=uuid.uuid4().hex[:16], address=wanted.address, codes=missing, url=wanted.url)
+    ]

@@ -1,0 +1,76 @@
+"""`reconciler state init`"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options, target_option
+from reconciler.cli.output import print_lines, say
+from reconciler.cli.recording import now_by
+from reconciler.cli.workspace import Workspace, whole_selection
+from reconciler.errors import HeadMoved, Refused
+from reconciler.model.entry import Begun
+from reconciler.reports.text import Line
+from reconciler.reports.visible import visible
+from reconciler.state.reading import begin_journal, whereabouts
+
+if TYPE_CHECKING:
+    from reconciler.model.address import TargetName
+
+
+@click.command("init")
+@target_option
+@click.option("--force", is_flag=True, help="Also on a CI runner's disk, or where a record was seen before.")
+@common_options
+def command(targets: tuple[str, ...], force: bool) -> None:
+    """Start a journal where there is none.
+
+    One for each target, or for those selected. A new journal says that nothing exists. What was created by hand before
+    is recorded with `state import`.
+    """
+    workspace = Workspace()
+    names = whole_selection(targets, workspace.desired.targets)
+    if workspace.in_ci and workspace.store.local and not force:
+        raise Refused(
+            "a record on a CI runner's disk dies with the job, and the next job would create everything again",
+            where=workspace.store.location,
+            remedy="choose a store that lasts, with --state; or, if this disk does last, --force",
+        )
+    if not force:
+        for name in names:
+            _refuse_lost(workspace, name)
+    begun = [name for name in names if _begin(workspace, name)]
+    if begun:
+        say(
+            "If subscriptions were created by hand before, record them now, before the first apply creates them again:"
+            " reconciler state import --all"
+        )
+
+
+def _refuse_lost(workspace: Workspace, name: TargetName) -> None:
+    """Raises Refused where a record was seen that is no longer there."""
+    seen = workspace.heads.seen_at(whereabouts(workspace.store), name)
+    if seen is not None and workspace.store.read(name) is None:
+        raise Refused(
+            f"a record of {seen.entries} entries was here before, and is gone",
+            where=f"{name} in {workspace.store.location}",
+            remedy="find it and put it back; begun anew, all it knows would be created again. If it is meant: --force",
+        )
+
+
+def _begin(workspace: Workspace, name: TargetName) -> bool:
+    """Whether a journal was begun; not where there is one."""
+    at, by = now_by(workspace)
+    base_url = workspace.desired.targets[name].base_url
+    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url)
+    try:
+        begin_journal(workspace.store, begun, workspace.heads, f"{name}: begun")
+    except HeadMoved:
+        workspace.read(name)  # it must hold together, or be complained of
+        print_lines([Line(f"  {visible(name)}: has a record already")])
+        return False
+    print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
+    return True

@@ -1,0 +1,73 @@
+"""`reconciler state rebind`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options, target_option
+from reconciler.cli.output import print_lines, say
+from reconciler.cli.recording import confirm, now_by, record_entries
+from reconciler.cli.workspace import Workspace, whole_selection
+from reconciler.errors import SettingsError
+from reconciler.model.entry import Bound
+from reconciler.model.url import same_service
+from reconciler.reports.text import Line
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from reconciler.model.address import TargetName
+    from reconciler.model.record import Record
+
+
+@click.command("rebind")
+@target_option
+@click.option("--force", is_flag=True, help="Without asking.")
+@common_options
+def command(targets: tuple[str, ...], force: bool) -> None:
+    """Bind a record to another service or account.
+
+    To those that the settings name now, for a service that moved to another address, or a client id that was issued
+    anew. What the record says exists must exist there: nobody can check that.
+    """
+    workspace = Workspace()
+    selected = whole_selection(targets, workspace.desired.targets)
+    if not targets:  # not all that is declared needs to have a record
+        selected = [name for name in selected if name in workspace.store.targets()] or selected
+    todo = [name for name in selected if _describe(workspace, name, workspace.read(name).record())]
+    if not todo:
+        print_lines([Line("Every record belongs to the service and the account that the settings name.")])
+        return
+    confirm(force, "Bind them?")
+    for name in todo:
+        record_entries(workspace, name, lambda record, name=name: _draft(workspace, name, record), "rebound")  # type: ignore[misc]
+        print_lines([Line(f"  {visible(name)}: rebound")])
+
+
+def _describe(workspace: Workspace, name: TargetName, record: Record) -> bool:
+    """Say what would be accepted; whether anything would."""
+    base_url, account = workspace.desired.targets[name].base_url, _account(workspace, name)
+    if not same_service(record.base_url, base_url):
+        say(f"  {name}: the record belongs to the service at {record.base_url}; it would belong to {base_url}")
+    if account is not None and record.account not in (None, account):
+        say(f"  {name}: the record belongs to another account; it would belong to that of the client id set now")
+    return bool(_draft(workspace, name, record))
+
+
+def _draft(workspace: Workspace, name: TargetName, record: Record) -> list[Bound]:
+    base_url, account = workspace.desired.targets[name].base_url, _account(workspace, name)
+    if same_service(record.base_url, base_url) and (account is None or record.account in (None, account)):
+        return []
+    at, by = now_by(workspace)
+    return [Bound(at=at, by=by, base_url=base_url, account=account)]
+
+
+def _account(workspace: Workspace, name: TargetName) -> str | None:
+    """The account that the settings name; None where they name none, and the record keeps its own."""
+    from reconciler.cli.settings import credentials  # noqa: PLC0415 - it loads pydantic
+
+    try:
+        return credentials(name, workspace.variables).account()
+    except SettingsError:
+        return None

@@ -1,0 +1,84 @@
+"""`reconciler state resolve`"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options
+from reconciler.cli.output import print_lines
+from reconciler.cli.recording import attempt_option, now_by, pick, record_entries
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import Refused
+from reconciler.model.clock import stamp
+from reconciler.model.entry import Resolved
+from reconciler.model.record import Status
+from reconciler.model.selection import Selection
+from reconciler.reports.text import Line
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from reconciler.model.address import Address
+    from reconciler.model.record import Attempt, Record
+
+
+@click.command("resolve")
+@click.argument("pattern", metavar="ADDRESS|PATTERN")
+@click.option("--created/--not-created", "created", default=None, help="What became of the create.")
+@click.option("--note", metavar="TEXT", help="How you know; it goes into the record.")
+@click.option("--force", is_flag=True, help="Even while the call may still be in flight elsewhere.")
+@attempt_option
+@common_options
+def command(pattern: str, created: bool | None, note: str | None, force: bool, attempt: str | None) -> None:
+    """Settle an unknown outcome.
+
+    By what you found out about the create. Say --not-created only if you are certain: the next apply creates it again,
+    and two of them can never be told apart, nor removed, by this program.
+    """
+    if created is None:
+        raise click.UsageError("say --created or --not-created")
+    workspace = Workspace()
+    selection = Selection.of((pattern,))
+
+    def choose(record: Record) -> list[Attempt]:
+        chosen = _chosen(record, selection, attempt)
+        if not force:
+            _refuse_in_flight(chosen)
+        return chosen
+
+    def draft(record: Record) -> list[Resolved]:
+        at, by = now_by(workspace)
+        return [
+            Resolved(at=at, by=by, attempt=one.id, created=created, note=note, forced=force) for one in choose(record)
+        ]
+
+    records = workspace.records(name for name in workspace.store.targets() if selection.touches(name))
+    chosen = {name: choose(record) for name, record in records.items()}  # all that is refused is, before anything is
+    if not any(chosen.values()):
+        raise Refused("no create with an unknown outcome", where=pattern, remedy="see: reconciler state list")
+    word = "created" if created else "not created"
+    for name, attempts in chosen.items():
+        record_entries(workspace, name, draft, f"resolved {pattern}")
+        print_lines(Line(f"  {visible(one.address)}: attempt {one.id} is settled as {word}") for one in attempts)
+
+
+def _chosen(record: Record, selection: Selection, attempt: str | None) -> list[Attempt]:
+    """The unsettled attempts that are meant, one for each address."""
+    by_address: dict[Address, list[Attempt]] = {}
+    for one in record.attempts.values():
+        if one.unsettled and selection.has(one.address):
+            by_address.setdefault(one.address, []).append(one)
+    return [pick(found, attempt, address, "with an unknown outcome") for address, found in by_address.items()]
+
+
+def _refuse_in_flight(chosen: list[Attempt]) -> None:
+    """Raises Refused where a call may still be in flight elsewhere."""
+    for one in chosen:
+        if one.status is Status.PENDING and time.time() < one.settled_by:
+            raise Refused(
+                f"its call may still be in flight, by whoever began it {one.since}",
+                where=one.address,
+                remedy=f"settle it after {stamp(one.settled_by)}, or with --force if you know that run is dead",
+            )

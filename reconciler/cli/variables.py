@@ -1,0 +1,98 @@
+"""Where variables come from: the environment, a directory of secrets, a `.env` file, in this order.
+
+On the path of every command, so it costs nothing but the standard library until there is a `.env` to read.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SECRETS_DIR = "RECONCILER_SECRETS_DIR"
+
+_FILE_LIMIT = 1 << 16
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Looks variables up by name. An empty one is an unset one: the next place is asked.
+
+    `environ` is the environment; `directory` is the working directory, which may hold a `.env`. That is not read where
+    `CI` is set: what a checkout contains must not choose the settings of a job.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    directory: Path
+
+    def get(self, name: str) -> str | None:
+        """The value of `name`, None where it is unset. Raises SettingsError for a file that cannot be used."""
+        found = self._find(name)
+        return None if found is None else found[0]
+
+    def source(self, name: str) -> str | None:
+        """Where `name` is set, in words for a message; None where it is not. Raises as `get` does."""
+        found = self._find(name)
+        return None if found is None else found[1]
+
+    def _find(self, name: str) -> tuple[str, str] | None:
+        if value := self.environ.get(name):
+            return value, "the environment"
+        if self._secrets is not None and name != SECRETS_DIR:
+            path = self._secrets / name
+            if value := (_text(path) or "").strip():
+                return value, str(path)
+        if value := self._dotenv.get(name):
+            return value, ".env"
+        return None
+
+    @cached_property
+    def _secrets(self) -> Path | None:
+        """The directory that RECONCILER_SECRETS_DIR names; it cannot itself be named by a file in there."""
+        named = self.environ.get(SECRETS_DIR) or self._dotenv.get(SECRETS_DIR)
+        if not named:
+            return None
+        path = self.directory / named
+        if not path.is_dir():
+            raise SettingsError(f"{SECRETS_DIR} names no directory", where=path, remedy="correct or unset it")
+        return path
+
+    @cached_property
+    def _dotenv(self) -> Mapping[str, str | None]:
+        path = self.directory / ".env"
+        if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
+            return {}
+        from dotenv import dotenv_values  # noqa: PLC0415  paid for only where there is a file to read
+
+        return dotenv_values(stream=StringIO(_text(path)), interpolate=False)
+
+
+def _text(path: Path) -> str | None:
+    """The text of a small file; None where there is none. Raises SettingsError."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SettingsError("is not a regular file", where=path, remedy="replace it by one, or remove it")
+        with path.open("rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise SettingsError(
+            f"cannot be read: {problem.strerror}", where=path, remedy="correct its permissions, or remove it"
+        ) from None
+    if len(content) > _FILE_LIMIT:
+        raise SettingsError("is larger than 64 KiB", where=path, remedy="no variable is that long: remove it")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        fault = f"is not UTF-8 (byte {problem.start})"
+    # Outside of the handler, since the decoding error holds the file's bytes.
+    raise SettingsError(fault, where=path, remedy="save it as UTF-8")

@@ -1,0 +1,102 @@
+"""`reconciler verification infer`"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import common_options
+from reconciler.cli.output import print_document, say
+from reconciler.cli.recording import parse_address
+from reconciler.cli.workspace import Workspace
+from reconciler.errors import Refused, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reconciler.model.desired import Verification
+    from reconciler.receiver import Captured
+
+
+@click.command("infer")
+@click.argument("request", type=click.Path(path_type=Path))
+@click.option("--address", metavar="ADDRESS", help="The subscription that it came from, whose secret is recorded.")
+@click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity for --address.")
+@click.option("--secret-variable", metavar="NAME", help="The environment variable that holds the secret.")
+@common_options
+def command(request: Path, address: str | None, identity: Path | None, secret_variable: str | None) -> None:
+    """Find out how a captured notification was signed.
+
+    REQUEST is a file with one request, a line as `listen --record` writes it. Of all schemes of the usual kind, the one
+    that gives the signature in its headers is printed, as it goes into config/. Exit code 1 where none does, or more
+    than one.
+    """
+    if (address is None) == (secret_variable is None):
+        raise click.UsageError("the secret is wanted, from --address or from --secret-variable")
+    if identity is not None and address is None:
+        raise click.UsageError("--identity opens what is recorded for --address, which is not given")
+    captured = _read(request)
+    secrets = _secrets(address, identity, secret_variable)
+    from reconciler.service.signatures import infer  # noqa: PLC0415 - only once there is something to look for
+
+    print_document(_block(_only(infer(secrets, captured.headers, captured.body))))
+
+
+def _secrets(address: str | None, identity: Path | None, variable: str | None) -> Collection[bytes]:
+    """The secrets that may have signed. Raises StateError, Refused or SettingsError."""
+    workspace = Workspace()
+    if address is not None:
+        from reconciler.cli.secrets_of import read_identity, secrets_of_address  # noqa: PLC0415
+
+        return secrets_of_address(workspace, parse_address(address), read_identity(identity))
+    value = workspace.variables.get(str(variable))
+    if value is None:
+        raise SettingsError("this variable is not set", where=f"--secret-variable {variable}", remedy="set it")
+    return [os.fsencode(value)]
+
+
+def _read(path: Path) -> Captured:
+    """The one request in a file, on one line or on several. Raises SettingsError."""
+    from reconciler.receiver.captured import LINE_LIMIT, parse_captured  # noqa: PLC0415
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(LINE_LIMIT + 1)
+    except OSError as problem:
+        raise SettingsError(f"cannot be read: {problem.strerror}", where=path) from None
+    lines = content.split(b"\n")
+    if len(content) > LINE_LIMIT or sum(line.startswith(b'{"') for line in lines) > 1:
+        raise SettingsError(
+            "it holds more than one captured request", where=path, remedy="give one line of it, as `tail -n 1` does"
+        )
+    return parse_captured(content, path)
+
+
+def _only(found: list[Verification]) -> Verification:
+    """The one scheme found. Raises Refused where there is none, or several, which are told."""
+    if len(found) == 1:
+        return found[0]
+    if found:
+        for line in "".join(map(_block, found)).splitlines():
+            say(line)
+        raise Refused(
+            f"{len(found)} schemes fit this request",
+            remedy="capture another notification, and see which of them fits that one too",
+        )
+    raise Refused(
+        "no scheme fits this request",
+        remedy="see that the secret is that of the subscription it came from, and that the headers and the body are"
+        " as they were received",
+    )
+
+
+def _block(how: Verification) -> str:
+    """`verification:` as it goes into config/."""
+    import yaml  # noqa: PLC0415
+
+    fields = {name: value for name, value in asdict(how).items() if name != "enforce"}
+    return str(yaml.safe_dump({"verification": fields}, sort_keys=False))

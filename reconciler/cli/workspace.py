@@ -1,0 +1,207 @@
+"""What a command works with, built in one place from flags, variables and files."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.cli.actions import by_run, in_actions
+from reconciler.cli.options import flags
+from reconciler.cli.output import say_more, warn
+from reconciler.cli.variables import Variables
+from reconciler.errors import RecordMissing, SelectionError, SettingsError
+from reconciler.model.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.desired import Desired
+    from reconciler.model.record import Record
+    from reconciler.state.heads import Heads
+    from reconciler.state.journal import Journal
+    from reconciler.state.responses import PrivateFiles
+    from reconciler.state.store import Store
+
+
+class Workspace:
+    """The settings of this run, and what follows from them; each part is built when it is first asked for."""
+
+    def __init__(self) -> None:
+        """Raises SettingsError where the working directory is gone."""
+        try:
+            here = Path.cwd()
+        except OSError as problem:
+            raise SettingsError(
+                f"the working directory cannot be used: {problem.strerror}", remedy="change to another one"
+            ) from None
+        self.variables = Variables(os.environ, here)
+
+    # Settings
+
+    def setting(self, flag: str, variable: str, default: str) -> str:
+        """The flag, else the variable, else the default. Raises SettingsError for an empty flag."""
+        given = flags().get(flag)
+        if given == "":
+            raise SettingsError(
+                "the value is empty", where=f"--{flag.replace('_', '-')}", remedy="leave it out or fill it"
+            )
+        return str(given or self.variables.get(variable) or default)
+
+    @cached_property
+    def timeout(self) -> float:
+        """Seconds for one call to the service, in all. Raises SettingsError."""
+        return _number(self.setting("timeout", "RECONCILER_TIMEOUT", "30"), float, "--timeout", 3600)
+
+    @cached_property
+    def parallelism(self) -> int:
+        """Create calls in flight at most. Raises SettingsError."""
+        return int(_number(self.setting("parallelism", "RECONCILER_PARALLELISM", "4"), int, "--parallelism", 64))
+
+    @cached_property
+    def cache_directory(self) -> Path:
+        """Where the token cache and the remembered heads are. Raises SettingsError."""
+        given = self.setting("cache_dir", "RECONCILER_CACHE_DIR", "")
+        return Path(given) if given else _home("XDG_CACHE_HOME", ".cache") / "reconciler"
+
+    @cached_property
+    def data_directory(self) -> Path:
+        """Where create responses are kept that are not sealed."""
+        return _home("XDG_DATA_HOME", ".local/share") / "reconciler"
+
+    @property
+    def in_ci(self) -> bool:
+        """Whether this is a CI runner, whose disk dies with the job."""
+        return bool(os.environ.get("CI"))
+
+    def by(self) -> Mapping[str, str]:
+        """Who is at work, for journal entries."""
+        if in_actions():
+            return by_run()
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # no such user, as in many containers
+            user = f"uid {os.getuid()}"
+        return {"user": user, "host": platform.node()}
+
+    # Values
+
+    @cached_property
+    def desired(self) -> Desired:
+        """The desired state. Raises ConfigError. Its warnings are printed once."""
+        from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
+
+        path = Path(self.setting("config", "RECONCILER_CONFIG", "config"))
+        say_more(f"desired state: {path}")
+        desired = load(path, self._override)
+        for warning in desired.warnings:
+            warn(str(warning))
+        return desired
+
+    def _override(self, target: TargetName, field: str) -> tuple[str, str] | None:
+        name = f"{target.variable_prefix}{field}"
+        value = self.variables.get(name)
+        return None if value is None else (value, name)
+
+    # The state record
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the state record lives. Raises SettingsError."""
+        from reconciler.state.location import open_store  # noqa: PLC0415
+
+        store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
+        say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
+        return store
+
+    @cached_property
+    def heads(self) -> Heads:
+        """The heads remembered on this machine."""
+        from reconciler.state.heads import Heads  # noqa: PLC0415
+
+        return Heads(self.cache_directory)
+
+    @cached_property
+    def responses(self) -> PrivateFiles:
+        """The private files of this user that hold create responses."""
+        from reconciler.state.responses import PrivateFiles  # noqa: PLC0415
+
+        return PrivateFiles(self.data_directory / "responses")
+
+    def read(self, target: TargetName) -> Journal:
+        """A target's journal, read afresh. Raises StateError."""
+        from reconciler.state.reading import read_journal  # noqa: PLC0415
+
+        journal = read_journal(self.store, target, self.heads)
+        if self.heads.warning:
+            warn(self.heads.warning)
+            self.heads.warning = None
+        say_more(f"{target}: {len(journal.lines)} entries, head {journal.head}")
+        return journal
+
+    def recorded_targets(self) -> list[TargetName]:
+        """The targets that have a record. Raises RecordMissing where none has: more likely a wrong place than none."""
+        names = self.store.targets()
+        if not names:
+            raise RecordMissing(
+                "there is no state record here",
+                where=self.store.location,
+                remedy="is this the right --state? To start one: reconciler state init",
+            )
+        return names
+
+    def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
+        """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""
+        return {target: self.read(target).record() for target in targets}
+
+
+def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:
+    """The targets that patterns over targets select. Raises SelectionError for patterns that match none."""
+    known = sorted(targets)
+    selection = Selection.of(patterns)
+    refuse_unmatched(selection, known, [])
+    return [name for name in known if selection.touches(name)]
+
+
+def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses: list[Address]) -> None:
+    """Raises SelectionError for patterns that match none of what is to be selected from."""
+    missing = selection.unmatched(targets, addresses)
+    if missing:
+        raise SelectionError(
+            f"matches no target{' and no address' if addresses else ''}",
+            where=" ".join(f"-t {pattern}" for pattern in missing),
+            remedy=f"known targets are: {', '.join(targets) or 'none'}",
+        )
+
+
+def _number(text: str, kind: type[int | float], flag: str, most: int) -> float:
+    """The number that a flag, or the variable of that name, says. Raises SettingsError."""
+    try:
+        number = kind(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= most:
+        words = "a whole number" if kind is int else "a number"
+        raise SettingsError(
+            f"{words} above 0, and {most} at most, is wanted",
+            where=f"{flag} or RECONCILER_{flag.removeprefix('--').upper()}",
+            remedy="correct it, or leave it out",
+        )
+    return number
+
+
+def _home(variable: str, below: str) -> Path:
+    """A directory of the XDG kind. Raises SettingsError where there is no home to put it in."""
+    given = os.environ.get(variable)
+    if given and Path(given).is_absolute():
+        return Path(given)
+    from pwd import getpwuid  # noqa: PLC0415 - for whoever has no HOME
+
+    try:
+        return Path(os.environ.get("HOME") or getpwuid(os.getuid()).pw_dir) / below
+    except KeyError:
+        raise SettingsError("there is no home directory", where=variable, remedy=f"set HOME or {variable}") from None

@@ -1,0 +1,119 @@
+"""Which files the configuration consists of, and their bytes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.errors import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reconciler.desired.mistakes import Mistakes
+
+SIZE_LIMIT = 8 * 1024 * 1024
+"""Bytes in one file. Ten thousand subscriptions take about two million."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+class File(NamedTuple):
+    """One file as the user would name it, and its bytes, which are valid UTF-8."""
+
+    name: str
+    data: bytes
+
+
+def read(config: Path, mistakes: Mistakes) -> list[File]:
+    """The files under the directory `config`, in sorted order, or the one file that `config` is."""
+    if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
+        paths = list(_walk(config, mistakes))
+        if not paths and not mistakes.hidden:
+            mistakes.hide(
+                _top(_name(config)),
+                "the directory holds no *.yaml or *.yml file",
+                "`reconciler init` writes an example",
+            )
+    else:
+        paths = [config]
+    files = (_read(path, mistakes, explicit=path == config) for path in paths)
+    return [file for file in files if file is not None]
+
+
+def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
+    """The YAML files under `top`. Links to directories are followed, and no directory is read twice."""
+    pending, seen = [top], set()
+    while pending:
+        path = pending.pop()
+        if not os.path.isdir(path):  # noqa: PTH112
+            if path.suffix in _SUFFIXES:
+                yield path
+            continue
+        real = os.path.realpath(path)
+        if real not in seen:
+            seen.add(real)
+            pending += [path / name for name in sorted(_names(path, mistakes), reverse=True) if name[0] != "."]
+
+
+def _names(directory: Path, mistakes: Mistakes) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - only the names are wanted
+    except OSError as problem:
+        _refuse(directory, f"the directory cannot be read: {problem.strerror}", mistakes)
+        return []
+
+
+def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
+    """One file. A pipe is read only where it was named itself: in a directory it would be waited for in vain."""
+    if not explicit and not path.is_file():
+        _refuse(path, "this is not a regular file, or a link that leads nowhere", mistakes)
+        return None
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        _refuse(path, "there is no such file or directory", mistakes)
+        return None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a file name"
+        _refuse(path, f"the file cannot be read: {reason}", mistakes)
+        return None
+    if len(data) > SIZE_LIMIT:
+        mistakes.hide(
+            _top(_name(path)), f"the file is larger than {SIZE_LIMIT >> 20} MiB", "split it into several files"
+        )
+        return None
+    return _decoded(File(_name(path), data), mistakes)
+
+
+def _decoded(file: File, mistakes: Mistakes) -> File | None:
+    """The file, if it is UTF-8."""
+    try:
+        file.data.decode()
+    except UnicodeDecodeError as problem:
+        before = file.data[: problem.start].decode()
+        mistakes.hide(place_after(file.name, before), "the file is not UTF-8 from here on", "save it as UTF-8")
+        return None
+    return file
+
+
+def place_after(name: str, text: str) -> Place:
+    """The place in the file `name` right behind its beginning `text`."""
+    return Place(name, text.count("\n") + 1, len(text) - text.rfind("\n"))
+
+
+def _refuse(path: Path, what: str, mistakes: Mistakes) -> None:
+    remedy = "see to it, or name another place with --config or RECONCILER_CONFIG; `reconciler init` writes an example"
+    mistakes.hide(_top(_name(path)), what, remedy)
+
+
+def _top(name: str) -> Place:
+    return Place(name, 1, 1)
+
+
+def _name(path: Path) -> str:
+    """How the user would name it; escaped where that could not be printed on one line."""
+    name = str(path)
+    return name if name.isprintable() else ascii(name)[1:-1]

@@ -1,0 +1,72 @@
+"""The room's pipeline, stage by stage."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from reconciler.desired import credentials, files, merging, nodes, overlaps, parity, recipients, sections, targets
+from reconciler.desired import verification as signing
+from reconciler.desired.mistakes import Mistakes
+from reconciler.errors import ConfigError
+from reconciler.model.desired import Desired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reconciler.desired.targets import Override
+
+
+def load(config: Path, override: Override) -> Desired:
+    """The desired state that the directory (or the one file) `config` describes.
+
+    `override` is asked for what the environment says of a target's addresses. Raises ConfigError with every mistake,
+    sorted by place; what is only doubtful is in the `warnings` of the result.
+    """
+    with _collector_paused():
+        return _load(config, override)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection meanwhile: nothing here is garbage, and looking for some doubles the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _load(config: Path, override: Override) -> Desired:
+    mistakes = Mistakes()
+    roots = []
+    for file in files.read(config, mistakes):
+        root = nodes.build(file, mistakes)
+        if root is not None:
+            credentials.remove(root, mistakes)
+            roots.append(root)
+    said = sections.gather(roots, mistakes)
+    desired = _judge(said, override, mistakes)
+    if mistakes.found:
+        raise ConfigError(sorted(mistakes.found))
+    return desired
+
+
+def _judge(said: sections.Sections, override: Override, mistakes: Mistakes) -> Desired:
+    declared = targets.read(said.targets, override, mistakes)
+    sound = {name: one.target for name, one in declared.items() if one.target is not None}
+    subscriptions = merging.merge(said.patterns, declared, mistakes)
+    overlaps.check(subscriptions.values(), sound, mistakes)
+    single = {name: node for name, (_, node) in said.single.items()}
+    return Desired(
+        targets=sound,
+        subscriptions=subscriptions,
+        recipients=recipients.read(single["recipients"], mistakes) if "recipients" in single else (),
+        verification=signing.read(single["verification"], mistakes) if "verification" in single else None,
+        parity_ignore=parity.read(single["parity"], mistakes) if "parity" in single else (),
+        warnings=tuple(sorted(mistakes.warnings)),
+    )

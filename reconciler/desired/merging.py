@@ -1,0 +1,153 @@
+"""Patches -> subscriptions: for each target, from the general pattern to the particular one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reconciler.desired import templates, urls
+from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
+from reconciler.desired.patches import Codes, Patch, Url, read
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.desired.nodes import Node
+    from reconciler.desired.sections import Pattern
+    from reconciler.desired.targets import Declared
+
+Layer = dict[str, Patch]
+
+ROUTE_LIMIT: Final = 500_000
+"""Routes on all targets, which bound time and memory: a small file can want very many things on very many targets."""
+
+
+def merge(
+    patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
+) -> dict[Address, Subscription]:
+    """The subscriptions wanted on every target, sorted by address."""
+    layers = {name: read(pattern, mistakes) for name, pattern in patterns.items()}
+    _refuse_undeclared(patterns, targets, mistakes)
+    if _are_too_many(layers, targets):
+        _refuse_too_many(patterns, mistakes)
+        return {}
+    wanted: list[Subscription] = []
+    for target, declared in targets.items():
+        if declared.variables is not None:
+            wanted += _Merger(target, declared.variables, mistakes).merge(layers)
+    return {one.address: one for one in sorted(wanted, key=lambda one: one.address)}
+
+
+def _refuse_undeclared(
+    patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
+) -> None:
+    if mistakes.hidden:
+        return
+    remedy = f"declare it under `targets:`; declared are: {listed(targets)}"
+    for name in patterns.keys() - {match for target in targets for match in _patterns_of(target)}:
+        what = f"{name} matches no declared target" if "*" in name else f"the target {name} is not declared"
+        for key in patterns[name].keys:
+            mistakes.add(place(key), what + suggest(name, targets), remedy)
+
+
+def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) -> bool:
+    """Whether the patterns come to more routes than are taken; something without codes counts as one."""
+    sizes = {
+        name: sum(len(patch.codes.value or "-") if patch.codes else 1 for patch in layer.values())
+        for name, layer in layers.items()
+    }
+    return sum(sizes.get(name, 0) for target in targets for name in _patterns_of(target)) > ROUTE_LIMIT
+
+
+def _refuse_too_many(patterns: Mapping[str, Pattern], mistakes: Mistakes) -> None:
+    largest = max(patterns.values(), key=lambda pattern: len(pattern.entries))
+    what = f"the targets and what is wanted on each come to more than {ROUTE_LIMIT} routes"
+    mistakes.hide(place(largest.keys[0]), what, "split the configuration, and keep a state record for each part")
+
+
+def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
+    """The patterns that match a target: one general, two between, one particular."""
+    return "*/*", f"{target.region}/*", f"*/{target.environment}", target
+
+
+class _Merger:
+    """The subscriptions of one target."""
+
+    def __init__(self, target: TargetName, variables: Mapping[str, str | None], mistakes: Mistakes) -> None:
+        self._target = target
+        self._variables = {name: value for name, value in variables.items() if value is not None}
+        self._unusable = variables.keys() - self._variables
+        self._mistakes = mistakes
+
+    def merge(self, layers: Mapping[str, Layer]) -> list[Subscription]:
+        general, of_region, of_environment, particular = (layers.get(name, {}) for name in _patterns_of(self._target))
+        merged = dict(general)
+        for layer in (self._agreed(of_region, of_environment), particular):
+            for name, patch in layer.items():
+                merged[name] = patch.over(merged[name]) if name in merged else patch
+        wanted = (self._complete(name, patch) for name, patch in merged.items() if patch.wanted)
+        return [one for one in wanted if one is not None]
+
+    def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
+        """Two layers of one rank as one: they may complete each other, and not differ."""
+        agreed = of_region | of_environment
+        for name in of_region.keys() & of_environment.keys():
+            first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
+            if first.wanted != later.wanted:
+                self._refuse_conflict(f"whether {name} is wanted", first.key, later.key)
+            self._compare(name, "eventCodes", first.codes, later.codes)
+            self._compare(name, "webhookUrl", first.url, later.url)
+            agreed[name] = first.over(later)
+        return agreed
+
+    def _compare(self, name: str, field: str, first: Codes | Url | None, later: Codes | Url | None) -> None:
+        if first is None or later is None or first.value is None or later.value is None:
+            return
+        if first.value != later.value:
+            self._refuse_conflict(f"{field} of {name}", first.node, later.node)
+
+    def _refuse_conflict(self, subject: str, first: Node, later: Node) -> None:
+        what = f"{subject} is given otherwise at {place(first)}, by a pattern of the same rank for {self._target}"
+        remedy = f"let one of the two patterns say it, or write it under {self._target} and under neither"
+        self._mistakes.add(place(later), what, remedy)
+
+    def _complete(self, name: str, patch: Patch) -> Subscription | None:
+        """The subscription that merged patches come to, if they give all that it needs."""
+        codes, url = patch.codes, patch.url
+        if codes is None or url is None:
+            self._refuse_incomplete(name, patch)
+            return None
+        if codes.value is None or url.value is None:
+            return None
+        expanded = self._expand(name, url.value, url.node)
+        if expanded is None:
+            return None
+        return Subscription(Address.of(self._target, name), codes.value, expanded, url.value, place(patch.key))
+
+    def _refuse_incomplete(self, name: str, patch: Patch) -> None:
+        if self._mistakes.hidden:
+            return
+        missing = [field for field, given in (("eventCodes", patch.codes), ("webhookUrl", patch.url)) if given is None]
+        what = f"{self._target}/{name} has no {' and no '.join(missing)}"
+        self._mistakes.add(place(patch.key), what, "give it here or in a more general pattern")
+
+    def _expand(self, name: str, template: str, node: Node) -> str | None:
+        try:
+            url = templates.expand(template, self._variables | {"name": name}, urls.LENGTH_LIMIT)
+        except KeyError as unknown:
+            self._refuse_variable(unknown.args[0], node)
+            return None
+        fault = urls.fault(url)
+        if fault is None:
+            return url
+        what = f"webhookUrl {fault.what}: {shown(url)}"
+        self._mistakes.add_first(place(node), what, fault.remedy)
+        return None
+
+    def _refuse_variable(self, name: str, node: Node) -> None:
+        if name in self._unusable:
+            return
+        known = self._variables.keys() | {"name"}
+        what = f"webhookUrl: the variable {name} is unknown for {self._target}{suggest(name, known)}"
+        self._mistakes.add_first(place(node), what, f"known are: {listed(known)}; more can stand in its `vars`")

@@ -1,0 +1,55 @@
+"""`parity:` the differences between targets that are meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reconciler.desired import shapes
+from reconciler.desired.mistakes import Mistakes, place, shown
+from reconciler.desired.names import ADDRESS_PATTERN
+from reconciler.model.desired import ParityException
+
+if TYPE_CHECKING:
+    from reconciler.desired.nodes import Node
+
+_KEYS: Final = ("address", "reason")
+
+
+def read(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
+    """The exceptions under `parity: {ignore: […]}`, in the order in which they are given."""
+    found = shapes.fields(node, "parity", ("ignore",), mistakes)
+    if found is None or "ignore" not in found:
+        return ()
+    items = shapes.items(found["ignore"], "ignore", mistakes) or []
+    exceptions = (_exception(item, mistakes) for item in items)
+    return tuple(one for one in exceptions if one is not None)
+
+
+def _exception(node: Node, mistakes: Mistakes) -> ParityException | None:
+    found = shapes.fields(node, "ignore", _KEYS, mistakes)
+    if found is None:
+        return None
+    for field in _KEYS:
+        if field not in found:
+            mistakes.add(place(node), f"ignore: an exception has no {field}", f"add `{field}`")
+    address = _address(found["address"], mistakes) if "address" in found else None
+    reason = _reason(found["reason"], mistakes) if "reason" in found else None
+    return ParityException(address, reason, place(node)) if address and reason else None
+
+
+def _address(node: Node, mistakes: Mistakes) -> str | None:
+    address = shapes.text(node, "address", mistakes)
+    if address is None or ADDRESS_PATTERN.fullmatch(address):
+        return address
+    what = f"address: {shown(address)} is neither region/environment/name nor the name of a subscription"
+    mistakes.add(place(node), what, "write for instance europe/staging/offers, */staging/offers or offers")
+    return None
+
+
+def _reason(node: Node, mistakes: Mistakes) -> str | None:
+    reason = shapes.text(node, "reason", mistakes)
+    words = " ".join((reason or "").split())
+    if reason is not None and not (words and words.isprintable()):
+        mistakes.add(place(node), "reason: this says nothing that could be printed", "write why the two may differ")
+        return None
+    return reason

@@ -1,0 +1,33 @@
+"""`recipients:` the age keys that responses are sealed to."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reconciler.desired import shapes
+from reconciler.desired.mistakes import Mistakes, place
+
+if TYPE_CHECKING:
+    from reconciler.desired.nodes import Node
+
+_RECIPIENT = re.compile("age1[0-9a-z]{58}")
+
+
+def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
+    """The recipients in the order in which they are given. None is ever shown: it might be the secret half."""
+    items = shapes.items(node, "recipients", mistakes)
+    if items == []:
+        mistakes.add(place(node), "recipients is empty", "name one, or leave recipients out")
+    found: dict[str, Node] = {}
+    for item in items or []:
+        recipient = shapes.text(item, "recipients", mistakes)
+        if recipient is None:
+            continue
+        if not _RECIPIENT.fullmatch(recipient):
+            remedy = "write the public key, age1 and 58 letters and digits; the secret half stays with its owner"
+            mistakes.add(place(item), "recipients: this is not the X25519 recipient of an age key", remedy)
+        elif found.setdefault(recipient, item) is not item:
+            what = f"the recipient stands at {place(found[recipient])} already"
+            mistakes.add(place(item), what, "keep one of the two")
+    return tuple(found)

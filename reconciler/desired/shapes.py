@@ -1,0 +1,100 @@
+"""What a node must be: each function gives the value, or reports why there is none and gives None."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
+from reconciler.desired.nodes import Broken, ListNode, MapNode, Node, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
+
+_REMEDIES: Final = {
+    "text": "write one value; text that begins with { or [ wants quotes",
+    "a list": "write it as [one, two], or one `- ` line for each",
+    "a mapping": "write `key: value` lines, indented beneath it",
+}
+
+
+def text(node: Node, field: str, mistakes: Mistakes) -> str | None:
+    """A scalar as it was written: `no` and `0123` are text."""
+    if type(node) is Scalar and not (node.plain and node.value in _NO_VALUE):
+        return node.value
+    _refuse(node, field, "text", mistakes)
+    return None
+
+
+def items(node: Node, field: str, mistakes: Mistakes) -> list[Node] | None:
+    """The elements of a list."""
+    if isinstance(node, ListNode):
+        return node.items
+    _refuse(node, field, "a list", mistakes)
+    return None
+
+
+def entries(node: Node, field: str, mistakes: Mistakes) -> dict[str, tuple[Scalar, Node]] | None:
+    """The entries of a mapping whose keys are the user's own."""
+    if isinstance(node, MapNode):
+        return node.entries
+    _refuse(node, field, "a mapping", mistakes)
+    return None
+
+
+def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
+    """The values of a mapping whose keys are `known`; the others are reported, their values never shown."""
+    found = entries(node, name, mistakes)
+    if found is None:
+        return None
+    values = {}
+    for key, (at, value) in found.items():
+        if key in known:
+            values[key] = value
+        else:
+            refuse_key(at, name, known, mistakes)
+    return values
+
+
+def refuse_key(key: Scalar, name: str, known: Collection[str], mistakes: Mistakes) -> None:
+    """Report a key that `name` does not have."""
+    what = f"unknown key {shown(key.value)} in {name}{suggest(key.value, known)}"
+    mistakes.add(place(key), what, f"known are: {listed(known)}")
+
+
+def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes) -> str | None:
+    """One of the words `allowed`."""
+    value = text(node, field, mistakes)
+    if value is None or value in allowed:
+        return value
+    mistakes.add(place(node), f"{field}: {shown(value)} is not one of its values", f"write one of: {listed(allowed)}")
+    return None
+
+
+def is_plain(node: Node, word: str) -> bool:
+    """Whether the node is exactly this word, without quotes."""
+    return type(node) is Scalar and node.plain and node.value == word
+
+
+def is_empty(node: Node) -> bool:
+    """Whether the node is no value: nothing at all, `~`, or a null where none is taken."""
+    return type(node) is Scalar and node.plain and node.value in _NO_VALUE
+
+
+def _refuse(node: Node, field: str, wanted: str, mistakes: Mistakes) -> None:
+    if is_empty(node):
+        what, remedy = f"{field}: no value is given, {wanted} is wanted", "write one, or take the line out"
+        mistakes.add(place(node), what, remedy)
+    elif type(node) is not Broken:
+        mistakes.add(place(node), f"{field}: {wanted} is wanted, found {_kind(node)}", _REMEDIES[wanted])
+
+
+def _kind(node: Node) -> str:
+    match node:
+        case MapNode():
+            return "a mapping"
+        case ListNode():
+            return "a list"
+        case _:
+            return "text"

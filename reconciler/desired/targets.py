@@ -1,0 +1,137 @@
+"""Declared targets: their addresses, with the environment laid over them, and their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from reconciler.desired import shapes, urls
+from reconciler.desired.mistakes import Mistakes, place, shown
+from reconciler.desired.names import VARIABLE
+from reconciler.model.address import TargetName
+from reconciler.model.desired import Overlap, Replace, Target
+
+if TYPE_CHECKING:
+    from reconciler.desired.nodes import Node, Scalar
+    from reconciler.desired.sections import Entries
+    from reconciler.errors import Place
+
+Override = Callable[[TargetName, str], tuple[str, str] | None]
+"""What the environment says of a target's field (AUTH_URL, BASE_URL or AUDIENCE_BASE): the value and the variable's
+name, or None where it says nothing."""
+
+_KEYS: Final = ("auth_url", "base_url", "audience_base", "vars", "overlap", "replace")
+_RESERVED: Final = frozenset({"region", "environment", "name"})
+
+
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class Declared(NamedTuple):
+    """A target that was declared, as far as it is free of mistakes.
+
+    `variables` are those of the target with `region` and `environment`; one without a usable value is None, and so
+    are all of them together where `vars` cannot be read.
+    """
+
+    target: Target | None
+    variables: dict[str, str | None] | None
+
+
+def read(entries: Entries, override: Override, mistakes: Mistakes) -> dict[TargetName, Declared]:
+    """The declared targets, sorted by name."""
+    names = sorted(map(TargetName, entries))
+    _refuse_shared_variables(names, entries, mistakes)
+    return {name: _Reader(name, entries[name][0], override, mistakes).read(entries[name][1]) for name in names}
+
+
+def _refuse_shared_variables(names: list[TargetName], entries: Entries, mistakes: Mistakes) -> None:
+    """Two targets whose variables have one name: the credentials of one would be sent to the other."""
+    owners: dict[str, TargetName] = {}
+    for name in sorted(names, key=lambda name: place(entries[name][0])):
+        owner = owners.setdefault(name.variable_prefix, name)
+        if owner != name:
+            what = f"the variables of {name} and of {owner} would both begin with {name.variable_prefix}"
+            mistakes.add(place(entries[name][0]), what, "rename one of the two")
+
+
+class _Reader:
+    """One target while it is being read."""
+
+    def __init__(self, name: TargetName, key: Scalar, override: Override, mistakes: Mistakes) -> None:
+        self._name = name
+        self._place = place(key)
+        self._override = override
+        self._mistakes = mistakes
+
+    def read(self, node: Node) -> Declared:
+        found = shapes.fields(node, self._name, _KEYS, self._mistakes)
+        if found is None:
+            return Declared(None, None)
+        auth_url, base_url = (self._required(field, found.get(field)) for field in ("auth_url", "base_url"))
+        audience_base = self._url("audience_base", found.get("audience_base"))
+        if audience_base == "":
+            audience_base = base_url
+        overlap = self._choice("overlap", found.get("overlap"), Overlap.REFUSE)
+        replace = self._choice("replace", found.get("replace"), Replace.OVERLAP)
+        variables = self._variables(found.get("vars"))
+        if auth_url and base_url and audience_base and overlap and replace:
+            target = Target(self._name, auth_url, base_url, audience_base, overlap, replace, self._place)
+            return Declared(target, variables)
+        return Declared(None, variables)
+
+    def _required(self, field: str, node: Node | None) -> str | None:
+        url = self._url(field, node)
+        if url == "":
+            variable = f"{self._name.variable_prefix}{field.upper()}"
+            remedy = f"add `{field}: https://…`, or set {variable}"
+            self._mistakes.add(self._place, f"{self._name} has no {field}", remedy)
+        return url
+
+    def _url(self, field: str, node: Node | None) -> str | None:
+        """The URL in use for a field: "" where none is given, None where it has a mistake."""
+        written: str | None = ""
+        if node is not None:
+            written = shapes.text(node, field, self._mistakes)
+            if written is not None:
+                written = self._checked(written, field, place(node), self._mistakes.add_first)
+        told = self._override(self._name, field.upper())
+        if told is None:
+            return written
+        value, variable = told
+        return self._checked(value, f"the variable {variable}", self._place, self._mistakes.add)
+
+    def _checked(self, url: str, name: str, at: Place, add: Callable[[Place, str, str], None]) -> str | None:
+        fault = urls.base_fault(url)
+        if fault is None:
+            return url.rstrip("/")
+        add(at, f"{name} {fault.what}", fault.remedy)
+        return None
+
+    def _choice(self, field: str, node: Node | None, default: _Word) -> _Word | None:
+        if node is None:
+            return default
+        word = shapes.choice(node, field, list(type(default)), self._mistakes)
+        return None if word is None else type(default)(word)
+
+    def _variables(self, node: Node | None) -> dict[str, str | None] | None:
+        given = {"region": self._name.region, "environment": self._name.environment}
+        if node is None:
+            return {**given}
+        found = shapes.entries(node, "vars", self._mistakes)
+        if found is None:
+            return None
+        named = {name: value for name, (key, value) in found.items() if self._is_variable(name, key)}
+        return {name: shapes.text(value, name, self._mistakes) for name, value in named.items()} | given
+
+    def _is_variable(self, name: str, key: Scalar) -> bool:
+        if name in _RESERVED:
+            what = f"the variable {name} is the target's or the subscription's own"
+            self._mistakes.add(place(key), what, "give it another name")
+        elif not VARIABLE.fullmatch(name):
+            what = f"vars: {shown(name)} is not the name of a variable"
+            self._mistakes.add(place(key), what, "write it with a-z, 0-9 and _, beginning with a letter")
+        else:
+            return True
+        return False

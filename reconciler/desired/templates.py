@@ -1,0 +1,37 @@
+"""Substitution in `webhookUrl`: `{variable}`, once; `{{` and `}}` stand for braces."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reconciler.desired.names import VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE.pattern}\}})*+")
+_PIECE = re.compile(rf"[^{{}}]+|\{{\{{|\}}\}}|\{{({VARIABLE.pattern})\}}")
+_DOUBLED = {"{{": "{", "}}": "}"}
+
+
+def is_sound(template: str) -> bool:
+    """Whether every brace belongs to a placeholder or is doubled."""
+    return _SOUND.fullmatch(template) is not None
+
+
+def expand(template: str, variables: Mapping[str, str], limit: int) -> str:
+    """A sound template with its variables put in; values are not looked into again.
+
+    It breaks off where it is longer than `limit` characters: a few long values, put in often, would fill memory.
+    Raises KeyError with the name of a variable that is not known.
+    """
+    if "{" not in template and "}" not in template:
+        return template
+    pieces, length = [], 0
+    for piece in _PIECE.finditer(template):
+        pieces.append(variables[piece[1]] if piece[1] else _DOUBLED.get(piece[0], piece[0]))
+        length += len(pieces[-1])
+        if length > limit:
+            break
+    return "".join(pieces)

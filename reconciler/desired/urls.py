@@ -1,0 +1,100 @@
+"""What a URL may be: absolute, https (http on loopback only), and nothing in it that is not meant for the service."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import Final, NamedTuple
+
+LENGTH_LIMIT: Final = 2048
+
+_URL = re.compile(
+    r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-\"$-~]*)?", re.IGNORECASE | re.ASCII
+)
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_UNWRITABLE = re.compile(r"[\x00-\x20\x7f-\x9f]")
+_AUTHORITY = re.compile(r"[^:/?#]+://([^/?#\\]*)")
+
+
+class Fault(NamedTuple):
+    """What is wrong with a URL, to be put behind its field's name, and what to do."""
+
+    what: str
+    remedy: str
+
+
+USER_INFO: Final = Fault(
+    "holds a URL with user info (user:password@)", "take it out: credentials come from the environment, never from here"
+)
+_HOST = Fault("has a host that is none", "write a host name or an IP address, without a dot at the end")
+_PORT = Fault("has a port that is none", "write a number from 1 to 65535, or leave the port out")
+
+
+def fault(url: str) -> Fault | None:
+    """What is wrong with a webhook URL, if anything is."""
+    if len(url) > LENGTH_LIMIT:
+        return Fault(f"is longer than {LENGTH_LIMIT} characters", "shorten it")
+    match = _URL.fullmatch(url)
+    if match is None:
+        return _diagnose(url)
+    scheme, host, port = match.groups()
+    if port is not None and not 0 < int(port) < 65_536:
+        return _PORT
+    return _host_fault(scheme.lower(), host.lower())
+
+
+def base_fault(url: str) -> Fault | None:
+    """What is wrong with a URL that paths are put behind, if anything is."""
+    found = fault(url)
+    if found is None and "?" in url:
+        return Fault("has a query, and paths are put behind it", "leave out the ? and what follows it")
+    return found
+
+
+def _diagnose(url: str) -> Fault:
+    """Why a URL is not of the one form that is taken. What is most telling comes first."""
+    if _UNWRITABLE.search(url):
+        return Fault("holds white space or a control character", "take it out, or percent-encode it")
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        return Fault("is not an absolute URL", "write it whole, as https://host/path")
+    if "@" in authority[1]:
+        return USER_INFO
+    if not url.lower().startswith(("https://", "http://")):
+        return Fault("is neither https nor http", "write it as https://host/path")
+    if "#" in url:
+        return Fault("has a fragment, which is never sent", "leave out the # and what follows it")
+    if not url.isascii():
+        return Fault("holds letters beyond ASCII", "write the host in punycode (xn--…), and percent-encode the path")
+    host = authority[1].rpartition(":")[0]
+    return _PORT if _URL.fullmatch(f"https://{host}") else _HOST
+
+
+@lru_cache(maxsize=4096)
+def _host_fault(scheme: str, host: str) -> Fault | None:
+    """What is wrong with a host in lower case, alone or under this scheme."""
+    if not _is_host(host):
+        return _HOST
+    if scheme == "http" and not _is_loopback(host):
+        return Fault("is plain http to a host that is not loopback", "use https")
+    return None
+
+
+def _is_host(host: str) -> bool:
+    labels = host.split(".")
+    try:
+        if host.startswith("["):
+            IPv6Address(host[1:-1])
+        elif labels[-1].isdigit():
+            IPv4Address(host)
+    except AddressValueError:
+        return False
+    return host.startswith("[") or (len(host) <= 253 and all(map(_LABEL.fullmatch, labels)))
+
+
+def _is_loopback(host: str) -> bool:
+    if host.startswith("["):
+        return IPv6Address(host[1:-1]).is_loopback
+    *_, last = labels = host.split(".")
+    return last == "localhost" or (labels[0] == "127" and last.isdigit())

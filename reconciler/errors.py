@@ -1,0 +1,145 @@
+"""What can go wrong, as one tree; each class carries the exit code of a run that ends with it.
+
+::
+
+    ReconcilerError                 1   where, what, what to do next
+    ├── ConfigError                 1   every mistake found in config/, each with its place
+    ├── SettingsError               1   a flag, a variable or a file named by one
+    ├── SelectionError              1   a -t that matches nothing
+    ├── Refused                     1   a guard said no before anything was changed
+    ├── StateError                  1   the state record
+    │   ├── RecordMissing           1   no journal for a target: never taken for an empty one
+    │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
+    │   ├── RecordRolledBack        1   older than what was seen here before
+    │   ├── RecordForeign           1   of another target, service or account
+    │   ├── HeadMoved               1   somebody else appended first
+    │   └── StoreUnavailable        1   the store could not be read or written
+    ├── ServiceError                1   the lending service
+    │   ├── TokenError              1   no access token to be had
+    │   └── CallFailed              1   a call that is not a create failed
+    └── Interrupted             130/143 a signal ended the run
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where something stands: a file as the user would name it, line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One thing wrong (or, as a warning, doubtful) in the configuration: where, what, and what to do."""
+
+    place: Place
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}; {self.remedy}"
+
+
+class ReconcilerError(Exception):
+    """The root: `what` went wrong, `where` (a place, a target, a file) and the `remedy`.
+
+    The three hold no secrets: whoever raises it keeps them out.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: object = None, remedy: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = None if where is None else str(where)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        head = self.what if self.where is None else f"{self.where}: {self.what}"
+        return head if self.remedy is None else f"{head}; {self.remedy}"
+
+
+class ConfigError(ReconcilerError):
+    """The desired state has mistakes; all of them are in `mistakes`, sorted by place."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        count = len(mistakes)
+        super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the configuration")
+        self.mistakes = tuple(mistakes)
+
+
+class SettingsError(ReconcilerError):
+    """A flag, an environment variable, a secrets file or `.env` holds something unusable."""
+
+
+class SelectionError(ReconcilerError):
+    """A target pattern is malformed or matches nothing."""
+
+
+class Refused(ReconcilerError):
+    """A guard said no before anything was sent or written."""
+
+
+class StateError(ReconcilerError):
+    """Something about the state record."""
+
+
+class RecordMissing(StateError):
+    """A target has no journal. A missing record is never an empty one."""
+
+
+class RecordDamaged(StateError):
+    """A journal does not hold together; `line` is the first line that breaks it, 1-based."""
+
+    def __init__(self, what: str, *, where: object = None, remedy: str | None = None, line: int = 1) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.line = line
+
+
+class RecordRolledBack(StateError):
+    """A journal does not contain the head that was last seen of it."""
+
+
+class RecordForeign(StateError):
+    """A journal belongs to another target, service or account."""
+
+
+class HeadMoved(StateError):
+    """An append was refused, since the journal's head is no longer the one it was made for."""
+
+
+class StoreUnavailable(StateError):
+    """The store could not be read or written. Whether an append reached it may be open."""
+
+
+class ServiceError(ReconcilerError):
+    """Something about the lending service."""
+
+
+class TokenError(ServiceError):
+    """No access token could be had."""
+
+
+class CallFailed(ServiceError):
+    """A call that is not a create failed; creates have outcomes instead."""
+
+
+class Interrupted(ReconcilerError):
+    """A signal ended the run: 130 for SIGINT, 143 for SIGTERM."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__("interrupted")
+        self.exit_code = 128 + signal_number

@@ -1,0 +1,93 @@
+"""The desired state: what `config/` says, read, merged and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Mistake, Place
+    from reconciler.model.address import Address, TargetName
+
+
+class Overlap(StrEnum):
+    """Whether one event code may stand in two subscriptions of one service."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
+class Replace(StrEnum):
+    """How a changed URL is carried out: beside the old subscription, or only once that is gone."""
+
+    OVERLAP = "overlap"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One declared target with the addresses in use for it (settings have been laid over `config/`).
+
+    `base_url` and `auth_url` carry no trailing slash. `audience_base` is what `/{api_name}` is put behind.
+    """
+
+    name: TargetName
+    auth_url: str
+    base_url: str
+    audience_base: str
+    overlap: Overlap
+    replace: Replace
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One wanted subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
+
+    address: Address
+    codes: tuple[str, ...]
+    url: str
+    template: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How notifications are signed, as `verification:` in `config/` says it."""
+
+    header: str
+    algorithm: str
+    prefix: str = ""
+    encoding: str = "hex"
+    key_encoding: str = "utf8"
+    content: str = "{body}"
+    enforce: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ParityException:
+    """A declared difference between two targets: an address, and why it may differ."""
+
+    address: str
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address."""
+
+    targets: Mapping[TargetName, Target]
+    subscriptions: Mapping[Address, Subscription]
+    recipients: tuple[str, ...] = ()
+    verification: Verification | None = None
+    parity_ignore: tuple[ParityException, ...] = ()
+    warnings: tuple[Mistake, ...] = field(default=())
+
+    def of_target(self, target: TargetName) -> list[Subscription]:
+        """The subscriptions wanted on one target, sorted by address."""
+        prefix = f"{target}/"
+        return [wanted for address, wanted in self.subscriptions.items() if address.startswith(prefix)]

@@ -1,0 +1,183 @@
+"""The entries of a journal: what happened, in the past tense, never changed afterwards.
+
+An entry says when (`at`, UTC, ISO 8601 with a trailing Z) and by whom (`by`). Entries about an attempt name it by id;
+the address of an attempt follows from the entry that began it and the moves since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.outcome import Outcome
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What every entry has. `kind` is what the journal calls it."""
+
+    kind: ClassVar[str]
+    at: str
+    by: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun(Entry):
+    """The first entry of every journal: a random id, the target, and the service it belongs to."""
+
+    kind: ClassVar[str] = "begun"
+    record: str
+    target: TargetName
+    base_url: str
+    format: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound(Entry):
+    """Binds the record to a service and, where `account` is not None, to an account (a hash of its client id)."""
+
+    kind: ClassVar[str] = "bound"
+    base_url: str
+    account: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent(Entry):
+    """A create call that is about to be sent.
+
+    `send_by` (epoch seconds): no call for this attempt starts later. `settled_by` (epoch seconds): later than that
+    none can still be in flight.
+    """
+
+    kind: ClassVar[str] = "intent"
+    attempt: str
+    address: Address
+    action: str
+    codes: tuple[str, ...]
+    url: str
+    send_by: float
+    settled_by: float
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(Entry):
+    """The outcome of an attempt.
+
+    `fields` holds the harmless scalars of the response; `response` says where the whole of it is: the response
+    itself sealed (`age:` and base64), `file` (a private file of the machine that applied), or None.
+    """
+
+    kind: ClassVar[str] = "outcome"
+    attempt: str
+    outcome: Outcome
+    status: int | None = None
+    detail: str | None = None
+    date: str | None = None
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    response: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved(Entry):
+    """A person's word on an attempt whose outcome was unknown."""
+
+    kind: ClassVar[str] = "resolved"
+    attempt: str
+    created: bool
+    note: str | None = None
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported(Entry):
+    """A subscription that was created by other means and is known to exist."""
+
+    kind: ClassVar[str] = "imported"
+    attempt: str
+    address: Address
+    codes: tuple[str, ...]
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired(Entry):
+    """The attempt is to be removed by the operator; until then it delivers."""
+
+    kind: ClassVar[str] = "retired"
+    attempt: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored(Entry):
+    """The attempt awaited removal and stays after all."""
+
+    kind: ClassVar[str] = "restored"
+    attempt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed(Entry):
+    """The operator has deleted the attempt's subscription."""
+
+    kind: ClassVar[str] = "removed"
+    attempt: str
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved(Entry):
+    """A subscription got another name: every attempt of `source` now stands under `address`."""
+
+    kind: ClassVar[str] = "moved"
+    source: Address
+    address: Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSet(Entry):
+    """A subscription secret that came another way than in the response; `secret` as `Settled.response`."""
+
+    kind: ClassVar[str] = "secret"
+    attempt: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackAccepted(Entry):
+    """A person accepted that entries up to `lost_head` (the `lost_entries`-th) are gone from this record."""
+
+    kind: ClassVar[str] = "rollback"
+    lost_head: str
+    lost_entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed(Entry):
+    """Notifications that arrived at an address's URL: each event code, and when it was received last."""
+
+    kind: ClassVar[str] = "observed"
+    address: Address
+    url: str
+    received: Mapping[str, str]
+
+
+AnyEntry = (
+    Begun | Bound | Intent | Settled | Resolved | Imported | Retired | Restored | Removed | Moved | SecretSet
+    | RollbackAccepted | Observed
+)  # fmt: skip
+
+
+def who(by: Mapping[str, str]) -> str:
+    """Who did it, in a few words, as an entry's `by` says it."""
+    name = by.get("actor") or by.get("user") or "?"
+    host = f" on {by['host']}" if "host" in by else ""
+    run = f" ({by['url']})" if "url" in by else ""
+    return f"{name}{host}{run}"

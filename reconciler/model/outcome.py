@@ -1,0 +1,41 @@
+"""What became of a create call: three values, not two.
+
+Only what is certainly not created may ever be sent again. Everything that cannot be told apart from a created
+subscription is UNKNOWN, and waits for a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Outcome(StrEnum):
+    """The outcome of one attempt: CREATED; REJECTED or NOT_SENT (certainly not created); or UNKNOWN."""
+
+    CREATED = "created"
+    REJECTED = "rejected"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one exchange with the service came to.
+
+    `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
+    secrets. `body` is what was read of the response (1 MiB at most) and may hold a secret: it is left out of the
+    `repr`. `retry_after` is in seconds, as the service asked for it with a 429. `date` is the response's Date header.
+    """
+
+    outcome: Outcome
+    status: int | None = None
+    detail: str | None = None
+    date: str | None = None
+    retry_after: float | None = None
+    body: bytes = field(default=b"", repr=False)
+    fields: Mapping[str, str | int | float | bool] = field(default_factory=dict)

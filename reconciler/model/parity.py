@@ -1,0 +1,40 @@
+"""Whether two targets are in line, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import ParityException
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One subscription that differs. `what` says between which views; a side that has no such subscription is None.
+
+    A side has sorted `eventCodes`, and where URLs are compared the `webhookUrl` as written.
+    """
+
+    name: str
+    what: str
+    a: Mapping[str, object] | None
+    b: Mapping[str, object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """What was found; `ignored` differs too, and is declared to; `unused` are declarations that nothing needed."""
+
+    a: TargetName
+    b: TargetName
+    differences: tuple[Difference, ...]
+    ignored: tuple[tuple[Difference, ParityException], ...]
+    unused: tuple[ParityException, ...]
+
+    @property
+    def in_line(self) -> bool:
+        return not self.differences

@@ -1,0 +1,54 @@
+"""What became of each change of a plan that was applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconciler.model.address import Address
+    from reconciler.model.outcome import Outcome
+    from reconciler.model.plan import Action
+    from reconciler.model.record import Attempt
+
+
+class Done(StrEnum):
+    """What became of a change, in the order in which summaries name them."""
+
+    CREATED = "created"
+    REJECTED = "rejected"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+    RESTORED = "restored"
+    RETIRED = "retired"
+    SKIPPED = "skipped"
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Done:
+        return cls(outcome.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets."""
+
+    address: Address
+    action: Action
+    outcome: Done
+    status: int | None = None
+    attempt: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an apply came to. `removal` are the attempts it retired, for which the operator has to be asked.
+
+    `unrecorded` are notices about outcomes that could not be written to the record, and where they were kept.
+    """
+
+    results: tuple[Result, ...]
+    removal: tuple[Attempt, ...]
+    exit_code: int
+    unrecorded: tuple[str, ...] = ()

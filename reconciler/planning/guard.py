@@ -1,0 +1,42 @@
+"""What must not be carried out, however well it was planned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused
+from reconciler.model.plan import SENDS
+from reconciler.model.record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Desired
+    from reconciler.model.plan import Plan
+    from reconciler.model.record import Record
+    from reconciler.model.selection import Selection
+
+
+def refuse_emptied(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
+    """Raises Refused where a target has subscriptions live and none desired at all: more likely a slip than a wish."""
+    for name in desired.targets:
+        if not selection.touches(name) or name not in records or desired.of_target(name):
+            continue
+        live = [one for one in records[name].attempts.values() if one.status is Status.LIVE]
+        if live:
+            raise Refused(
+                f"no subscription is desired, while {len(live)} {'is' if len(live) == 1 else 'are'} in force",
+                where=name,
+                remedy="if all of them are to go, say so with --allow-empty",
+            )
+
+
+def refuse_too_many(plan: Plan, max_creates: int | None) -> None:
+    """Raises Refused where the plan would send more creates than were allowed."""
+    creates = sum(change.action in SENDS for change in plan.changes)
+    if max_creates is not None and creates > max_creates:
+        raise Refused(
+            f"the plan has {creates} create{'' if creates == 1 else 's'}, and --max-creates allows {max_creates}",
+            remedy="look at the plan; a create cannot be taken back",
+        )

@@ -1,0 +1,111 @@
+"""Desired and record in, plan out.
+
+Planning works on routes (an event code delivered to one URL), against every attempt in force: what is missing gets
+created, alone; what is too much gets retired, by a person. Nothing that may exist is ever planned a second time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SelectionError
+from reconciler.model.plan import Plan, TargetPlan
+from reconciler.model.record import Status
+from reconciler.model.url import service_key
+from reconciler.planning.digest import plan_digest, target_digest
+from reconciler.planning.routes import Routes
+from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
+from reconciler.planning.takeovers import after_takeovers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.desired import Desired, Target
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.selection import Selection
+
+
+def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> Plan:
+    """The plan for the targets selected.
+
+    `records` holds the record of every selected target, and of others that share a service with one: what is in
+    force there counts against creating it here. Raises SelectionError for a pattern that matches nothing.
+    """
+    _refuse_unmatched(desired, records, selection)
+    targets = {
+        name: _plan_target(target, desired, records, selection)
+        for name, target in sorted(desired.targets.items())
+        if selection.touches(name)
+    }
+    digest = plan_digest({name: target.digest for name, target in targets.items()})
+    return Plan(selection.patterns, targets, digest)
+
+
+def plan_target(
+    name: TargetName, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
+) -> TargetPlan:
+    """The plan for one target; what `make_plan` gives for it."""
+    return _plan_target(desired.targets[name], desired, records, selection)
+
+
+def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
+    addresses = [*desired.subscriptions]
+    for record in records.values():
+        addresses += (attempt.address for attempt in record.attempts.values())
+    unmatched = selection.unmatched([*desired.targets], addresses)
+    if unmatched:
+        raise SelectionError(
+            "matches no target and no address",
+            where=" ".join(f"-t {pattern}" for pattern in unmatched),
+            remedy=f"declared are: {', '.join(desired.targets) or 'none'}",
+        )
+
+
+def _plan_target(
+    target: Target, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
+) -> TargetPlan:
+    record = records[target.name]
+    routes = Routes(desired, _records_of_service(target, desired, records))
+    wanted = {one.address: one for one in desired.of_target(target.name)}
+    held = record.by_address()
+    stirring = [
+        address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
+    ]
+    found = [
+        change
+        for address in stirring
+        for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
+    ]
+    changed = {change.address for change in found}
+    changes = tuple(change for change in after_takeovers(found, selection) if selection.has(change.address))
+    return TargetPlan(
+        name=target.name,
+        digest=target_digest(target, record, changes, desired.recipients),
+        head=record.head,
+        entries=record.entries,
+        changes=changes,
+        awaiting_removal=_awaiting_removal(held, selection),
+        surplus=tuple(
+            extra
+            for address in stirring
+            if address in wanted and selection.has(address)
+            for extra in surplus_of(wanted[address], held.get(address, ()))
+        ),
+        unchanged=sum(address not in changed and selection.has(address) for address in wanted),
+    )
+
+
+def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Selection) -> tuple[Attempt, ...]:
+    found = (one for attempts in held.values() for one in attempts if one.status is Status.AWAITING_REMOVAL)
+    return tuple(sorted((one for one in found if selection.has(one.address)), key=lambda one: (one.address, one.id)))
+
+
+def _records_of_service(target: Target, desired: Desired, records: Mapping[TargetName, Record]) -> list[Record]:
+    """The records of all targets that are the same service as `target`."""
+    key = service_key(target.base_url)
+    return [
+        record
+        for name, record in records.items()
+        if name in desired.targets and service_key(desired.targets[name].base_url) == key
+    ]

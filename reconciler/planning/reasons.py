@@ -1,0 +1,71 @@
+"""Why a change is planned, and what to know before it is applied: the words of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model.clock import stamp
+from reconciler.model.entry import who
+from reconciler.model.record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.address import Address
+    from reconciler.model.plan import Request
+    from reconciler.model.record import Attempt
+
+
+def unsettled(attempt: Attempt) -> str:
+    """What is open about an attempt, since when and by whom, and how to settle it."""
+    begun = f"a create begun {attempt.since} by {who(attempt.begun_by)}"
+    settle = f"reconciler state resolve {attempt.address} --created or --not-created"
+    if attempt.status is Status.PENDING:
+        return (
+            f"{begun} may be in flight until {stamp(attempt.settled_by)};"
+            f" if it has no outcome by then, find out and settle it: {settle}"
+        )
+    return f"{begun} has an unknown outcome; find out and settle it: {settle}"
+
+
+def elsewhere(address: Address, request: Request, attempt: Attempt, *, is_new: bool) -> str:
+    """Why `request` cannot be created for `address`: `attempt`, of another address, has a route of it.
+
+    Only an address that `is_new`, without attempts of its own, can be what another one was renamed to.
+    """
+    if attempt.unsettled:
+        return f"it may be in force under {attempt.address} already: {unsettled(attempt)}"
+    codes = _shared(request, attempt)
+    what = f"{codes} to {attempt.url} is in force under {attempt.address} (attempt {attempt.id})"
+    remove = f"have that removed first: reconciler state retire {attempt.address} --attempt {attempt.id}"
+    if attempt.address.target != address.target:
+        return f"{what}, another target of the same service; {remove}"
+    return (
+        f"{what}; if it was renamed: reconciler state mv {attempt.address} {address}" if is_new else f"{what}; {remove}"
+    )
+
+
+def waiting(attempt: Attempt) -> str:
+    """What a create waits for where the target says `replace: wait`."""
+    return (
+        f"replace: wait; created once {attempt.address} (attempt {attempt.id}, {attempt.url}) is removed:"
+        f" reconciler state removed {attempt.address}"
+    )
+
+
+def another_secret(url: str) -> str:
+    """What a second subscription with one URL means for whoever verifies notifications there."""
+    return f"{url} then has one more secret: its notifications are signed with either"
+
+
+def moving(request: Request, attempts: Iterable[Attempt]) -> tuple[str, ...]:
+    """What stays delivered elsewhere, until a person sees to it, of the codes that move here."""
+    return tuple(
+        f"{_shared(request, one)} stay delivered to {one.url} as well, until the operator removes"
+        f" {one.address} (attempt {one.id})"
+        for one in attempts
+    )
+
+
+def _shared(request: Request, attempt: Attempt) -> str:
+    return ", ".join(code for code in attempt.codes if code in request.codes)

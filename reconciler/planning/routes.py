@@ -1,0 +1,65 @@
+"""Who has which route: an index over everything that delivers, or may deliver, at one service."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reconciler.model.record import Status
+from reconciler.model.url import normal_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Desired
+    from reconciler.model.plan import Request
+    from reconciler.model.record import Attempt, Record
+
+
+class Routes:
+    """Every attempt of one service that is not gone, by what it delivers.
+
+    The indexes are made when they are first asked for: only a create asks, and most plans have none.
+    """
+
+    def __init__(self, desired: Desired, records: Sequence[Record]) -> None:
+        self._desired = desired
+        self._records = records
+
+    def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
+        """Attempts of other addresses that deliver, or may deliver, a route of `request`."""
+        url = normal_url(request.url)
+        return _others(address, (self._by_route.get((code, url), ()) for code in request.codes))
+
+    def moving(self, address: Address, request: Request) -> list[Attempt]:
+        """Attempts of other addresses that deliver, or may deliver, a code of `request` that is not wanted of them."""
+        return _others(address, (self._unwanted.get(code, ()) for code in request.codes))
+
+    @cached_property
+    def _by_route(self) -> dict[tuple[str, str], list[Attempt]]:
+        found: dict[tuple[str, str], list[Attempt]] = {}
+        for attempt in self._attempts():
+            for route in attempt.routes:
+                found.setdefault(route, []).append(attempt)
+        return found
+
+    @cached_property
+    def _unwanted(self) -> dict[str, list[Attempt]]:
+        found: dict[str, list[Attempt]] = {}
+        for attempt in self._attempts():
+            wanted = self._desired.subscriptions.get(attempt.address)
+            for code in attempt.codes:
+                if wanted is None or code not in wanted.codes:
+                    found.setdefault(code, []).append(attempt)
+        return found
+
+    def _attempts(self) -> Iterator[Attempt]:
+        for record in self._records:
+            yield from (one for one in record.attempts.values() if one.status is not Status.GONE)
+
+
+def _others(address: Address, found: Iterable[Iterable[Attempt]]) -> list[Attempt]:
+    """Each attempt once, sorted, without those of `address` itself."""
+    others = {one.id: one for attempts in found for one in attempts if one.address != address}
+    return sorted(others.values(), key=lambda one: (one.address, one.id))

@@ -1,0 +1,37 @@
+"""How a target stands: its record against what was heard of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from reconciler.model.record import Status
+from reconciler.model.standing import AttemptStanding, Heard, Proof, TargetStanding
+from reconciler.model.url import normal_url
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import TargetPlan
+    from reconciler.model.record import Attempt, Record
+
+SILENT_AFTER = timedelta(days=30)
+"""How long a route may go unheard before it counts as silent."""
+
+
+def standing_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStanding:
+    """How the target of `record` stands at `now` (UTC), with the plan that is left for it."""
+    since = (now.astimezone(UTC) - SILENT_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
+    attempts = [one for one in record.attempts.values() if one.status is not Status.GONE]
+    ordered = sorted(attempts, key=lambda one: (one.address, one.since, one.id))
+    return TargetStanding(record.target, tuple(_attempt(one, record, since) for one in ordered), plan)
+
+
+def _attempt(attempt: Attempt, record: Record, since: str) -> AttemptStanding:
+    return AttemptStanding(attempt, {code: _heard(attempt, code, record, since) for code in attempt.codes})
+
+
+def _heard(attempt: Attempt, code: str, record: Record, since: str) -> Heard:
+    """What was received before the attempt began proves nothing about it."""
+    at = record.received.get((attempt.address, code, normal_url(attempt.url)))
+    if at is None or at < attempt.since:
+        return Heard(Proof.NEVER_SEEN, None)
+    return Heard(Proof.PROVEN if at >= since else Proof.SILENT, at)

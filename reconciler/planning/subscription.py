@@ -1,0 +1,212 @@
+"""The changes of one address: what is wanted of it against the attempts it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.model.desired import Replace
+from reconciler.model.plan import Action, Block, Change, Request, Surplus
+from reconciler.model.record import Status
+from reconciler.model.url import normal_url
+from reconciler.planning import reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Subscription
+    from reconciler.model.record import Attempt
+    from reconciler.planning.routes import Routes
+
+
+def is_as_wanted(wanted: Subscription | None, attempts: Sequence[Attempt]) -> bool:
+    """The common case, told quickly: one live attempt, exactly as wanted."""
+    return (
+        wanted is not None
+        and len(attempts) == 1
+        and attempts[0].status is Status.LIVE
+        and attempts[0].codes == wanted.codes
+        and (attempts[0].url == wanted.url or normal_url(attempts[0].url) == normal_url(wanted.url))
+    )
+
+
+def changes_of(
+    address: Address, wanted: Subscription | None, attempts: Sequence[Attempt], routes: Routes, mode: Replace
+) -> list[Change]:
+    """The changes of one address: mostly none or one; more where something stays, something is added, and some goes."""
+    case = _Case(address, Request(wanted.codes, wanted.url) if wanted else None, attempts)
+    unsettled = [one for one in attempts if one.unsettled]
+    if unsettled:
+        why = [reasons.unsettled(one) for one in unsettled]
+        return [case.change(Action.BLOCKED, block=Block.UNSETTLED, concerns=unsettled, why=why)]
+    live = [one for one in attempts if one.status is Status.LIVE]
+    if case.wanted is None:
+        return _retire(case, live, "no longer wanted")
+    return _fulfil(case, case.wanted, live, routes, mode)
+
+
+def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplus]:
+    """Codes that are live at the wanted URL but no longer wanted, or live there a second time."""
+    url = normal_url(wanted.url)
+    delivered: set[str] = set()
+    found = []
+    for one in attempts:
+        if one.status is Status.LIVE and normal_url(one.url) == url:
+            extra = tuple(code for code in one.codes if code not in wanted.codes or code in delivered)
+            delivered.update(one.codes)
+            if extra:
+                found.append(Surplus(wanted.address, one.id, extra))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """An address with what is wanted of it and its attempts that are not gone, oldest first."""
+
+    address: Address
+    wanted: Request | None
+    attempts: Sequence[Attempt]
+
+    @property
+    def in_force(self) -> list[Attempt]:
+        return [one for one in self.attempts if one.in_force]
+
+    def change(
+        self,
+        action: Action,
+        *,
+        request: Request | None = None,
+        concerns: Iterable[Attempt] = (),
+        block: Block | None = None,
+        why: Iterable[str] = (),
+        warnings: Iterable[str] = (),
+    ) -> Change:
+        return Change(
+            self.address,
+            action,
+            request,
+            concerns=tuple(sorted(one.id for one in concerns)),
+            block=block,
+            after=self.wanted,
+            before=tuple(sorted(self.in_force, key=lambda one: one.id)),
+            reasons=tuple(why),
+            warnings=tuple(warnings),
+        )
+
+
+def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Routes, mode: Replace) -> list[Change]:
+    """Keep what is live at the wanted URL, restore what can be, create what is missing then, retire the rest."""
+    here = [one for one in live if _is_at(wanted.url, one)]
+    old = [one for one in live if not _is_at(wanted.url, one)]
+    restored = _restorable(case, wanted, here)
+    kept = [*here, *restored]
+    changes = _restore(case, restored)
+    missing = sorted(set(wanted.codes).difference(*(one.codes for one in kept)))
+    if missing:
+        return changes + _deliver(case, Request(tuple(missing), wanted.url), kept, old, routes, mode)
+    return changes + _retire(case, old, f"all that is wanted is delivered to {wanted.url}")
+
+
+def _restorable(case: _Case, wanted: Request, here: Sequence[Attempt]) -> list[Attempt]:
+    """What awaits removal though all of it is wanted again, and is not delivered otherwise; the larger first."""
+    codes = set(wanted.codes).difference(*(one.codes for one in here))
+    found = []
+    for one in sorted(case.attempts, key=lambda one: -len(one.codes)):
+        if one.status is Status.AWAITING_REMOVAL and _is_at(wanted.url, one) and codes.issuperset(one.codes):
+            found.append(one)
+            codes.difference_update(one.codes)
+    return found
+
+
+def _deliver(
+    case: _Case,
+    request: Request,
+    kept: Sequence[Attempt],
+    old: Sequence[Attempt],
+    routes: Routes,
+    mode: Replace,
+) -> list[Change]:
+    """The change that creates `request`, or what stands in its way; and what becomes of the `old` URL's attempts."""
+    elsewhere = routes.elsewhere(case.address, request)
+    if elsewhere:
+        return [_blocked_elsewhere(case, request, elsewhere)]
+    supplanted = _supplanted(case, request, kept)
+    moving = routes.moving(case.address, request)
+    if mode is Replace.WAIT and (supplanted or moving):
+        hindering = [*supplanted, *moving]
+        why = [reasons.waiting(one) for one in hindering]
+        blocked = case.change(Action.BLOCKED, block=Block.WAITS, concerns=hindering, why=why)
+        return [*_retire(case, old, "to be replaced once it is gone"), blocked]
+    if supplanted:
+        return [_replace(case, request, supplanted, old, moving)]
+    return [_add(case, request, moving), *_retire(case, old, f"all that is wanted of it is at {request.url} already")]
+
+
+def _supplanted(case: _Case, request: Request, kept: Sequence[Attempt]) -> list[Attempt]:
+    """What a create of `request` comes in place of: what delivers its codes, and where nothing stays, another URL."""
+    return [
+        one
+        for one in case.in_force
+        if one not in kept and (not set(one.codes).isdisjoint(request.codes) or not (kept or _is_at(request.url, one)))
+    ]
+
+
+def _replace(
+    case: _Case,
+    request: Request,
+    supplanted: Sequence[Attempt],
+    old: Sequence[Attempt],
+    moving: Sequence[Attempt],
+) -> Change:
+    urls = sorted({one.url for one in supplanted if not _is_at(request.url, one)})
+    why = f"the URL changed from {', '.join(urls)}" if urls else "what delivers it awaits removal"
+    return case.change(
+        Action.REPLACE,
+        request=request,
+        concerns=old,
+        why=[why],
+        warnings=["until the operator removes the old one, both deliver", *_warnings(case, request, moving)],
+    )
+
+
+def _add(case: _Case, request: Request, moving: Sequence[Attempt]) -> Change:
+    """The change that creates `request` beside what is in force, or where nothing is."""
+    warnings = _warnings(case, request, moving)
+    if case.in_force:
+        why = f"not delivered yet: {', '.join(request.codes)}"
+        return case.change(Action.EXTEND, request=request, why=[why], warnings=warnings)
+    return case.change(Action.CREATE, request=request, why=["nothing is in force for it"], warnings=warnings)
+
+
+def _warnings(case: _Case, request: Request, moving: Sequence[Attempt]) -> list[str]:
+    has_secret = any(_is_at(request.url, one) for one in case.in_force)
+    return [*([reasons.another_secret(request.url)] if has_secret else []), *reasons.moving(request, moving)]
+
+
+def _restore(case: _Case, restored: Sequence[Attempt]) -> list[Change]:
+    if not restored:
+        return []
+    ids = ", ".join(sorted(one.id for one in restored))
+    warning = f"withdraw the request to the operator to remove {ids}"
+    why = "it awaits removal and is wanted again"
+    return [case.change(Action.RESTORE, concerns=restored, why=[why], warnings=[warning])]
+
+
+def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:
+    return [case.change(Action.RETIRE, concerns=going, why=[reason])] if going else []
+
+
+def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt]) -> Change:
+    unsettled = [one for one in elsewhere if one.unsettled]
+    is_new = not case.attempts
+    return case.change(
+        Action.BLOCKED,
+        block=Block.UNSETTLED if unsettled else Block.ELSEWHERE,
+        concerns=unsettled,
+        why=[reasons.elsewhere(case.address, request, one, is_new=is_new) for one in elsewhere],
+    )
+
+
+def _is_at(url: str, attempt: Attempt) -> bool:
+    return normal_url(attempt.url) == normal_url(url)

@@ -1,0 +1,64 @@
+"""Codes that move from one subscription of a target to another: nothing goes before what takes its codes over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.model.plan import SENDS, Action, Block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.model.address import Address
+    from reconciler.model.plan import Change
+    from reconciler.model.selection import Selection
+
+
+def after_takeovers(changes: Sequence[Change], selection: Selection) -> list[Change]:
+    """`changes` of one target, each RETIRE after the creates that take its codes over, so that no event falls between.
+
+    A REPLACE that would retire such codes leaves that to a RETIRE of its own. Not waited for is a change that itself
+    waits for the removal, and one that is not selected, which is warned of.
+    """
+    takers = _takers(changes)
+    return [one for change in changes for one in _ordered(change, takers, selection)]
+
+
+def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Selection) -> list[Change]:
+    waits_for = sorted({taker for code in _leaving(change) for taker in takers.get(code, ())} - {change.address})
+    if change.action is Action.RETIRE and waits_for:
+        return [_after(change, waits_for, selection)]
+    if change.action is Action.REPLACE and waits_for:
+        retire = replace(change, action=Action.RETIRE, request=None, reasons=("its codes move",), warnings=())
+        return [replace(change, concerns=()), _after(retire, [change.address, *waits_for], selection)]
+    return [change]
+
+
+def _takers(changes: Iterable[Change]) -> dict[str, set[Address]]:
+    """Which addresses create, or would if they were not blocked, each code."""
+    found: dict[str, set[Address]] = {}
+    for change in changes:
+        taken = change.request if change.action in SENDS else None
+        if change.block in (Block.ELSEWHERE, Block.UNSETTLED):
+            taken = change.after
+        for code in taken.codes if taken else ():
+            found.setdefault(code, set()).add(change.address)
+    return found
+
+
+def _after(change: Change, waits_for: Sequence[Address], selection: Selection) -> Change:
+    selected = tuple(taker for taker in waits_for if selection.has(taker))
+    others = [taker for taker in waits_for if taker not in selected]
+    reasons, warnings = change.reasons, change.warnings
+    if selected:
+        reasons = (*reasons, f"only once its codes are created under {', '.join(selected)}")
+    if others:
+        warnings = (*warnings, f"its codes are wanted under {', '.join(others)}, not selected: apply that first")
+    return replace(change, after_addresses=selected, reasons=reasons, warnings=warnings)
+
+
+def _leaving(change: Change) -> set[str]:
+    """The codes of what a change retires, without those that its own address still wants, and sees to itself."""
+    kept = change.after.codes if change.after else ()
+    return {code for one in change.before if one.id in change.concerns for code in one.codes if code not in kept}

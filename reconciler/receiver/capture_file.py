@@ -1,0 +1,157 @@
+"""The file that captured requests are appended to, durably, many at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fcntl import LOCK_EX, LOCK_UN, flock
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError
+from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from reconciler.receiver.captured import Captured
+
+_REMEMBERED = 64 * 1024 * 1024  # bytes at the end of a file that are read again when it is opened
+_LINE_START = b'{"at": '
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Lines that go to the disk together. `problem` is why they did not get there."""
+
+    lines: list[bytes] = field(default_factory=list)
+    written: bool = False
+    problem: OSError | None = None
+
+
+class CaptureFile:
+    """An open capture file. Several processes may append to one file.
+
+    It is made where there is none, for its owner only. Raises SettingsError for one that cannot be written, or that
+    holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filling = Lock()
+        self._writing = Lock()
+        self._batch = _Batch()
+        self._descriptor = _open(path)
+
+    def append(self, line: bytes) -> None:
+        """Append a line, and return once it is on the disk. Raises OSError where it is not.
+
+        Whoever comes first writes for all who came since the last write.
+        """
+        with self._filling:
+            batch = self._batch
+            batch.lines.append(line)
+        with self._writing:
+            if not batch.written:
+                with self._filling:
+                    self._batch = _Batch()
+                self._write(batch)
+        if batch.problem is not None:
+            raise batch.problem
+
+    def _write(self, batch: _Batch) -> None:
+        try:
+            _append(self._descriptor, b"".join(batch.lines))
+        except OSError as problem:
+            batch.problem = problem
+        batch.written = True
+
+    def latest(self) -> Iterator[Captured]:
+        """What the file holds; of a long one, the end. Raises SettingsError."""
+        size = os.fstat(self._descriptor).st_size
+        if size <= _REMEMBERED:
+            yield from captured_in(self.path)
+            return
+        tail = os.pread(self._descriptor, _REMEMBERED, size - _REMEMBERED)
+        for line in tail.split(b"\n")[1:-1]:  # the first is broken off, and the last is not whole
+            yield parse_captured(line, self.path)
+
+    def close(self) -> None:
+        with self._writing:
+            os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _open(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
+    except OSError as problem:
+        raise SettingsError(f"cannot be written: {problem.strerror}", where=path) from None
+    try:
+        _check_ours(descriptor, path)
+        _sync_name(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_ours(descriptor: int, path: Path) -> None:
+    """Raises SettingsError for a file with other contents: what looks like a torn line in it would be cut off."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise SettingsError("is not a regular file, so nothing in it would last", where=path)
+    first, newline, _ = os.pread(descriptor, LINE_LIMIT, 0).partition(b"\n")
+    if newline:
+        parse_captured(first, f"{path}:1")
+    elif not (first.startswith(_LINE_START) or _LINE_START.startswith(first)):
+        raise SettingsError("holds something else than captured requests", where=path, remedy="name another file")
+
+
+def _sync_name(path: Path) -> None:
+    """Wait until the file's name is on the disk: a file without one is lost."""
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""
+    flock(descriptor, LOCK_EX)
+    try:
+        end = _whole_size(descriptor)
+        try:
+            os.ftruncate(descriptor, end)
+            rest, offset = memoryview(data), end
+            while rest:
+                written = os.pwrite(descriptor, rest, offset)
+                rest, offset = rest[written:], offset + written
+            os.fdatasync(descriptor)
+        except OSError:
+            with suppress(OSError):  # what is left then is a torn write
+                os.ftruncate(descriptor, end)
+            raise
+    finally:
+        flock(descriptor, LOCK_UN)
+
+
+def _whole_size(descriptor: int) -> int:
+    """The file's size up to and with its last newline."""
+    size = os.fstat(descriptor).st_size
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    begin = max(0, size - LINE_LIMIT)
+    return begin + os.pread(descriptor, LINE_LIMIT, begin).rfind(b"\n") + 1

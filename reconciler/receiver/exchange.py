@@ -1,0 +1,41 @@
+"""Requests and responses as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. `target` is path and query; `headers` have their names as sent, each name once.
+
+    `problem` is the answer to a request that cannot be read to its end, or that is none; the body is empty then.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    problem: Response | None = None
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, its name in any case."""
+        return next((value for one, value in self.headers.items() if one.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response; `text` says why it is no 2xx."""
+
+    status: int
+    text: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether it tells the service that the notification has arrived (service description, section 4.4)."""
+        return 200 <= self.status < 300

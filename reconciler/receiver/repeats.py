@@ -1,0 +1,57 @@
+"""Which notifications came before: the service delivers again what was not confirmed in time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+
+_CAPACITY = 50_000
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered of one notification. `confirmed`: it is in the capture file, or about to be."""
+
+    deliveries: int = 0
+    confirmed: bool = False
+
+
+class Repeats:
+    """Deliveries by body and path, from any number of threads; the `capacity` notifications seen last."""
+
+    def __init__(self, capacity: int = _CAPACITY) -> None:
+        self._capacity = capacity
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._lock = Lock()
+
+    def count(self, target: str, body: bytes) -> int:
+        """Which delivery of this notification this is, from 1."""
+        with self._lock:
+            known = self._find(target, body)
+            known.deliveries += 1
+            return known.deliveries
+
+    def confirm(self, target: str, body: bytes) -> bool:
+        """Take a notification for confirmed; whether it was before."""
+        with self._lock:
+            known = self._find(target, body)
+            before, known.confirmed = known.confirmed, True
+            return before
+
+    def withdraw(self, target: str, body: bytes) -> None:
+        """A notification could not be confirmed after all."""
+        with self._lock:
+            self._find(target, body).confirmed = False
+
+    def _find(self, target: str, body: bytes) -> _Known:
+        digest = sha256(body)
+        digest.update(target.encode(errors="surrogatepass"))
+        digest.update(len(body).to_bytes(8))
+        key = digest.digest()
+        known = self._known.setdefault(key, _Known())
+        self._known.move_to_end(key)
+        if len(self._known) > self._capacity:
+            self._known.popitem(last=False)
+        return known

@@ -1,0 +1,211 @@
+"""The socket shell: HTTP/1.1 on 127.0.0.1 around a function from request to response."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from http.client import HTTPMessage
+from http.client import responses as reason_phrases
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader
+from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
+from socketserver import TCPServer
+from threading import Lock, Thread, current_thread
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError
+from reconciler.receiver.bodies import Unread, check_framing, read_body
+from reconciler.receiver.exchange import Request, Response
+from reconciler.receiver.pace import PacedSocket, TooSlow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from email.message import Message
+    from socket import socket
+    from types import TracebackType
+    from typing import Any, Self
+
+HEAD_LIMIT = 64 * 1024
+_ANSWER_SECONDS = 10.0  # for a sender to take the answer
+_FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
+
+
+class Server(ThreadingHTTPServer):
+    """A server bound to a port of 127.0.0.1 (0: any that is free), serving while it is entered.
+
+    `patience` is in seconds: what a request has from its first byte to its last, and a connection between two. Raises
+    SettingsError where the port cannot be had.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+    allow_reuse_port = False  # another receiver on the same port is a mistake, not a partner
+    request_queue_size = 1024
+
+    def __init__(self, port: int, handle: Callable[[Request], Response], patience: float = 30.0) -> None:
+        self.handle = handle
+        self.patience = patience
+        self._lock = Lock()
+        self._connections: dict[Thread, socket] = {}
+        try:
+            super().__init__(("127.0.0.1", port), _Connection)
+        except (OSError, OverflowError) as problem:
+            raise SettingsError(
+                f"cannot listen there: {problem}", where=f"127.0.0.1:{port}", remedy="choose another --port"
+            ) from None
+        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="receiver-acceptor", daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def server_bind(self) -> None:
+        """Binds, without the look-up of the host's full name that HTTPServer makes, which may take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        self._acceptor.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes no more requests, lets those that are here be answered, for seconds at most, and ends the threads."""
+        self.shutdown()
+        self._acceptor.join()
+        self.server_close()
+        self._end_connections(SHUT_RD, _FAREWELL)
+        self._end_connections(SHUT_RDWR, 1)
+
+    def _end_connections(self, how: int, seconds: float) -> None:
+        with self._lock:
+            connections = dict(self._connections)
+        for connection in connections.values():
+            with suppress(OSError):
+                connection.shutdown(how)
+        deadline = monotonic() + seconds
+        for thread in connections:
+            thread.join(max(0.0, deadline - monotonic()))
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection in a thread of its own, which the end of the server waits for."""
+        thread = Thread(
+            target=self.process_request_thread, args=(request, client_address), name="receiver-connection", daemon=True
+        )
+        with self._lock:
+            thread.start()
+            self._connections[thread] = request
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._connections.pop(current_thread(), None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a sender that has gone: what was kept is kept, and it will deliver again."""
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """One connection and the requests that come on it, one after the other."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+    rfile: BufferedReader
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._pace = PacedSocket(self.connection)
+        self.rfile = BufferedReader(self._pace)
+
+    def handle_one_request(self) -> None:
+        """Reads a request and answers it; one that is not whole in time, with a 408."""
+        self.command, self.path, self.headers, self.close_connection = "", "", HTTPMessage(), True
+        self._awaits_go_ahead = False
+        self._pace.allow(self.server.patience)
+        try:
+            if not self.rfile.peek(1):
+                return
+        except TooSlow:
+            return  # nobody wants anything
+        self._pace.allow(self.server.patience)
+        try:
+            super().handle_one_request()
+        except TooSlow:
+            self._refuse(408, f"the request was not whole within {self.server.patience:g} seconds")
+
+    def _serve(self) -> None:
+        try:
+            request = self._read()
+        except Unread as problem:
+            self._refuse(problem.response.status, problem.response.text)
+            return
+        self._send(self.server.handle(request))
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815
+
+    def _read(self) -> Request:
+        headers = _joined(self.headers)
+        if sum(len(name) + len(value) for name, value in headers.items()) > HEAD_LIMIT:
+            raise Unread(431, f"the headers have at most {HEAD_LIMIT} bytes")
+        length = check_framing(
+            self.headers.get_all("content-length", []), self.headers.get_all("transfer-encoding", [])
+        )
+        if self._awaits_go_ahead:
+            self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return Request(self.command, self.path, headers, read_body(self.rfile, length))
+
+    def handle_expect_100(self) -> bool:
+        """Puts off the go-ahead until it is known that the body will be read."""
+        self._awaits_go_ahead = True
+        return True
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answers what is not even a request: a malformed line, an unknown method."""
+        self._refuse(code, message or reason_phrases.get(code, "not a request"))
+
+    def _refuse(self, status: int, text: str) -> None:
+        """Answers a request that was not read to its end, and ends the connection."""
+        self.close_connection = True
+        request = Request(self.command, self.path, _joined(self.headers), problem=Response(status, text))
+        self._send(self.server.handle(request))
+        self._drain()
+
+    def _send(self, response: Response) -> None:
+        body = f"{response.text}\n".encode() if response.text else b""
+        lines = [
+            f"HTTP/1.1 {response.status} {reason_phrases.get(response.status, 'Unknown')}",
+            *(f"{name}: {value}" for name, value in response.headers),
+            f"Date: {self.date_time_string()}",
+            f"Connection: {'close' if self.close_connection else 'keep-alive'}",
+        ]
+        if response.status != 204:
+            lines += [f"Content-Length: {len(body)}", "Content-Type: text/plain; charset=utf-8"]
+        head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
+        self.connection.settimeout(_ANSWER_SECONDS)
+        self.connection.sendall(head.encode("latin-1") + (b"" if self.command == "HEAD" else body))
+
+    def _drain(self) -> None:
+        """Reads off what the sender still sends. Closing before would reset the connection, and lose the answer."""
+        with suppress(OSError, TooSlow):
+            self.connection.shutdown(SHUT_WR)
+            self._pace.allow(self.server.patience)
+            while self.rfile.read1(65_536):
+                pass
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing: the receiver tells what happened."""
+
+
+def _joined(message: Message) -> Mapping[str, str]:
+    """The headers, each name once; several values are one list (RFC 9110, section 5.3)."""
+    found: dict[str, tuple[str, str]] = {}
+    for name, value in message.items():
+        key = name.lower()
+        text = str(value).strip()
+        found[key] = (found[key][0], f"{found[key][1]}, {text}") if key in found else (name, text)
+    return dict(found.values())

@@ -1,0 +1,100 @@
+"""The history of a record as text: who did what, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.model.entry import (
+    AnyEntry,
+    Begun,
+    Bound,
+    Imported,
+    Intent,
+    Moved,
+    Observed,
+    Removed,
+    Resolved,
+    Restored,
+    Retired,
+    RollbackAccepted,
+    SecretSet,
+    Settled,
+    who,
+)
+from reconciler.reports.text import Line, Tone
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.address import Address, TargetName
+
+
+def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address | None) -> list[Line]:
+    """A line for each entry, or for each about the address `only`."""
+    lines = [Line(visible(target), Tone.HEADING)]
+    addresses: dict[str, Address] = {}
+    for entry in entries:
+        about = _addresses(entry, addresses)
+        if only is None or only in about:
+            names = f"  {visible(about[0])}" if about else ""
+            lines.append(Line(f"  {entry.at}  {visible(who(entry.by))}{names}  {visible(_what(entry))}"))
+    return lines
+
+
+def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
+    """The addresses an entry is about; `addresses` holds that of each attempt so far, and is kept up to date."""
+    match entry:
+        case Begun() | Bound() | RollbackAccepted():
+            return []
+        case Intent() | Imported():
+            addresses[entry.attempt] = entry.address
+            return [entry.address]
+        case Observed():
+            return [entry.address]
+        case Moved():
+            for attempt, address in addresses.items():
+                if address == entry.source:
+                    addresses[attempt] = entry.address
+            return [entry.source, entry.address]
+        case _:
+            return [addresses[entry.attempt]] if entry.attempt in addresses else []
+
+
+def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of entry
+    match entry:
+        case Begun():
+            return f"record {entry.record} begun, for the service at {entry.base_url}"
+        case Bound():
+            return f"bound to the service at {entry.base_url}{' and an account' if entry.account else ''}"
+        case Intent():
+            return f"{entry.action} intended: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
+        case Settled():
+            status = "" if entry.status is None else f" ({entry.status})"
+            return f"{entry.outcome}{status}{_note(entry.detail)} (attempt {entry.attempt})"
+        case Resolved():
+            word = "created" if entry.created else "not created"
+            forced = ", forced" if entry.forced else ""
+            return f"settled by a person as {word}{forced}{_note(entry.note)} (attempt {entry.attempt})"
+        case Imported():
+            return f"imported: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
+        case Retired():
+            return f"to be removed{_note(entry.reason)} (attempt {entry.attempt})"
+        case Restored():
+            return f"stays after all (attempt {entry.attempt})"
+        case Removed():
+            return f"removed{', forced' if entry.forced else ''} (attempt {entry.attempt})"
+        case Moved():
+            return f"renamed to {entry.address}"
+        case SecretSet():
+            return f"secret set (attempt {entry.attempt})"
+        case RollbackAccepted():
+            return f"loss of the entries up to number {entry.lost_entries}, {entry.lost_head}, accepted"
+        case Observed():
+            return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
+        case _:
+            assert_never(entry)
+
+
+def _note(text: str | None) -> str:
+    return "" if text is None else f": {text}"

@@ -1,0 +1,227 @@
+"""Text for a terminal or a log: lines with a tone, which the command line may turn into colour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.model.entry import who
+from reconciler.model.plan import Action, Request
+from reconciler.model.record import Status
+from reconciler.model.result import Done
+from reconciler.reports.difference import change_rows, parity_rows
+from reconciler.reports.visible import harmless_line, visible
+from reconciler.reports.wording import (
+    SIGNS,
+    applied_summary,
+    parity_summary,
+    plan_summary,
+    removal_request,
+    side_missing,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.model.parity import Parity
+    from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.result import Applied, Result
+
+
+class Tone(StrEnum):
+    """How a line is meant."""
+
+    PLAIN = "plain"
+    HEADING = "heading"
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    WARNING = "warning"
+    ERROR = "error"
+    FAINT = "faint"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text without its newline; whatever it was made of, it acts as nothing but text."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", harmless_line(self.text))
+
+
+_TONES = {
+    Action.CREATE: Tone.ADDED,
+    Action.EXTEND: Tone.CHANGED,
+    Action.REPLACE: Tone.CHANGED,
+    Action.RESTORE: Tone.CHANGED,
+    Action.RETIRE: Tone.REMOVED,
+    Action.BLOCKED: Tone.ERROR,
+}
+
+_OUTCOME_TONES = {
+    Done.CREATED: Tone.ADDED,
+    Done.REJECTED: Tone.ERROR,
+    Done.NOT_SENT: Tone.ERROR,
+    Done.UNKNOWN: Tone.ERROR,
+    Done.RESTORED: Tone.CHANGED,
+    Done.RETIRED: Tone.REMOVED,
+    Done.SKIPPED: Tone.WARNING,
+}
+
+
+def plan_text(plan: Plan) -> list[Line]:
+    """A plan, target by target; nothing but a sentence where there is nothing to do."""
+    lines: list[Line] = []
+    for name in sorted(plan.targets):
+        found = _target_lines(plan.targets[name])
+        if found:
+            lines += [Line(visible(name), Tone.HEADING), *found, Line("")]
+    lines.append(_plan_summary(plan))
+    if plan.changes:
+        lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
+    return lines
+
+
+def _plan_summary(plan: Plan) -> Line:
+    return Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN)
+
+
+def _target_lines(target: TargetPlan) -> list[Line]:
+    lines = [line for change in target.changes for line in _change_lines(change)]
+    lines += [line for extra in target.surplus for line in surplus_lines(extra)]
+    lines += [_awaiting_line(attempt) for attempt in target.awaiting_removal]
+    return lines
+
+
+def _change_lines(change: Change) -> list[Line]:
+    tone = _TONES[change.action]
+    lines = [Line(f"  {SIGNS[change.action]} {visible(change.address)}  {change.action}", tone)]
+    rows = change_rows(change)
+    if rows:
+        lines += [Line(f"      {sign} {visible(text)}", tone) for sign, text in rows]
+    elif change.request is not None:
+        lines += _request_lines(change.request)
+    if change.action is not Action.CREATE:  # why there is a create needs no words
+        lines += [Line(f"      {visible(reason)}", Tone.FAINT) for reason in change.reasons]
+    if change.request is not None and rows:
+        lines.append(
+            Line(f"      sends {', '.join(change.request.codes)} to {visible(change.request.url)}", Tone.FAINT)
+        )
+    lines += [Line(f"      warning: {visible(warning)}", Tone.WARNING) for warning in change.warnings]
+    return lines
+
+
+def _request_lines(request: Request) -> list[Line]:
+    return [
+        Line(f"      eventCodes: {', '.join(request.codes)}"),
+        Line(f"      webhookUrl: {visible(request.url)}"),
+    ]
+
+
+def surplus_lines(extra: Surplus) -> list[Line]:
+    """Codes that are delivered beyond what is wanted, and how to have that ended."""
+    return [
+        Line(
+            f"  warning: {visible(extra.address)} still delivers {', '.join(extra.codes)} (attempt {extra.attempt}),"
+            f" more than is wanted; to have it removed: reconciler state retire {visible(extra.address)}"
+            f" --attempt {extra.attempt}",
+            Tone.WARNING,
+        )
+    ]
+
+
+def _awaiting_line(attempt: Attempt) -> Line:
+    return Line(
+        f"  awaiting removal: {visible(attempt.address)} (attempt {attempt.id}), {', '.join(attempt.codes)}"
+        f" to {visible(attempt.url)}",
+        Tone.FAINT,
+    )
+
+
+def applied_text(applied: Applied) -> list[Line]:
+    """What an apply came to: every address, the requests to the operator, and the counts."""
+    lines = [result_line(result) for result in applied.results]
+    if applied.removal:
+        lines += [Line(""), *removal_text(applied.removal)]
+    if lines:
+        lines.append(Line(""))
+    lines.append(Line(applied_summary(applied), Tone.HEADING))
+    return lines
+
+
+def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
+    """What to send to the operator, and what to do once it was done."""
+    lines = []
+    for one in attempts:
+        address = visible(one.address)
+        lines += [
+            Line(f"  To send to the operator, for {address} (attempt {one.id}):", Tone.HEADING),
+            Line(f"    {visible(removal_request(one))}"),
+            Line(f"    and once it is gone: reconciler state removed {address} --attempt {one.id}", Tone.FAINT),
+        ]
+    return lines
+
+
+def result_line(result: Result) -> Line:
+    """One result, on one line."""
+    status = "" if result.status is None else f" ({result.status})"
+    detail = "" if result.detail is None else f": {visible(result.detail)}"
+    outcome = result.outcome.value.replace("_", " ")
+    text = f"  {SIGNS[result.action]} {visible(result.address)}  {outcome}{status}{detail}"
+    return Line(text, _OUTCOME_TONES[result.outcome])
+
+
+def list_text(records: Iterable[Record]) -> list[Line]:
+    """What the record knows to exist, or cannot rule out: `state list`."""
+    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
+    return [
+        Line(
+            f"  {visible(one.address)}  {'unknown' if one.unsettled else one.status.value}  {', '.join(one.codes)}"
+            f" -> {visible(one.url)}  (attempt {one.id}, {one.at})",
+            Tone.ERROR if one.unsettled else Tone.PLAIN,
+        )
+        for one in sorted(attempts, key=lambda one: (one.address, one.since, one.id))
+    ]
+
+
+def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
+    """Attempts of one address, whole: `state show`."""
+    lines: list[Line] = []
+    for one in attempts:
+        rows = {
+            "status": one.status.value,
+            "eventCodes": ", ".join(one.codes),
+            "webhookUrl": one.url,
+            "begun": f"{one.since} by {who(one.begun_by)}",
+            "last change": f"{one.at} by {who(one.by)}",
+            "detail": one.detail,
+            "response": _where(one.response),
+            "secret set": str(len(one.secrets)) if one.secrets else None,
+            **{f"field {name}": str(value) for name, value in sorted(one.fields.items())},
+        }
+        lines.append(Line(f"  {visible(one.address)}  attempt {one.id}", Tone.HEADING))
+        lines += [Line(f"      {visible(name)}: {visible(text)}") for name, text in rows.items() if text]
+    return lines
+
+
+def _where(response: str | None) -> str | None:
+    if response is None:
+        return None
+    return "sealed in the journal" if response.startswith("age:") else "in a private file of the machine that applied"
+
+
+def parity_text(parity: Parity) -> list[Line]:
+    """Whether two targets are in line, and where they are not."""
+    lines = []
+    for one in parity.differences:
+        missing = side_missing(parity, one)
+        lines.append(Line(f"  ~ {visible(one.name)}  {one.what}{f', {missing}' if missing else ''}", Tone.CHANGED))
+        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in parity_rows(one)]
+    for one, declared in parity.ignored:
+        lines.append(Line(f"    {visible(one.name)}  {one.what}, as declared: {visible(declared.reason)}", Tone.FAINT))
+    return [*lines, Line(parity_summary(parity), Tone.HEADING)]

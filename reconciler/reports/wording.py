@@ -1,0 +1,79 @@
+"""Words that every format uses: signs, counts, and the request to the operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model.plan import Action
+from reconciler.model.result import Done
+
+if TYPE_CHECKING:
+    from reconciler.model.parity import Difference, Parity
+    from reconciler.model.plan import Plan
+    from reconciler.model.record import Attempt
+    from reconciler.model.result import Applied
+    from reconciler.model.standing import AttemptStanding
+
+SIGNS = {
+    Action.CREATE: "+",
+    Action.EXTEND: "~",
+    Action.REPLACE: "±",
+    Action.RESTORE: "↺",
+    Action.RETIRE: "-",
+    Action.BLOCKED: "!",
+}
+
+
+def removal_request(attempt: Attempt) -> str:
+    """What to send to the operator, who alone can delete a subscription, as one line."""
+    known = ", ".join(
+        f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id")
+    )
+    return (
+        f"Please delete the webhook subscription of {attempt.address.target} that delivers"
+        f" {', '.join(attempt.codes)} to {attempt.url}, created {attempt.since}{f' ({known})' if known else ''}."
+    )
+
+
+def settle_advice(standing: AttemptStanding) -> str:
+    """How to settle an attempt whose outcome nobody knows, as far as notifications help."""
+    address = standing.attempt.address
+    if standing.has_spoken:
+        return f"its notifications arrive, so it exists: reconciler state resolve {address} --created"
+    return f"find out, and settle it: reconciler state resolve {address} --created or --not-created"
+
+
+def plan_summary(plan: Plan) -> str:
+    """A plan in a sentence."""
+    changes = plan.changes
+    if not changes:
+        count = plan.unchanged
+        return f"No changes: {count} subscription{'' if count == 1 else 's'} as desired."
+    counts = [(action, sum(change.action is action for change in changes)) for action in Action]
+    words = [
+        f"{count} {'blocked' if action is Action.BLOCKED else f'to {action}'}" for action, count in counts if count
+    ]
+    return f"Plan: {', '.join(words)}, {plan.unchanged} unchanged."
+
+
+def applied_summary(applied: Applied) -> str:
+    """What an apply came to, in a sentence."""
+    counts = [(outcome, sum(one.outcome is outcome for one in applied.results)) for outcome in Done]
+    words = [f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in counts if count]
+    return f"Applied: {', '.join(words)}." if words else "Nothing to do."
+
+
+def parity_summary(parity: Parity) -> str:
+    """Whether two targets are in line, in a sentence."""
+    if parity.in_line:
+        declared = f", but for {len(parity.ignored)} declared" if parity.ignored else ""
+        return f"{parity.a} and {parity.b} are in line{declared}."
+    count = len(parity.differences)
+    return f"{parity.a} and {parity.b} differ: {count} difference{'' if count == 1 else 's'}."
+
+
+def side_missing(parity: Parity, difference: Difference) -> str | None:
+    """Which target lacks a subscription altogether, in words; None where both have it."""
+    if difference.a is None:
+        return f"not in {parity.a}"
+    return f"not in {parity.b}" if difference.b is None else None

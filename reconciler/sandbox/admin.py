@@ -1,0 +1,54 @@
+"""The sandbox's own side, below `/_sandbox`: what the operator of the service can see and do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import ReconcilerError
+from reconciler.sandbox.checks import json_object
+from reconciler.sandbox.exchange import Response, json_response, refusal
+
+if TYPE_CHECKING:
+    from reconciler.sandbox.deliveries import Deliveries
+    from reconciler.sandbox.exchange import Request
+    from reconciler.sandbox.world import World
+
+
+class Admin:
+    """State, removal and events. The bodies that come in have to be called JSON: a web page cannot send those."""
+
+    def __init__(self, world: World, deliveries: Deliveries) -> None:
+        self._world = world
+        self._deliveries = deliveries
+
+    def show_state(self, _: Request) -> Response:
+        """GET /_sandbox/state: `World.describe`."""
+        return json_response(200, self._world.describe())
+
+    def remove_subscription(self, request: Request) -> Response:
+        """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 where there is no such subscription."""
+        subscription_id = json_object(request).get("subscriptionId")
+        if not isinstance(subscription_id, str):
+            raise refusal(400, "invalid_request", "subscriptionId has to be a string")
+        if not self._world.remove_subscription(subscription_id):
+            raise refusal(404, "not_found", "no such subscription, or it was removed before")
+        return json_response(200, {"removed": subscription_id})
+
+    def trigger_event(self, request: Request) -> Response:
+        """POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`: 202 and how many deliveries began."""
+        document = json_object(request)
+        code, properties = document.get("code"), document.get("properties")
+        target, count = document.get("target"), document.get("count", 1)
+        if (
+            not isinstance(code, str)
+            or not isinstance(properties, dict | None)
+            or not isinstance(target, str | None)
+            or not isinstance(count, int)
+            or set(document) - {"code", "properties", "target", "count"}
+        ):
+            raise refusal(400, "invalid_request", "the fields are code, and perhaps properties, target and count")
+        try:
+            deliveries = self._deliveries.trigger(code, properties, target, count)
+        except ReconcilerError as problem:
+            raise refusal(400, "invalid_request", str(problem)) from None
+        return json_response(202, {"deliveries": deliveries})

@@ -1,0 +1,82 @@
+"""What a request has to be; each check gives what it found, or raises the refusal that answers the request."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
+
+from reconciler.sandbox.exchange import refusal
+
+if TYPE_CHECKING:
+    from reconciler.sandbox.exchange import Request
+
+_EVENT_CODE = re.compile(r"[A-Z]{3}[0-9]{5}")
+_JSON = "application/json"
+
+
+def bearer_token(request: Request) -> str:
+    """The token in the authorization header. Refuses with 401."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise refusal(401, "invalid_token", "no Bearer token was sent", ("WWW-Authenticate", "Bearer"))
+    return token.strip()
+
+
+def check_accept(request: Request) -> None:
+    """Refuses with 406 a request that does not accept JSON by name."""
+    if _JSON not in _media_types(request.headers.get("accept", "")):
+        raise refusal(406, "not_acceptable", f"accept has to be {_JSON}")
+
+
+def json_object(request: Request) -> dict[str, object]:
+    """The request's body. Refuses with 415 what is not called JSON, with 400 what is no JSON object.
+
+    Numbers that are not whole come as strings, just as they were written.
+    """
+    if _media_types(request.headers.get("content-type", "")) != [_JSON]:
+        raise refusal(415, "unsupported_media_type", f"content-type has to be {_JSON}")
+    try:
+        document = json.loads(request.read().decode(), parse_float=str, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise refusal(400, "invalid_request", "the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise refusal(400, "invalid_request", "the body is not a JSON object")
+    return document
+
+
+def subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
+    """Event codes and URL of a create request (service description, section 2.2). Refuses with 400 anything else."""
+    if set(document) != {"eventCodes", "webhookUrl"}:
+        raise refusal(400, "invalid_request", "the fields are eventCodes and webhookUrl, both, and no other")
+    codes, url = document["eventCodes"], document["webhookUrl"]
+    if not isinstance(codes, list) or not codes:
+        raise refusal(400, "invalid_request", "eventCodes has to be an array that is not empty")
+    if not all(is_event_code(code) for code in codes):
+        raise refusal(400, "invalid_request", "an event code is three capital letters and five digits")
+    if not isinstance(url, str) or not _is_absolute_url(url):
+        raise refusal(400, "invalid_request", "webhookUrl has to be an absolute http or https URL")
+    return tuple(codes), url
+
+
+def is_event_code(value: object) -> bool:
+    """Whether a value has the form of an event code."""
+    return isinstance(value, str) and _EVENT_CODE.fullmatch(value) is not None
+
+
+def _is_absolute_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and has_host and text.isprintable() and " " not in text
+
+
+def _media_types(header: str) -> list[str]:
+    return [one.partition(";")[0].strip().lower() for one in header.split(",")]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

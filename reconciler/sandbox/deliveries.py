@@ -1,0 +1,159 @@
+"""Delivering events: to each subscription that has the code, again when it fails, by a few threads."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count as count_up
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused
+from reconciler.sandbox.checks import is_event_code
+from reconciler.sandbox.notification import SIGNATURE_HEADER, notification_body, sign_notification
+from reconciler.sandbox.posting import NoAnswer, Post, is_on_loopback
+from reconciler.sandbox.world import DeliveryAttempt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.sandbox.world import Commit, World
+
+ATTEMPTS = 4  # the first one, and 3 retries (service description, section 8)
+ANSWER_WITHIN = 5.0  # seconds; only described as timely (service description, section 8)
+WORKERS = 8
+MAX_COUNT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """One notification on its way to one subscription; `number` is that of the attempt to come, from 1."""
+
+    subscription: Commit
+    code: str
+    body: bytes
+    number: int = 1
+
+
+class Deliveries:
+    """Notifications on their way. A failed one waits `retry_interval` seconds without holding up the others."""
+
+    def __init__(self, world: World, retry_interval: float = 15.0) -> None:
+        self._world = world
+        self._retry_interval = retry_interval
+        self._changed = Condition()
+        self._waiting: list[tuple[float, int, _Delivery]] = []
+        self._order = count_up()
+        self._unfinished = 0
+        self._in_flight: set[Post] = set()
+        self._workers: list[Thread] = []
+        self._closed = False
+
+    def trigger(
+        self, code: str, properties: Mapping[str, object] | None = None, target: str | None = None, count: int = 1
+    ) -> int:
+        """Makes `count` events happen, on one target or on all; how many deliveries that begins.
+
+        Raises Refused for a malformed code, an unknown target, or an impossible count.
+        """
+        self._check(code, target, count)
+        subscribed = [one for one in self._world.subscriptions(target) if code in one.codes]
+        for _ in range(count):
+            body = notification_body(code, properties)
+            for subscription in subscribed:
+                self._schedule(_Delivery(subscription, code, body))
+        return count * len(subscribed)
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Waits, for `timeout` seconds at most, until every delivery succeeded or was given up; whether that came."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._unfinished == 0, timeout)
+
+    def close(self) -> None:
+        """Gives up what is on its way, and ends the threads."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            under_way = list(self._in_flight)
+        for post in under_way:
+            post.cut()
+        for worker in self._workers:
+            worker.join(ANSWER_WITHIN + 1)
+
+    def _check(self, code: str, target: str | None, count: int) -> None:
+        if not is_event_code(code):
+            raise Refused("an event code is three capital letters and five digits", where=code)
+        if target is not None and target not in self._world.targets:
+            known = ", ".join(self._world.targets)
+            raise Refused("the sandbox does not play this target", where=target, remedy=f"name one of {known}")
+        if not 1 <= count <= MAX_COUNT:
+            raise Refused(f"an event cannot happen {count} times", where=code, remedy=f"give 1 to {MAX_COUNT}")
+
+    def _schedule(self, delivery: _Delivery, delay: float = 0.0) -> None:
+        with self._changed:
+            if self._closed:
+                return
+            self._unfinished += delivery.number == 1
+            heappush(self._waiting, (time.monotonic() + delay, next(self._order), delivery))
+            if len(self._workers) < WORKERS:
+                worker = Thread(target=self._work, name="sandbox-delivery", daemon=True)
+                self._workers.append(worker)
+                worker.start()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (delivery := self._next()) is not None:
+            delivered = self._attempt(delivery)
+            if not delivered and delivery.number < ATTEMPTS:
+                self._schedule(replace(delivery, number=delivery.number + 1), self._retry_interval)
+            else:
+                self._finish()
+
+    def _next(self) -> _Delivery | None:
+        """The next delivery, once it is due; None when the sandbox closes."""
+        with self._changed:
+            while not self._closed:
+                left = self._waiting[0][0] - time.monotonic() if self._waiting else None
+                if left is not None and left <= 0:
+                    return heappop(self._waiting)[2]
+                self._changed.wait(left)
+            return None
+
+    def _attempt(self, delivery: _Delivery) -> bool:
+        """Whether there is nothing more to do: it was answered with a 2xx, or must not be sent."""
+        if not is_on_loopback(delivery.subscription.url):
+            self._log(delivery, None, "not delivered: not on loopback")
+            return True
+        try:
+            status = self._post(delivery)
+        except NoAnswer as problem:
+            self._log(delivery, None, str(problem))
+            return False
+        self._log(delivery, status, "answered")
+        return 200 <= status < 300
+
+    def _post(self, delivery: _Delivery) -> int:
+        headers = {
+            "Content-Type": "application/json",
+            SIGNATURE_HEADER: sign_notification(delivery.body, delivery.subscription.secret),
+        }
+        post = Post(delivery.subscription.url, delivery.body, headers, ANSWER_WITHIN)
+        with self._changed:
+            self._in_flight.add(post)
+        try:
+            return post.send()
+        finally:
+            with self._changed:
+                self._in_flight.discard(post)
+
+    def _log(self, delivery: _Delivery, status: int | None, detail: str) -> None:
+        one = delivery.subscription
+        self._world.log_delivery(
+            DeliveryAttempt(time.time(), one.id, one.target, delivery.code, one.url, delivery.number, status, detail)
+        )
+
+    def _finish(self) -> None:
+        with self._changed:
+            self._unfinished -= 1
+            self._changed.notify_all()

@@ -1,0 +1,142 @@
+"""The endpoints of the service (service description, section 4), each a function from request to response."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from reconciler.sandbox.checks import bearer_token, check_accept, json_object, subscription_of
+from reconciler.sandbox.exchange import Response, json_response, refusal
+from reconciler.sandbox.faults import Kind, Stage
+
+if TYPE_CHECKING:
+    from reconciler.sandbox.exchange import Request
+    from reconciler.sandbox.faults import Fault
+    from reconciler.sandbox.targets import Provider, Target
+    from reconciler.sandbox.world import World
+
+_TOKEN_PARAMETERS = ("grant_type", "client_id", "client_secret", "audience")
+_NOTHING = Response(status=0)
+
+
+class TokenEndpoint:
+    """POST {auth_url}/oauth/token of one identity provider. Errors, which are not shown, are those of RFC 6749."""
+
+    def __init__(self, world: World, provider: Provider) -> None:
+        self._world = world
+        self._provider = provider
+
+    def __call__(self, request: Request) -> Response:
+        self._world.count_request("token", self._provider.name)
+        fault = self._world.draw_fault(Kind.TOKEN, self._provider.targets)
+        if fault is not None and fault.stage is not Stage.COMMITTED:
+            return _lose(fault, request)
+        response = self._issue(request)
+        return response if fault is None else fault.spoil(response)
+
+    def _issue(self, request: Request) -> Response:
+        parameters = _token_parameters(request)
+        if parameters["grant_type"] != "client_credentials":
+            raise refusal(400, "unsupported_grant_type", "grant_type has to be client_credentials")
+        client_id, audience = parameters["client_id"], parameters["audience"]
+        expected = self._provider.clients.get(client_id)
+        if not _equal(expected or "", parameters["client_secret"]) or expected is None:
+            raise refusal(401, "invalid_client", "no such client, or another secret")
+        if audience not in self._provider.audiences:
+            raise refusal(403, "access_denied", "no such audience: it is the audience base, a slash and the API's name")
+        return json_response(
+            200,
+            {
+                "access_token": self._world.issue_token(self._provider, client_id, audience),
+                "token_type": "Bearer",
+                "expires_in": self._world.token_lifetime,
+            },
+            ("Cache-Control", "no-store"),
+        )
+
+
+class CreateSubscription:
+    """POST {base_url}/notification/webhooksubscription of one target.
+
+    The response is not shown in the service description. Here it is a 201 with subscriptionId, what was sent, and
+    secretKey: 32 random bytes in base64.
+    """
+
+    def __init__(self, world: World, target: Target) -> None:
+        self._world = world
+        self._target = target
+
+    def __call__(self, request: Request) -> Response:
+        self._world.count_request("create", self._target.name)
+        bearer = request.headers.get("authorization", "").rpartition(" ")[2]
+        fault = self._world.draw_fault(Kind.CREATE, (self._target.name,), bearer)
+        if fault is not None and fault.stage is not Stage.COMMITTED:
+            if fault.revokes:
+                self._world.revoke_token(bearer)
+            return _lose(fault, request)
+        response = self._create(request)
+        return response if fault is None else fault.spoil(response)
+
+    def _create(self, request: Request) -> Response:
+        _authorize(self._world, self._target, "notification", request)
+        codes, url = subscription_of(json_object(request))
+        commit = self._world.commit_subscription(self._target.name, codes, url)
+        return json_response(
+            201,
+            {
+                "subscriptionId": commit.id,
+                "eventCodes": list(commit.codes),
+                "webhookUrl": commit.url,
+                "secretKey": commit.secret,
+            },
+        )
+
+
+class CreateLead:
+    """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not shown."""
+
+    def __init__(self, world: World, target: Target) -> None:
+        self._world = world
+        self._target = target
+
+    def __call__(self, request: Request) -> Response:
+        self._world.count_request("lead", self._target.name)
+        _authorize(self._world, self._target, "onboarding", request)
+        check_accept(request)
+        lead = self._world.add_lead(self._target.name, json_object(request))
+        return json_response(201, {"leadId": lead.id, "status": "created"})
+
+
+def _lose(fault: Fault, request: Request) -> Response:
+    """The response to a request that goes wrong before it is looked at."""
+    if fault.stage is Stage.READ:
+        request.read()
+    return fault.spoil(_NOTHING)
+
+
+def _token_parameters(request: Request) -> dict[str, str]:
+    document = json_object(request)
+    parameters = {name: value for name in _TOKEN_PARAMETERS if isinstance(value := document.get(name), str) and value}
+    missing = [name for name in _TOKEN_PARAMETERS if name not in parameters]
+    if missing:
+        raise refusal(400, "invalid_request", f"required, as a string: {', '.join(missing)}")
+    return parameters
+
+
+def _authorize(world: World, target: Target, api_name: str, request: Request) -> None:
+    """Refuses with 401 a token that is not good, with 403 one for another API (service description, section 5)."""
+    token = world.find_token(bearer_token(request))
+    if token is None or token.provider != target.provider.name:
+        raise refusal(
+            401,
+            "invalid_token",
+            "the token was not issued for this service, has expired or was revoked",
+            ("WWW-Authenticate", 'Bearer error="invalid_token"'),
+        )
+    if token.audience != target.audience(api_name):
+        raise refusal(403, "insufficient_scope", f"the token's audience is not the API {api_name}")
+
+
+def _equal(one: str, other: str) -> bool:
+    """Whether two secrets are the same, in a time that does not depend on where they differ."""
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))

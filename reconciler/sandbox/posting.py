@@ -1,0 +1,70 @@
+"""One POST to a partner's endpoint, with a deadline over all of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
+from socket import SHUT_RDWR
+from threading import Timer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class NoAnswer(Exception):
+    """No status line came; the text says why."""
+
+
+class Post:
+    """A POST that is about to be sent, and can be cut off from another thread."""
+
+    def __init__(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float) -> None:
+        parts = urlsplit(url)
+        connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = connect(parts.hostname or "", parts.port, timeout=seconds)
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._body = body
+        self._headers = headers
+        self._seconds = seconds
+        self._late = False
+
+    def send(self) -> int:
+        """The status that was answered. Raises NoAnswer. Redirects are not followed."""
+        # The connection's own timeout begins anew with each byte; the timer is for those who send one now and then.
+        timer = Timer(self._seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._connection.request("POST", self._path, self._body, dict(self._headers))
+            with self._connection.getresponse() as response:
+                return response.status
+        except (OSError, HTTPException, ValueError) as problem:
+            late = self._late or isinstance(problem, TimeoutError)
+            reason = f" within {self._seconds:g} s" if late else f": {type(problem).__name__}"
+            raise NoAnswer(f"no answer{reason}") from None
+        finally:
+            timer.cancel()
+            self._connection.close()
+
+    def cut(self) -> None:
+        """Ends the call, wherever it is."""
+        connected = self._connection.sock
+        if connected is not None:
+            with suppress(OSError):
+                connected.shutdown(SHUT_RDWR)
+
+    def _expire(self) -> None:
+        self._late = True
+        self.cut()
+
+
+def is_on_loopback(url: str) -> bool:
+    """Whether a URL stays on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

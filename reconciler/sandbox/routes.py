@@ -1,0 +1,46 @@
+"""Which endpoint answers a request: the whole of the sandbox as one function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.sandbox.admin import Admin
+from reconciler.sandbox.endpoints import CreateLead, CreateSubscription, TokenEndpoint
+from reconciler.sandbox.exchange import Refusal, error_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.sandbox.deliveries import Deliveries
+    from reconciler.sandbox.exchange import Request, Response
+    from reconciler.sandbox.world import World
+
+
+class Routes:
+    """The endpoints of a world by path and method. `root` is the URL that all addresses begin with."""
+
+    def __init__(self, world: World, deliveries: Deliveries, root: str) -> None:
+        admin = Admin(world, deliveries)
+        self._endpoints: dict[str, tuple[str, Callable[[Request], Response]]] = {
+            "/_sandbox/state": ("GET", admin.show_state),
+            "/_sandbox/remove": ("POST", admin.remove_subscription),
+            "/_sandbox/trigger": ("POST", admin.trigger_event),
+        }
+        for target in world.targets.values():
+            base, auth = target.base_url.removeprefix(root), target.provider.auth_url.removeprefix(root)
+            self._endpoints[f"{auth}/oauth/token"] = ("POST", TokenEndpoint(world, target.provider))
+            self._endpoints[f"{base}/notification/webhooksubscription"] = ("POST", CreateSubscription(world, target))
+            self._endpoints[f"{base}/onboarding/leads"] = ("POST", CreateLead(world, target))
+
+    def handle(self, request: Request) -> Response:
+        """The response to a request, whatever it is."""
+        found = self._endpoints.get(request.path)
+        if found is None:
+            return error_response(404, "not_found", "there is nothing at this path")
+        method, endpoint = found
+        if request.method != method:
+            return error_response(405, "method_not_allowed", f"the method is {method}", ("Allow", method))
+        try:
+            return endpoint(request)
+        except Refusal as refused:
+            return refused.response

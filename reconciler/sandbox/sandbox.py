@@ -1,0 +1,91 @@
+"""The sandbox as a whole: built, started, closed."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+from typing import TYPE_CHECKING
+
+from reconciler.sandbox.deliveries import Deliveries
+from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.routes import Routes
+from reconciler.sandbox.shell import Server
+from reconciler.sandbox.targets import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+
+class Sandbox:
+    """The lending service on a port of 127.0.0.1 (0: any that is free), bound at once and served from `start` on.
+
+    `retry_interval` is in seconds; `faults` are probabilities by name (see `faults`), and `seed` repeats their draws;
+    `credentials` are client id and secret by target, random where none are given; `token_lifetime` is in seconds.
+    Raises SettingsError for a name, a probability or a port that cannot be.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        targets: Sequence[str] = DOCUMENTED_TARGETS,
+        retry_interval: float = 15.0,
+        faults: Mapping[str, float] | None = None,
+        seed: int | None = None,
+        credentials: Mapping[str, tuple[str, str]] | None = None,
+        token_lifetime: int = 86_400,
+    ) -> None:
+        check_names(targets)
+        plan = FaultPlan(faults or {}, seed)
+        self._closed = Event()
+        self._server = Server(port)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.world = World(lay_out(self.url, targets, credentials), plan, token_lifetime=token_lifetime)
+        self.deliveries = Deliveries(self.world, retry_interval)
+        self._routes = Routes(self.world, self.deliveries, self.url)
+
+    def start(self) -> None:
+        """Begins to serve, in threads, and returns."""
+        self._server.start(self._routes.handle, self.world.log_failure)
+
+    def variables(self) -> list[tuple[str, str]]:
+        """The environment variables that point a client at this sandbox, as (name, value)."""
+        targets = [pair for target in self.world.targets.values() for pair in target.variables()]
+        return [*targets, ("RECONCILER_SANDBOX_URL", self.url)]
+
+    def trigger(
+        self, code: str, properties: Mapping[str, object] | None = None, target: str | None = None, count: int = 1
+    ) -> int:
+        """Makes an event happen; see `Deliveries.trigger`."""
+        return self.deliveries.trigger(code, properties, target, count)
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Waits until no delivery is on its way; see `Deliveries.wait_idle`."""
+        return self.deliveries.wait_idle(timeout)
+
+    def serve_forever(self) -> None:
+        """Waits until `close` is called, or a signal handler raises; closes in either case. Call `start` first."""
+        try:
+            # Short sleeps: a wait without end misses a signal that comes just before it begins.
+            while not self._closed.is_set():
+                time.sleep(0.2)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Ends every connection, delivery and thread, within seconds. Closing twice does nothing more."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._server.stop()
+            self.deliveries.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

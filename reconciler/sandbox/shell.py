@@ -1,0 +1,185 @@
+"""The socket shell: HTTP/1.1 on 127.0.0.1 around a function from request to response."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from http.client import responses as reason_phrases
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR
+from socketserver import TCPServer
+from threading import Lock, Thread, current_thread
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError
+from reconciler.sandbox.exchange import Manner, Request, Response, error_response, refusal
+from reconciler.sandbox.wire import announced_length, transmit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from email.message import Message
+    from io import BufferedIOBase
+    from socket import socket
+    from typing import Any
+
+MAX_BODY = 1024 * 1024
+_MAX_DISCARD = 16 * MAX_BODY
+
+
+class Server(ThreadingHTTPServer):
+    """A server bound to a port of 127.0.0.1 (0: any that is free), serving from `start` to `stop`.
+
+    Raises SettingsError where the port cannot be had.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+    allow_reuse_port = False  # another sandbox on the same port is a mistake, not a partner
+    request_queue_size = 64
+
+    def __init__(self, port: int) -> None:
+        self._lock = Lock()
+        self._connections: dict[Thread, socket] = {}
+        self._acceptor: Thread | None = None
+        try:
+            super().__init__(("127.0.0.1", port), _Connection)
+        except (OSError, OverflowError) as problem:
+            raise SettingsError(
+                f"cannot listen there: {problem}", where=f"127.0.0.1:{port}", remedy="choose another --port"
+            ) from None
+
+    def server_bind(self) -> None:
+        """Binds, without the look-up of the host's full name that HTTPServer makes, which may take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+
+    def start(self, handle: Callable[[Request], Response], log_failure: Callable[[BaseException | None], None]) -> None:
+        """Begins to accept connections, in a thread of its own.
+
+        `handle` answers a request; `log_failure` gets what it raises, which is a defect.
+        """
+        self.handle, self._log_failure = handle, log_failure
+        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="sandbox-acceptor", daemon=True)
+        self._acceptor.start()
+
+    def stop(self) -> None:
+        """Closes the port and every connection, and ends the threads."""
+        if self._acceptor is not None:
+            self.shutdown()
+            self._acceptor.join()
+        self.server_close()
+        with self._lock:
+            connections = dict(self._connections)
+        for connection in connections.values():
+            with suppress(OSError):
+                connection.shutdown(SHUT_RDWR)
+        for thread in connections:
+            thread.join(timeout=5)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection in a thread of its own, which `stop` knows of."""
+        thread = Thread(
+            target=self.process_request_thread, args=(request, client_address), name="sandbox-connection", daemon=True
+        )
+        with self._lock:
+            self._connections[thread] = request
+        thread.start()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._connections.pop(current_thread(), None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Closes a connection. The inherited one ends it in order first, and no reset would be left to send."""
+        self.close_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """Takes a client that has gone for what it is, and keeps anything else."""
+        problem = sys.exception()
+        if not isinstance(problem, OSError):
+            self._log_failure(problem)
+
+
+class _Body:
+    """What a request carries, read when it is asked for."""
+
+    def __init__(self, headers: Message, stream: BufferedIOBase) -> None:
+        self._lengths = headers.get_all("content-length", [])
+        self._chunked = "transfer-encoding" in headers
+        self._stream = stream
+        self._read = False
+
+    def read(self) -> bytes:
+        """The body. Raises Refusal, and ConnectionAbortedError where it breaks off."""
+        if self._chunked or not self._lengths:
+            raise refusal(411, "length_required", "the request needs a content-length")
+        length = self._length()
+        if length is None:
+            raise refusal(400, "invalid_request", "content-length is not one number")
+        if length > MAX_BODY:
+            raise refusal(413, "too_large", f"a body has at most {MAX_BODY} bytes")
+        self._read = True
+        body = self._stream.read(length)
+        if len(body) < length:
+            raise ConnectionAbortedError("the body broke off")
+        return body
+
+    def discard(self) -> bool:
+        """Reads off what nobody wanted, so that the client sees the answer; whether the connection is fit for more."""
+        if self._read:
+            return True
+        if self._chunked:
+            return False
+        length = self._length() if self._lengths else 0
+        if length is None:
+            return False
+        self._stream.read(min(length, _MAX_DISCARD))
+        return length <= _MAX_DISCARD
+
+    def _length(self) -> int | None:
+        text = self._lengths[0].strip()
+        return int(text) if len(self._lengths) == 1 and len(text) < 20 and text.isascii() and text.isdigit() else None
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """One connection and the requests that come on it, one after the other."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    timeout = 60
+    server: Server
+
+    def _serve(self) -> None:
+        body = _Body(self.headers, self.rfile)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        response = self.server.handle(Request(self.command, self.path.partition("?")[0], headers, body.read))
+        if response.manner is not Manner.WHOLE or not body.discard():
+            self.close_connection = True
+        self._send(response)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815
+
+    def _send(self, response: Response) -> None:
+        phrase = reason_phrases.get(response.status, "Unknown")
+        length = announced_length(response.manner, response.body)
+        lines = [
+            f"HTTP/1.1 {response.status} {phrase}",
+            *(f"{name}: {value}" for name, value in response.headers),
+            f"Content-Length: {length}",
+            f"Date: {self.date_time_string()}",
+            f"Connection: {'close' if self.close_connection else 'keep-alive'}",
+        ]
+        head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
+        body = b"" if self.command == "HEAD" else response.body
+        transmit(self.connection, response.manner, head.encode("latin-1"), body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answers what is not even a request (a malformed line, an unknown method) with JSON, as all else."""
+        self.close_connection = True
+        self._send(error_response(code, "bad_request", message or reason_phrases.get(code, "")))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing: what happened is in the world's logs."""

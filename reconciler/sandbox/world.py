@@ -1,0 +1,230 @@
+"""What the sandbox knows: subscriptions, tokens, faults, and a log of all that happened."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from base64 import b64encode
+from collections import Counter
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.tokens import sign_token
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from reconciler.sandbox.faults import Fault, Kind
+    from reconciler.sandbox.targets import Provider, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A subscription that was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent."""
+
+    sequence: int
+    at: float
+    target: str
+    codes: tuple[str, ...]
+    url: str
+    id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A lead that was created."""
+
+    at: float
+    target: str
+    id: str
+    document: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token that was issued. `expires_at` is in epoch seconds; `spared`: it came for a revoked one."""
+
+    provider: str
+    client_id: str
+    audience: str
+    expires_at: int
+    spared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAttempt:
+    """One attempt to deliver a notification. `number` counts from 1; `status` is None where nothing answered."""
+
+    at: float
+    subscription_id: str
+    target: str
+    code: str
+    url: str
+    number: int
+    status: int | None
+    detail: str
+
+
+class World:
+    """All state of a sandbox, in memory, behind one lock. The lists are logs: they only grow.
+
+    `requests` counts by endpoint (`token`, `create`, `lead`) and place: a target, or the name of an identity provider.
+    """
+
+    def __init__(
+        self, targets: Mapping[str, Target], faults: FaultPlan | None = None, *, token_lifetime: int = 86_400
+    ) -> None:
+        self.targets = targets
+        self.token_lifetime = token_lifetime
+        self.commits: list[Commit] = []
+        self.leads: list[Lead] = []
+        self.tokens: dict[str, Token] = {}
+        self.delivery_attempts: list[DeliveryAttempt] = []
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.failures: list[str] = []
+        self._removed: set[str] = set()
+        self._revoked: set[str] = set()
+        self._faults = faults or FaultPlan({})
+        self._lock = Lock()
+
+    def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
+        """Makes the next `count` requests (to `target`) meet a fault, before any of chance. Raises SettingsError."""
+        with self._lock:
+            self._faults.fail_next(name, count, target)
+
+    def draw_fault(self, kind: Kind, targets: Collection[str], bearer: str | None = None) -> Fault | None:
+        """The fault that the request at hand meets; `bearer` is the token it came with."""
+        with self._lock:
+            token = self.tokens.get(bearer or "")
+            return self._faults.draw(kind, targets, spared=token is not None and token.spared)
+
+    def count_request(self, endpoint: str, place: str) -> None:
+        """Counts a request, whatever becomes of it."""
+        with self._lock:
+            self.requests[endpoint, place] += 1
+
+    def issue_token(self, provider: Provider, client_id: str, audience: str) -> str:
+        """A new token, good for `token_lifetime` seconds."""
+        now = int(time.time())
+        expires_at = now + self.token_lifetime
+        claims = {
+            "iss": provider.auth_url,
+            "sub": client_id,
+            "aud": audience,
+            "iat": now,
+            "exp": expires_at,
+            "jti": str(uuid.uuid4()),
+        }
+        token = sign_token(claims, provider.key)
+        with self._lock:
+            lost = [self.tokens[text] for text in self._revoked]
+            spared = any((one.client_id, one.audience) == (client_id, audience) for one in lost)
+            self.tokens[token] = Token(provider.name, client_id, audience, expires_at, spared)
+        return token
+
+    def find_token(self, text: str) -> Token | None:
+        """The token, if this sandbox issued it, and it has neither expired nor been revoked."""
+        with self._lock:
+            token = self.tokens.get(text)
+            if token is None or text in self._revoked or token.expires_at <= time.time():
+                return None
+            return token
+
+    def revoke_token(self, text: str | None) -> None:
+        """Makes a token worthless before its time."""
+        with self._lock:
+            if text in self.tokens:
+                self._revoked.add(text)
+
+    def commit_subscription(self, target: str, codes: tuple[str, ...], url: str) -> Commit:
+        """A new subscription, whatever there is already: creating is not idempotent."""
+        with self._lock:
+            commit = Commit(
+                sequence=len(self.commits) + 1,
+                at=time.time(),
+                target=target,
+                codes=codes,
+                url=url,
+                id=str(uuid.uuid4()),
+                secret=b64encode(secrets.token_bytes(32)).decode(),
+            )
+            self.commits.append(commit)
+            return commit
+
+    def add_lead(self, target: str, document: Mapping[str, object]) -> Lead:
+        """A new lead."""
+        lead = Lead(time.time(), target, str(uuid.uuid4()), document)
+        with self._lock:
+            self.leads.append(lead)
+        return lead
+
+    def remove_subscription(self, subscription_id: str) -> bool:
+        """Removes a subscription, as the operator of the service can; False where there is none of this id."""
+        with self._lock:
+            exists = any(commit.id == subscription_id for commit in self.commits) and (
+                subscription_id not in self._removed
+            )
+            if exists:
+                self._removed.add(subscription_id)
+            return exists
+
+    def subscriptions(self, target: str | None = None) -> list[Commit]:
+        """What was committed and not removed, on one target or on all, in order of creation."""
+        with self._lock:
+            return [
+                commit for commit in self.commits if commit.id not in self._removed and target in (None, commit.target)
+            ]
+
+    def log_delivery(self, attempt: DeliveryAttempt) -> None:
+        """Keeps what became of an attempt to deliver."""
+        with self._lock:
+            self.delivery_attempts.append(attempt)
+
+    def log_failure(self, failure: BaseException | None) -> None:
+        """Keeps a defect of the sandbox itself: nothing else would tell of it."""
+        with self._lock:
+            self.failures.append(repr(failure))
+
+    def describe(self) -> dict[str, object]:
+        """All of it as a JSON document, free of secret keys, tokens and credentials."""
+        standing = {commit.id for commit in self.subscriptions()}
+        with self._lock:
+            requests: dict[str, dict[str, int]] = {}
+            for (endpoint, place), count in sorted(self.requests.items()):
+                requests.setdefault(endpoint, {})[place] = count
+            return {
+                "subscriptions": [
+                    {
+                        "sequence": commit.sequence,
+                        "at": commit.at,
+                        "target": commit.target,
+                        "subscriptionId": commit.id,
+                        "eventCodes": list(commit.codes),
+                        "webhookUrl": commit.url,
+                        "removed": commit.id not in standing,
+                    }
+                    for commit in self.commits
+                ],
+                "requests": requests,
+                "tokens": len(self.tokens),
+                "leads": len(self.leads),
+                "deliveries": [_describe_delivery(attempt) for attempt in self.delivery_attempts],
+                "failures": list(self.failures),
+            }
+
+
+def _describe_delivery(attempt: DeliveryAttempt) -> dict[str, object]:
+    return {
+        "at": attempt.at,
+        "subscriptionId": attempt.subscription_id,
+        "target": attempt.target,
+        "eventCode": attempt.code,
+        "webhookUrl": attempt.url,
+        "attempt": attempt.number,
+        "status": attempt.status,
+        "detail": attempt.detail,
+    }

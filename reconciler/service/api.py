@@ -1,0 +1,126 @@
+"""What the service offers (service description, section 4), one method for each call.
+
+The bearer and the repeat after a 401 are plain code rather than an authentication class of the HTTP library: the
+repeat is a call of its own, with its own time and its own leave to be sent, and a new token is another call before it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from reconciler.errors import CallFailed, TokenError
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.service.outcomes import harmless_fields, outcome_of
+from reconciler.service.transport import always
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.model.desired import Target
+    from reconciler.model.plan import Request
+    from reconciler.service.credentials import Credentials
+    from reconciler.service.tokens import Tokens
+    from reconciler.service.transport import Transport
+
+_LEAD_FAILURES = {
+    Outcome.NOT_SENT: ("the lead was not sent", "nothing was created: try again"),
+    Outcome.REJECTED: ("the lead was rejected", "nothing was created: correct the lead or the settings, and try again"),
+    Outcome.UNKNOWN: (
+        "the lead was sent, and whether it was created is unknown",
+        "ask the operator before sending it again: a lead that is sent twice may be created twice",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeadAnswer:
+    """The answer to a lead that was created; its body is not documented and kept as it came.
+
+    `warning` says, in one line, where the body broke off.
+    """
+
+    status: int
+    body: bytes = field(repr=False)
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One POST before it has a token: which API, the path below base_url, what is sent."""
+
+    api: str
+    path: str
+    content: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Service:
+    """The service as one target's credentials see it; `timeout` is in seconds, for one call in all."""
+
+    def __init__(
+        self, transport: Transport, tokens: Tokens, target: Target, credentials: Credentials, timeout: float
+    ) -> None:
+        self._transport = transport
+        self._tokens = tokens
+        self._target = target
+        self._credentials = credentials
+        self._timeout = timeout
+
+    def authorise(self) -> None:
+        """Get the token that creates need, so that none is intended without one. Raises TokenError."""
+        self._token("notification")
+
+    def create_subscription(self, request: Request, may_send: Callable[[], bool]) -> Answer:
+        """Create a webhook subscription (service description, section 4.2) and say what became of it; raises nothing.
+
+        `may_send` is asked, from another thread, just before the first byte of each call: the first, and the one repeat
+        that a 401 brings. Nothing else is repeated.
+        """
+        codes = sorted(request.codes)
+        body = json.dumps({"eventCodes": codes, "webhookUrl": request.url}).encode()
+        answer = self._send(_Call("notification", "/notification/webhooksubscription", body), may_send)
+        if answer.outcome is Outcome.CREATED:
+            return replace(answer, fields=harmless_fields(answer.body, [*codes, request.url]))
+        if answer.status == 409:
+            advice = "if it exists already, record it with `reconciler state import ADDRESS`"
+            return replace(answer, detail=f"{answer.detail}; {advice}")
+        return answer
+
+    def create_lead(self, lead: bytes) -> LeadAnswer:
+        """Create a lead (service description, section 4.3) from a JSON document, sent as it is.
+
+        Raises TokenError, and CallFailed that says whether the lead may have been created all the same.
+        """
+        self._token("onboarding")
+        answer = self._send(_Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"}), always)
+        if answer.status is not None and answer.outcome is Outcome.CREATED:
+            return LeadAnswer(answer.status, answer.body, answer.detail)
+        what, remedy = _LEAD_FAILURES[answer.outcome]
+        raise CallFailed(f"{what}: {answer.detail}", where=self._target.name, remedy=remedy)
+
+    def _token(self, api: str) -> str:
+        return self._tokens.token(self._target, self._credentials, api)
+
+    def _send(self, call: _Call, may_send: Callable[[], bool]) -> Answer:
+        """Send `call`; after a 401 the token is thrown away and the call sent once more with a new one."""
+        try:
+            token = self._token(call.api)
+        except TokenError as error:
+            return Answer(Outcome.NOT_SENT, detail=str(error))
+        answer = self._send_with(token, call, may_send)
+        if answer.status != 401:
+            return answer
+        try:
+            token = self._tokens.renew(self._target, self._credentials, call.api, token)
+        except TokenError as error:
+            return replace(answer, detail=f"{answer.detail}; {error}")
+        return self._send_with(token, call, may_send)
+
+    def _send_with(self, token: str, call: _Call, may_send: Callable[[], bool]) -> Answer:
+        headers = {"authorization": f"Bearer {token}", "Content-Type": "application/json", **call.headers}
+        result = self._transport.post(
+            self._target.base_url + call.path, headers, call.content, timeout=self._timeout, may_send=may_send
+        )
+        return outcome_of(result, [token, self._credentials.client_secret])

@@ -1,0 +1,18 @@
+"""What a partner proves itself with."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A client identifier and its secret, as the operator issued them (service description, section 5)."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+
+    def account(self) -> str:
+        """What binds a state record to an account: `sha256:` and a hash of the client id, which is no secret."""
+        return "sha256:" + hashlib.sha256(b"reconciler account\0" + self.client_id.encode()).hexdigest()

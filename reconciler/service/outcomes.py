@@ -1,0 +1,128 @@
+"""What became of a call: the one place where a status or a failure turns into an outcome."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.service.exchange import Failure, Reply
+from reconciler.service.redaction import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_MOVED = (301, 307, 308)
+_MAYBE_DONE = (408, 499)  # a server or proxy gave up waiting, perhaps after the service had begun
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_PAGE_START = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
+_SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
+_ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
+
+
+def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
+    """What `result` says about the call it came of; none of `secrets` is in the detail."""
+    if isinstance(result, Failure):
+        outcome = Outcome.UNKNOWN if result.sent else Outcome.NOT_SENT
+        return Answer(outcome, detail=excerpt(result.reason, secrets))
+    outcome = _outcome_of_reply(result)
+    return Answer(
+        outcome,
+        status=result.status,
+        detail=_detail(result, outcome, secrets),
+        date=excerpt(result.headers["date"], secrets, 40) if "date" in result.headers else None,
+        retry_after=_seconds(result.headers.get("retry-after", "")) if result.status == 429 else None,
+        body=result.body,
+    )
+
+
+def _outcome_of_reply(reply: Reply) -> Outcome:
+    status = reply.status
+    if 200 <= status < 300:
+        return Outcome.UNKNOWN if _is_page(reply) else Outcome.CREATED
+    if status in _MOVED or (400 <= status < 500 and status not in _MAYBE_DONE):
+        return Outcome.REJECTED
+    return Outcome.UNKNOWN
+
+
+def _is_page(reply: Reply) -> bool:
+    """Whether a login or maintenance page answered in the place of the API."""
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in _PAGE_TYPES or _PAGE_START.match(reply.body) is not None
+
+
+def _detail(reply: Reply, outcome: Outcome, secrets: Collection[str]) -> str | None:
+    if outcome is Outcome.CREATED:
+        return None if reply.whole else f"the response broke off after {len(reply.body)} bytes"
+    if 200 <= reply.status < 300:
+        return f"{_named(reply.status)}, but with an HTML page: something else than the API may have answered"
+    if reply.status in _MOVED:
+        where = excerpt(_host(reply.headers.get("location", "")), secrets)
+        return f"{_named(reply.status)}: points to {where}, which is not followed; check the address"
+    said = error_text(reply.body, secrets)
+    return f"{_named(reply.status)}: {said}" if said else _named(reply.status)
+
+
+def _named(status: int) -> str:
+    """The status as people know it: the name is the standard's, not the server's."""
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+def _host(location: str) -> str:
+    try:
+        return urlsplit(location).hostname or "another path"
+    except ValueError:
+        return "an unreadable address"
+
+
+def json_object(body: bytes) -> dict[str, object]:
+    """The JSON object that `body` is, or an empty one for anything else."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def error_text(body: bytes, secrets: Collection[str]) -> str:
+    """What a JSON error says in the members that such errors usually have (API errors are not documented)."""
+    found = json_object(body)
+    texts = [text for name in _ERROR_TEXTS if isinstance(text := found.get(name), str) and text.strip()]
+    return excerpt(", ".join(dict.fromkeys(texts)), secrets)
+
+
+def harmless_fields(body: bytes, sent: Collection[str]) -> dict[str, str | int | float | bool]:
+    """What of a response may lie open: its top-level identifiers, and scalars equal to what was `sent`."""
+    return {
+        name: value
+        for name, value in json_object(body).items()
+        if isinstance(value, str | int | float) and (name == "id" or name.endswith("Id") or value in sent)
+        if _is_plain(name) and _is_plain(value)
+    }
+
+
+def _is_plain(value: str | float) -> bool:
+    """Whether a journal can hold the value: finite, short, without control characters and lone surrogates."""
+    if isinstance(value, str):
+        return value.isprintable() and len(value) <= 2000
+    return math.isfinite(value) and abs(value) < 2**63
+
+
+def _seconds(retry_after: str) -> float | None:
+    """How long a Retry-After asks to wait, as seconds or as a date (RFC 9110, section 10.2.3); None if unreadable."""
+    text = retry_after.strip()
+    if _SECONDS.fullmatch(text):
+        return max(0.0, float(text))
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

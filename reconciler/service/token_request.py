@@ -1,0 +1,105 @@
+"""Asking an identity provider for an access token (service description, sections 4.1 and 5)."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from reconciler.errors import TokenError
+from reconciler.service import clock
+from reconciler.service.outcomes import json_object, outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model.desired import Target
+    from reconciler.model.outcome import Answer
+    from reconciler.service.credentials import Credentials
+    from reconciler.service.transport import Transport
+
+PAUSES = (0.5, 1.0, 2.0)
+"""Seconds before each repeat. Asking for a token again does no harm."""
+
+_LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer one is not believed
+_LONGEST_PAUSE = 10.0
+
+
+class TokenAnswer(BaseModel):
+    """What the token endpoint answers (service description, section 2.1)."""
+
+    model_config = ConfigDict(hide_input_in_errors=True, frozen=True)
+
+    access_token: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]+$"), Field(repr=False)]
+    token_type: Annotated[str, StringConstraints(pattern=r"^(?i:bearer)$")]
+    expires_in: Annotated[int, Field(gt=0)]
+
+    @property
+    def lifetime(self) -> int:
+        """Seconds that the token is taken to live."""
+        return min(self.expires_in, _LONGEST_LIFE)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """One request for a token: for a target, with its credentials, for one audience."""
+
+    target: Target
+    credentials: Credentials
+    audience: str
+
+    def send(self, transport: Transport, timeout: float, pauses: Sequence[float] = PAUSES) -> TokenAnswer:
+        """Ask, and ask again where the provider cannot be reached, fails or is busy.
+
+        One call takes `timeout` seconds at most, and once as much has passed in all, none is repeated.
+        Raises TokenError.
+        """
+        started = clock.steady()
+        answer = self._ask(transport, timeout)
+        for pause in pauses:
+            if not _may_pass(answer) or clock.steady() - started > timeout:
+                break
+            time.sleep(max(pause, min(answer.retry_after or 0.0, _LONGEST_PAUSE)))
+            answer = self._ask(transport, timeout)
+        return self._read(answer)
+
+    def _ask(self, transport: Transport, timeout: float) -> Answer:
+        body = {
+            "grant_type": "client_credentials",
+            "client_id": self.credentials.client_id,
+            "client_secret": self.credentials.client_secret,
+            "audience": self.audience,
+        }
+        url = f"{self.target.auth_url}/oauth/token"
+        result = transport.post(url, {"content-type": "application/json"}, json.dumps(body).encode(), timeout=timeout)
+        return outcome_of(result, [self.credentials.client_secret])
+
+    def _read(self, answer: Answer) -> TokenAnswer:
+        if answer.status is None or not 200 <= answer.status < 300:
+            raise self._error(answer, answer.detail or "")
+        try:
+            return TokenAnswer.model_validate(json_object(answer.body))
+        except ValidationError as problem:
+            names = ", ".join(sorted({str(error["loc"][0]) for error in problem.errors()}))
+        # Outside of the handler: the answer, and perhaps a token in it, is no part of what went wrong.
+        raise self._error(answer, f"HTTP {answer.status}, but without a usable {names}")
+
+    def _error(self, answer: Answer, what: str) -> TokenError:
+        return TokenError(f"no access token: {what}", where=self.target.name, remedy=self._remedy(answer.status))
+
+    def _remedy(self, status: int | None) -> str:
+        prefix = self.target.name.variable_prefix
+        if status in (400, 401, 403):
+            return f"check {prefix}CLIENT_ID, {prefix}CLIENT_SECRET and the audience {self.audience}"
+        if status is None:
+            return f"check auth_url ({self.target.auth_url}) and the network"
+        if status == 429 or status >= 500:
+            return "the identity provider is busy or failing: try again later"
+        return f"check auth_url ({self.target.auth_url})"
+
+
+def _may_pass(answer: Answer) -> bool:
+    return answer.status is None or answer.status == 429 or answer.status >= 500

@@ -1,0 +1,82 @@
+"""An access token as a value, and the encrypted form in which it lies on disk."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from reconciler.model.clock import Instant
+
+_FORMAT = "reconciler token 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a token is for: an identity provider, a client and an audience. Targets that share all share the token."""
+
+    auth_url: str
+    client_id: str
+    audience: str
+
+    @property
+    def key(self) -> str:
+        """A file name for the purpose: 64 hexadecimal digits."""
+        return hashlib.sha256(json.dumps([_FORMAT, *astuple(self)]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, the moment before it was asked for (`boot` says in which boot), and its lifetime in seconds."""
+
+    value: str = field(repr=False)
+    issued: Instant
+    boot: str
+    lifetime: float
+
+    def is_fresh(self, now: Instant, boot: str) -> bool:
+        """Whether it may still be used: less a margin of a tenth of its life, five minutes at most.
+
+        The wall clock may have been set since; within one boot the steady one has to agree with it.
+        """
+        usable = self.lifetime - min(300.0, self.lifetime / 10)
+        fresh = 0 <= now.wall - self.issued.wall < usable
+        if boot and boot == self.boot:
+            return fresh and 0 <= now.steady - self.issued.steady < usable
+        return fresh
+
+
+def seal(token: Token, purpose: Purpose, secret: str) -> bytes:
+    """The file that keeps `token`: encrypted under a key derived from the client `secret`."""
+    content = {
+        "for": astuple(purpose),
+        "token": token.value,
+        "wall": token.issued.wall,
+        "steady": token.issued.steady,
+        "boot": token.boot,
+        "lifetime": token.lifetime,
+    }
+    return _cipher(purpose, secret).encrypt(json.dumps(content).encode())
+
+
+def unseal(data: bytes, purpose: Purpose, secret: str) -> Token | None:
+    """The token that `data` keeps; None where it is damaged, for another purpose or under another secret."""
+    try:
+        content: dict[str, Any] = json.loads(_cipher(purpose, secret).decrypt(data))
+        if content["for"] != list(astuple(purpose)):
+            return None
+        issued = Instant(wall=float(content["wall"]), steady=float(content["steady"]))
+        return Token(str(content["token"]), issued, str(content["boot"]), float(content["lifetime"]))
+    except (InvalidToken, ValueError, KeyError, TypeError):
+        return None
+
+
+def _cipher(purpose: Purpose, secret: str) -> Fernet:
+    derivation = HKDF(SHA256(), length=32, salt=_FORMAT.encode(), info=purpose.key.encode())
+    return Fernet(base64.urlsafe_b64encode(derivation.derive(secret.encode())))

@@ -1,0 +1,253 @@
+"""One HTTP exchange, and whether its request can have reached the service.
+
+The one module that knows httpx, and the end of all its exceptions: an exchange gives a `Reply` or a `Failure`.
+
+Each exchange runs in a thread of its own while the caller's thread watches the clock. httpx has a timeout for each
+phase, which a header that drips a byte a second never meets, and name resolution has none at all; a caller that waits
+can always stop waiting. Past the deadline a request that was not sent can no longer be, and one that was has its socket
+shut down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+import threading
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import httpx
+
+from reconciler import __version__
+from reconciler.errors import SettingsError
+from reconciler.service.clock import steady
+from reconciler.service.exchange import BODY_LIMIT, Failure, Reply
+from reconciler.service.redaction import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+logger = logging.getLogger("reconciler.service")
+
+# At DEBUG httpcore logs every header it receives, cookies and echoes among them; at INFO httpx logs whole URLs.
+for _name in ("httpcore", "httpx"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+_HOST_AND_PATH = re.compile(r"\w+://(?:[^/?#]*@)?([^?#]*)")
+
+_TICK = 1.0  # seconds: threads wait on a clock that stands still in sleep, so the steady one is looked at this often
+_GRACE = 2.0  # seconds for a thread whose socket was shut down to notice
+
+
+class _Withheld(Exception):
+    """Raised inside httpx to keep the request, or the rest of it, from being written."""
+
+
+class Meaning(NamedTuple):
+    """What an exception of httpx says: whether the request may have been sent, in words, and whether its text helps."""
+
+    maybe_sent: bool
+    words: str
+    quoted: bool = False
+
+
+# By the most particular class. Only texts that come from the system or a proxy's status line are quoted: that of a
+# LocalProtocolError holds the header it complains about.
+MEANINGS: Mapping[type[BaseException], Meaning] = {
+    httpx.ConnectError: Meaning(False, "no connection", quoted=True),
+    httpx.ConnectTimeout: Meaning(False, "no connection in time"),
+    httpx.PoolTimeout: Meaning(False, "no connection was free in time"),
+    httpx.ProxyError: Meaning(False, "the proxy refused", quoted=True),
+    httpx.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
+    httpx.UnsupportedProtocol: Meaning(False, "the URL is neither http nor https"),
+    httpx.InvalidURL: Meaning(False, "the URL cannot be read"),
+    httpx.ReadTimeout: Meaning(True, "no answer in time"),
+    httpx.ReadError: Meaning(True, "the connection broke before an answer"),
+    httpx.WriteTimeout: Meaning(True, "the request could not be written in time"),
+    httpx.WriteError: Meaning(True, "the connection broke while the request was written"),
+    httpx.CloseError: Meaning(True, "the connection broke while it was closed"),
+    httpx.RemoteProtocolError: Meaning(True, "the connection was closed without an answer, or the answer was not HTTP"),
+    httpx.DecodingError: Meaning(True, "the answer could not be decoded"),
+    httpx.TooManyRedirects: Meaning(True, "too many redirects"),
+    httpx.HTTPError: Meaning(True, "HTTP failed"),
+    httpx.CookieConflict: Meaning(True, "cookies in conflict"),
+    httpx.StreamError: Meaning(True, "the answer could not be read"),
+    _Withheld: Meaning(True, "held back before it was sent whole"),
+    BaseException: Meaning(True, "the exchange failed"),
+}
+
+
+def meaning_of(problem: BaseException) -> Meaning:
+    """The entry of MEANINGS for the most particular class that `problem` is of."""
+    return next(MEANINGS[kind] for kind in type(problem).__mro__ if kind in MEANINGS)
+
+
+def always() -> bool:
+    """Lets every request go: for calls that change nothing, or that a person makes."""
+    return True
+
+
+class Transport:
+    """Sends requests, from any number of threads, over connections that are used once.
+
+    A kept-alive connection that the server closes just as a request goes out leaves its outcome unknown, which costs
+    a person's time; a new connection costs milliseconds. No redirect is followed, no cookie kept, nothing repeated.
+    """
+
+    def __init__(self) -> None:
+        """Raises SettingsError where the environment's proxy or certificate settings cannot be used."""
+        try:
+            self._client = httpx.Client(
+                headers={
+                    "user-agent": f"reconciler/{__version__}",
+                    "accept-encoding": "identity",
+                    "connection": "close",
+                },
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+                # A proxy cannot reach what listens on this machine's loopback.
+                mounts={f"all://{host}": None for host in ("127.0.0.1", "[::1]", "localhost")},
+                follow_redirects=False,
+            )
+        except (httpx.InvalidURL, ValueError, ImportError, OSError) as problem:
+            raise SettingsError(
+                f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
+                remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
+            ) from None
+        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what connections there are."""
+        self._client.close()
+
+    def post(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        *,
+        timeout: float,
+        may_send: Callable[[], bool] = always,
+    ) -> Reply | Failure:
+        """POST `content` to `url` and give what came of it within `timeout` seconds in all; raises nothing.
+
+        `may_send` is asked, from another thread, just before the first byte is written; if it says no, none is.
+        """
+        started = steady()
+        exchange = _Exchange(timeout, may_send)
+        exchange.start(self._client, url, headers, content)
+        result = exchange.result()
+        came_of_it = result.status if isinstance(result, Reply) else result.reason
+        place = _HOST_AND_PATH.match(url)
+        logger.debug("POST %s: %s, %.3f s", place[1] if place else "", came_of_it, steady() - started)
+        return result
+
+
+class _Exchange:
+    """One request on its way. What the exchange's thread and the watching one both change is guarded by `_lock`."""
+
+    def __init__(self, timeout: float, may_send: Callable[[], bool]) -> None:
+        self._timeout = timeout
+        self._deadline = steady() + timeout
+        self._may_send = may_send
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._overdue = False
+        self._sent = False
+        self._socket: socket.socket | None = None
+        self._head: tuple[int, dict[str, str]] | None = None
+        self._body = bytearray()
+        self._whole = False
+        self._failure = Failure(sent=False, reason="the call did not begin")
+
+    def start(self, client: httpx.Client, url: str, headers: Mapping[str, str], content: bytes) -> None:
+        # A daemon, since one that hangs in name resolution must not keep the program from ending.
+        thread = threading.Thread(target=self._run, args=(client, url, headers, content), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the system gives no more threads
+            self._done.set()
+
+    def result(self) -> Reply | Failure:
+        """Wait for the end or the deadline, whichever comes first, and say what is known by then."""
+        if not self._ends_in_time():
+            self._cut()
+        with self._lock:
+            if self._head is not None:
+                status, headers = self._head
+                body = bytes(self._body[:BODY_LIMIT])
+                return Reply(status, headers, body, whole=self._whole and not self._overdue)
+            if self._overdue:
+                return Failure(self._sent, f"no {'answer' if self._sent else 'connection'} within {self._timeout:g} s")
+            return self._failure
+
+    def _ends_in_time(self) -> bool:
+        while (left := self._deadline - steady()) > 0:
+            if self._done.wait(min(left, _TICK)):
+                return True
+        return self._done.is_set()
+
+    def _cut(self) -> None:
+        with self._lock:
+            self._overdue = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # closed already, or in the middle of a TLS handshake
+                # Not the method of an SSLSocket, which drops the TLS state that the other thread is reading with.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+                self._done.wait(_GRACE)
+
+    def _run(self, client: httpx.Client, url: str, headers: Mapping[str, str], content: bytes) -> None:
+        try:
+            request = client.build_request(
+                "POST", url, headers=dict(headers), content=content, timeout=self._timeout,
+                extensions={"trace": self._trace},
+            )  # fmt: skip
+            response = client.send(request, stream=True)
+            try:
+                self._read(response)
+            finally:
+                response.close()
+        except Exception as problem:  # noqa: BLE001  whatever its class: what counts is whether anything was sent
+            meaning = meaning_of(problem)
+            text = excerpt(str(problem)) if meaning.quoted else ""
+            words = f"{meaning.words}: {text}" if text else meaning.words
+            self._failure = Failure(self._sent and meaning.maybe_sent, words)
+        finally:
+            self._done.set()
+
+    def _read(self, response: httpx.Response) -> None:
+        for chunk in response.iter_raw():
+            self._body += chunk
+            if len(self._body) > BODY_LIMIT:
+                return
+        self._whole = True
+
+    def _trace(self, event: str, info: dict[str, Any]) -> None:
+        """Follow httpcore through the exchange; what a proxy is asked first (CONNECT) is not the request."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._socket = info["return_value"].get_extra_info("socket")
+        elif event == "http11.send_request_headers.started" and info["request"].method != b"CONNECT":
+            self._release()
+        elif event == "http11.send_request_body.started" and steady() >= self._deadline:
+            raise _Withheld  # the machine slept between the headers and the body
+        elif event == "http11.receive_response_headers.complete" and self._sent:
+            # Taken here and not from the response, since httpx can still stumble, over a Location for instance.
+            _, status, _, headers = info["return_value"]
+            self._head = status, {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+    def _release(self) -> None:
+        """The point of no return: from here on nobody knows, unless a status line comes."""
+        with self._lock:
+            if self._overdue or not self._may_send():
+                raise _Withheld
+            self._sent = True

@@ -1,0 +1,215 @@
+"""Entries as plain dicts for JSON, and back: what a journal line says, without the chain around it."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from reconciler.model.address import Address, TargetName
+from reconciler.model.entry import (
+    Begun,
+    Bound,
+    Imported,
+    Intent,
+    Moved,
+    Observed,
+    Removed,
+    Resolved,
+    Restored,
+    Retired,
+    RollbackAccepted,
+    SecretSet,
+    Settled,
+)
+from reconciler.model.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.model.entry import AnyEntry, Scalar
+
+FORMAT = 1
+"""The format of journals that this version writes, and the only one it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How one field looks in JSON: `read` and `write` convert it; `read` raises _Mistyped."""
+
+    read: Callable[[object], object]
+    write: Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One field of a kind of entry. `name` is the entry's, `key` the journal's. An empty default is left out."""
+
+    name: str
+    key: str
+    shape: _Shape
+    optional: bool
+    default: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """One kind of entry: what builds it, and its fields by the journal's keys."""
+
+    build: Callable[..., AnyEntry]
+    fields: Mapping[str, _Field]
+    required: frozenset[str]
+
+
+class _Mistyped(ValueError):
+    """What a field must be, and the value in a journal is not; the end of a sentence about the field."""
+
+
+def to_fields(entry: AnyEntry) -> dict[str, object]:
+    """The entry as a dict that JSON can hold, in the order in which it reads best; empty defaults are left out."""
+    told: dict[str, object] = {"at": entry.at, "kind": entry.kind}
+    for key, field in _LAYOUTS[entry.kind].fields.items():
+        value = getattr(entry, field.name)
+        if not (field.optional and value == field.default):
+            told[key] = field.shape.write(value)
+    told["by"] = told.pop("by")
+    return told
+
+
+def from_fields(told: Mapping[str, object]) -> AnyEntry:
+    """The entry that `to_fields` made `told` of.
+
+    Raises ValueError, with a text that names the field, for an unknown kind and a missing, unknown or mistyped field.
+    """
+    kind = told.get("kind")
+    layout = _LAYOUTS.get(kind) if isinstance(kind, str) else None
+    if layout is None:
+        raise ValueError(f"it is of an unknown kind, {kind!r:.80} (written by a newer version?)")
+    values = {}
+    for key, value in told.items():
+        if key == "kind":
+            continue
+        field = layout.fields.get(key)
+        if field is None:
+            raise ValueError(f"its field {key!r:.80} is unknown (written by a newer version?)")
+        try:
+            values[field.name] = field.shape.read(value)
+        except _Mistyped as problem:
+            raise ValueError(f"its field {key!r} {problem}") from None
+    if not layout.required <= told.keys():
+        raise ValueError(f"it lacks the field {min(layout.required - told.keys())!r}")
+    return layout.build(**values)
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Mistyped("must be a string")
+    return value
+
+
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Mistyped("must be true or false")
+    return value
+
+
+def _read_integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _Mistyped("must be a whole number")
+    return value
+
+
+def _read_number(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        raise _Mistyped("must be a number")
+    return float(value)
+
+
+def _read_format(value: object) -> int:
+    if _read_integer(value) != FORMAT:
+        raise _Mistyped(f"is {value}, and this version knows {FORMAT} (written by a newer version?)")
+    return FORMAT
+
+
+def _read_outcome(value: object) -> Outcome:
+    try:
+        return Outcome(_read_text(value))
+    except ValueError:
+        raise _Mistyped(f"must be one of {', '.join(Outcome)}") from None
+
+
+def _read_codes(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(map(_is_text, value)):
+        raise _Mistyped("must be a list of strings")
+    return tuple(value)
+
+
+def _read_names(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(map(_is_text, value.values())):
+        raise _Mistyped("must be an object of strings")
+    return value
+
+
+def _read_scalars(value: object) -> dict[str, Scalar]:
+    if not isinstance(value, dict) or not all(map(_is_scalar, value.values())):
+        raise _Mistyped("must be an object of strings, numbers and booleans")
+    return value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
+
+
+_TEXT = _Shape(_read_text, str)
+_TARGET = _Shape(lambda value: TargetName(_read_text(value)), str)
+_ADDRESS = _Shape(lambda value: Address(_read_text(value)), str)
+_OUTCOME = _Shape(_read_outcome, str)
+_FLAG = _Shape(_read_flag, bool)
+_INTEGER = _Shape(_read_integer, int)
+_NUMBER = _Shape(_read_number, float)
+_FORMAT = _Shape(_read_format, int)
+_CODES = _Shape(_read_codes, list)
+_NAMES = _Shape(_read_names, dict)
+_SCALARS = _Shape(_read_scalars, dict)
+
+_KEYS = {"codes": "eventCodes", "url": "webhookUrl"}
+"""What the journal calls by the service's name (service description, section 2.2)."""
+
+
+def _layout(kind: type[AnyEntry], **shapes: _Shape) -> _Layout:
+    """The layout of a kind, every field of which has its shape: a field without one is a KeyError on import."""
+    shapes |= {"at": _TEXT, "by": _NAMES}
+    laid_out = {}
+    for field in fields(kind):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        key = _KEYS.get(field.name, field.name)
+        optional = default is not MISSING and not default
+        laid_out[key] = _Field(field.name, key, shapes[field.name], optional, default)
+    return _Layout(kind, laid_out, frozenset(key for key, field in laid_out.items() if not field.optional))
+
+
+_LAYOUTS: dict[str, _Layout] = {
+    Begun.kind: _layout(Begun, record=_TEXT, target=_TARGET, base_url=_TEXT, format=_FORMAT),
+    Bound.kind: _layout(Bound, base_url=_TEXT, account=_TEXT),
+    Intent.kind: _layout(
+        Intent, attempt=_TEXT, address=_ADDRESS, action=_TEXT, codes=_CODES, url=_TEXT, send_by=_NUMBER,
+        settled_by=_NUMBER, run=_TEXT,
+    ),
+    Settled.kind: _layout(
+        Settled, attempt=_TEXT, outcome=_OUTCOME, status=_INTEGER, detail=_TEXT, date=_TEXT, fields=_SCALARS,
+        response=_TEXT,
+    ),
+    Resolved.kind: _layout(Resolved, attempt=_TEXT, created=_FLAG, note=_TEXT, forced=_FLAG),
+    Imported.kind: _layout(Imported, attempt=_TEXT, address=_ADDRESS, codes=_CODES, url=_TEXT),
+    Retired.kind: _layout(Retired, attempt=_TEXT, reason=_TEXT),
+    Restored.kind: _layout(Restored, attempt=_TEXT),
+    Removed.kind: _layout(Removed, attempt=_TEXT, forced=_FLAG),
+    Moved.kind: _layout(Moved, source=_ADDRESS, address=_ADDRESS),
+    SecretSet.kind: _layout(SecretSet, attempt=_TEXT, secret=_TEXT),
+    RollbackAccepted.kind: _layout(RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER),
+    Observed.kind: _layout(Observed, address=_ADDRESS, url=_TEXT, received=_NAMES),
+}  # fmt: skip

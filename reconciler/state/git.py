@@ -1,0 +1,112 @@
+"""Journals on a branch of a git repository: `<region>/<environment>.jsonl`, one commit for each append.
+
+A commit goes out by a push that takes only if the branch is still what it was when the commit was made, and then it is
+a fast-forward. The journals of other targets are on the same branch: where only they have moved, the commit is made
+anew on top of them.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from reconciler.errors import HeadMoved, StoreUnavailable
+from reconciler.model.address import TargetName
+from reconciler.state.journal import head_of
+
+if TYPE_CHECKING:
+    from reconciler.state.git_mirror import Mirror
+
+_TRIES = 12
+_SUFFIX = ".jsonl"
+
+
+class GitStore:
+    """Journals on a branch; `mirror` is where it is looked at. Threads may share it."""
+
+    local = False
+
+    def __init__(self, location: str, mirror: Mirror) -> None:
+        self.location = location
+        self._mirror = mirror
+        self._tip: str | None = None
+        self._appending = threading.Lock()
+
+    def targets(self) -> list[TargetName]:
+        """See Store.targets; files of any other name are left alone."""
+        paths = (path.split("/") for path in self._mirror.paths(self._mirror.fetch()))
+        return sorted(
+            TargetName("/".join(parts).removesuffix(_SUFFIX))
+            for parts in paths
+            if len(parts) == 2 and parts[1].endswith(_SUFFIX) and not any(part.startswith(".") for part in parts)
+        )
+
+    def read(self, target: TargetName) -> bytes | None:
+        """See Store.read."""
+        path = self._path(target)
+        self._tip = tip = self._mirror.fetch()
+        return self._mirror.read(tip, path)
+
+    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+        """See Store.append; `note` is the subject of the commit.
+
+        One append at a time: those of one run would only be in each other's way at the remote.
+        """
+        path = self._path(target)
+        with self._appending:
+            for turn in range(_TRIES):
+                tip, before = self._base(path, head)
+                commit = self._mirror.commit(tip, path, _whole_lines(before) + lines, note)
+                moved = self._mirror.push(tip, commit)
+                if moved is None:
+                    self._tip = commit
+                    return
+                time.sleep(random.uniform(0, 0.02 * turn))  # noqa: S311 - nothing to guess here
+        raise StoreUnavailable(
+            f"in {_TRIES} tries the branch could not be moved: {moved}",
+            where=self.location,
+            remedy="others may be pushing to it all the time; try again",
+        )
+
+    def _base(self, path: str, head: str | None) -> tuple[str, bytes | None]:
+        """A tip at which the journal still has that head, the one last known if it will do, and the journal there.
+
+        Raises HeadMoved, and StoreUnavailable.
+        """
+        known, self._tip = self._tip, None
+        if known is not None:
+            journal = self._mirror.read(known, path)
+            if _has_head(journal, head):
+                return known, journal
+        tip = self._mirror.fetch()
+        journal = self._mirror.read(tip, path)
+        if not _has_head(journal, head):
+            raise HeadMoved(_how_moved(journal, head), where=f"{self.location} {path.removesuffix(_SUFFIX)}")
+        return tip, journal
+
+    def _path(self, target: TargetName) -> str:
+        parts = (target.region, target.environment)
+        if any(not part or part.startswith(".") or "/" in part or not part.isprintable() for part in parts):
+            raise StoreUnavailable(f"{target!r} is no name for a journal", where=self.location)
+        return f"{target}{_SUFFIX}"
+
+
+def _whole_lines(journal: bytes | None) -> bytes:
+    """A journal without what follows its last newline."""
+    whole, newline, _ = (journal or b"").rpartition(b"\n")
+    return whole + newline
+
+
+def _has_head(journal: bytes | None, head: str | None) -> bool:
+    """Whether a journal is still the one that an append was made for."""
+    if journal is None or head is None:
+        return journal is None and head is None
+    return head_of(_whole_lines(journal)[:-1].rpartition(b"\n")[2]) == head
+
+
+def _how_moved(journal: bytes | None, head: str | None) -> str:
+    if journal is None:
+        return "this journal is gone"
+    return f"somebody else has {'begun' if head is None else 'appended to'} this journal"

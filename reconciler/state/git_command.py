@@ -1,0 +1,121 @@
+"""Runs git: never at another repository than the one meant, never for long, and never with a question."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PATIENCE = 60.0
+"""Seconds that one git command may take."""
+
+_MISLEADING = re.compile(
+    "GIT_(DIR|WORK_TREE|IMPLICIT_WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|PREFIX"
+    "|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
+    "|AUTHOR_DATE|COMMITTER_DATE)"
+)
+"""Variables by which a hook around us speaks of its own repository and commit (`git rev-parse --local-env-vars`)."""
+
+_USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
+_NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
+_STEM = ("fatal: ", "error: ", "remote: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a git command came to."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+class Git:
+    """The git command in one directory and environment; `where` is the place that errors name."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str], where: str, patience: float = PATIENCE) -> None:
+        self.where = where
+        self._directory = directory
+        self._environment = environment
+        self._patience = patience
+
+    def run(self, *arguments: str, stdin: bytes | None = None) -> Ran:
+        """Run git to its end, whatever that is. Raises StoreUnavailable where git is not to be had or takes too long.
+
+        In a session of its own: a signal to our terminal's processes does not cut an append short, and ssh finds no
+        terminal to ask at.
+        """
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell
+                ["git", *arguments],  # noqa: S607 - the user's git, wherever it is
+                cwd=self._directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as problem:
+            raise StoreUnavailable(
+                f"git cannot be run: {problem.strerror}", where=self.where, remedy="install git 2.31 or newer"
+            ) from problem
+        with process:
+            try:
+                out, err = process.communicate(stdin, self._patience)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                what = f"`git {arguments[0]}` did not come to an end within {self._patience:g} s"
+                raise StoreUnavailable(what, where=self.where, remedy="see to the network, and try again") from None
+            except BaseException:
+                _kill(process)
+                raise
+        return Ran(process.returncode, out, err)
+
+    def ask(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """What git prints. Raises StoreUnavailable where it fails."""
+        ran = self.run(*arguments, stdin=stdin)
+        if ran.code:
+            raise StoreUnavailable(f"`git {arguments[0]}` failed: {reason(ran.err)}", where=self.where)
+        return ran.out
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment`, quiet, in English, and without what would lead git to another repository."""
+    kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
+    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def redact(text: str) -> str:
+    """`text` without the user names and passwords of the URLs in it."""
+    return _USER_INFO.sub("", text)
+
+
+def reason(stderr: bytes) -> str:
+    """Why a git command failed, in a line: the last words before what git says to everybody."""
+    lines = redact(stderr.decode(errors="replace")).splitlines()
+    ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
+    told = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
+    return "; ".join(told[-3:])[:600] or "it does not say why"
+
+
+def _line(text: str) -> str:
+    """Text from elsewhere, fit for a terminal."""
+    for stem in _STEM:
+        text = text.removeprefix(stem)
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started: ssh, a helper for HTTP."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,162 @@
+"""The last head seen of each record, remembered on this machine: a chain cannot see its own end."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
+from reconciler.model.address import TargetName
+from reconciler.state.disk import written_beside
+from reconciler.state.private import check_private, private_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from reconciler.state.journal import Journal
+
+_RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from."""
+
+    record: str
+    target: TargetName
+    head: str
+    entries: int
+    location: str
+
+
+class Heads:
+    """Remembered heads, one file for each record id, in `heads/` of the cache directory.
+
+    Reading them is essential, writing them is not: where that fails, `warning` says why.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.warning: str | None = None
+        self._cache = directory
+        self._directory = directory / "heads"
+
+    def seen(self) -> dict[str, Seen]:
+        """What is remembered, by record id; a damaged file counts as none.
+
+        Raises SettingsError where the directory cannot be read, or cannot be trusted.
+        """
+        try:
+            check_private(self._cache)
+            check_private(self._directory)
+            paths = sorted(self._directory.iterdir())
+        except FileNotFoundError:
+            return {}
+        except OSError as problem:
+            raise SettingsError(
+                f"the remembered heads cannot be read: {problem.strerror}",
+                where=self._directory,
+                remedy="see to its permissions, or name another directory with --cache-dir",
+            ) from problem
+        known = (_load(path) for path in paths if path.suffix == ".json")
+        return {one.record: one for one in known if one is not None}
+
+    def seen_at(self, location: str, target: TargetName) -> Seen | None:
+        """The longest record remembered of this target in the store at `location`, whatever its id."""
+        here = (one for one in self.seen().values() if (one.location, one.target) == (location, target))
+        return max(here, key=lambda one: one.entries, default=None)
+
+    @staticmethod
+    def check(journal: Journal, seen: Mapping[str, Seen]) -> None:
+        """Raises RecordRolledBack for a journal without the head that was seen of it, unless that loss is accepted."""
+        known = seen.get(journal.record().id)
+        if known is None or _covers(journal, known):
+            return
+        missing = known.entries - len(journal.lines)
+        what = (
+            f"the last {missing} of the {known.entries} entries seen here before are missing"
+            if missing > 0
+            else f"entry {known.entries} is not the one that was seen here before"
+        )
+        raise RecordRolledBack(
+            f"the record of {journal.target} is not the one last read: {what}",
+            where=known.location,
+            remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if "
+            f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
+        )
+
+    def remember(self, journal: Journal, location: str) -> str | None:
+        """Remember the journal's head, unless another run has remembered a later one.
+
+        Gives a warning where that fails, None otherwise. Raises SettingsError for a directory not to be trusted.
+        """
+        return self._write(_seen_of(journal, location), journal)
+
+    def accept(self, journal: Journal, location: str) -> str | None:
+        """As `remember`, whatever was remembered before."""
+        return self._write(_seen_of(journal, location), None)
+
+    def _write(self, seen: Seen, journal: Journal | None) -> str | None:
+        """Write `seen`, unless `journal` lacks what is there already."""
+        path = self._directory / f"{seen.record}.json"
+        try:
+            if _load(path) == seen:
+                return None
+            with self._locked():
+                known = _load(path)
+                if known is None or journal is None or _covers(journal, known):
+                    with written_beside(path, json.dumps(asdict(seen)).encode(), 0o600) as beside:
+                        beside.replace(path)
+        except OSError as problem:
+            self.warning = (
+                f"{self._directory}: the last head of the state record cannot be remembered: {problem.strerror}; "
+                "a record that is rolled back would not be noticed"
+            )
+            return self.warning
+        return None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        private_directory(self._cache)
+        private_directory(self._directory)
+        descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _seen_of(journal: Journal, location: str) -> Seen:
+    """Raises RecordDamaged for a record id that is no name for a file."""
+    record = journal.record().id
+    if not _RECORD_ID.fullmatch(record):
+        raise RecordDamaged("the record's id is not hexadecimal", where=f"{location}: {journal.target}")
+    return Seen(record, journal.target, journal.head, len(journal.lines), location)
+
+
+def _covers(journal: Journal, known: Seen) -> bool:
+    """Whether the journal holds the head that is known, or says that a person accepted its loss."""
+    return journal.contains(known.head, known.entries) or known.head in journal.record().accepted_losses
+
+
+def _load(path: Path) -> Seen | None:
+    """What a file remembers, None for one that is missing, unreadable or damaged."""
+    try:
+        match json.loads(path.read_bytes()):
+            case {
+                "record": str(record),
+                "target": str(target),
+                "head": str(head),
+                "entries": int(entries),
+                "location": str(location),
+            } if f"{record}.json" == path.name:
+                return Seen(record, TargetName(target), head, entries, location)
+    except (OSError, ValueError, RecursionError):
+        pass
+    return None

@@ -1,0 +1,172 @@
+"""The journal as bytes: one line of JSON for each entry, each line holding a hash over itself and the one before it.
+
+A line reads `{"seq":N,…the entry…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
+zeros in the first; `hash` is the SHA-256, in hex, of the bytes of the line before `,"hash":`. All of it is checked as
+bytes, so every bit of a line counts. Whatever follows the last newline is a torn write, and is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from reconciler.errors import RecordDamaged, RecordForeign
+from reconciler.model.record import MeaninglessEntry, fold
+from reconciler.state.entries import from_fields, to_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.record import Record
+
+_START = "0" * 64
+_HASH_LENGTH = len(',"hash":""}') + 64
+_TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
+_RESTORE = "restore the journal from version control or a backup, then run `reconciler state verify`"
+_CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+_UNREADABLE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+"""What JSON lets stand and a terminal or a diff does not show as it is; and surrogates, which UTF-8 cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A journal that holds together. `lines` are its entries, each with its hash; `torn` counts the bytes left out."""
+
+    target: TargetName
+    lines: tuple[tuple[AnyEntry, str], ...]
+    torn: int
+    folded: Record = field(repr=False, compare=False)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line: the version of the state."""
+        return self.folded.head
+
+    def record(self) -> Record:
+        """What the entries come to."""
+        return self.folded
+
+    def contains(self, head: str, number: int) -> bool:
+        """Whether `head` is the hash of the `number`-th line, from 1."""
+        return 0 < number <= len(self.lines) and self.lines[number - 1][1] == head
+
+
+def parse(data: bytes, target: TargetName, where: str) -> Journal:
+    """The journal in `data`, which should be that of `target`; `where` is its place, for messages.
+
+    Raises RecordDamaged, with the first line that breaks it, and RecordForeign.
+    """
+    whole, newline, torn = data.rpartition(b"\n")
+    if not newline:
+        raise RecordDamaged("it holds no whole line, so it is no journal", where=f"{where}:1", remedy=_RESTORE)
+    lines = tuple(_checked(whole.split(b"\n"), where))
+    try:
+        record = fold(lines)
+    except MeaninglessEntry as problem:
+        number: int = problem.args[1]
+        what = f"line {number} cannot follow the lines before it: {problem.args[0]}"
+        raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number) from None
+    if record.target != target:
+        raise RecordForeign(
+            f"this is the record of {record.target}, not of {target}",
+            where=where,
+            remedy="look for the journal that was here before, and put each back in its place",
+        )
+    return Journal(target, lines, len(torn), record)
+
+
+def link(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> tuple[bytes, str]:
+    """`entries` as whole lines that follow the `seq`-th one, whose hash is `head`; and the hash of the last of them.
+
+    A new journal has the head None and the number 0.
+    """
+    linked = list(_linked(head, seq, entries))
+    return b"".join(line for line, _ in linked), linked[-1][1]
+
+
+def extend(journal: Journal, entries: Sequence[AnyEntry]) -> tuple[Journal, bytes]:
+    """The journal with `entries` at its end, and the lines to append for that.
+
+    Raises MeaninglessEntry where they cannot follow.
+    """
+    linked = list(_linked(journal.head, len(journal.lines), entries))
+    lines = (*journal.lines, *zip(entries, (digest for _, digest in linked), strict=True))
+    return Journal(journal.target, lines, 0, fold(lines)), b"".join(line for line, _ in linked)
+
+
+def head_of(last_line: bytes) -> str | None:
+    """The hash of a line (given without its newline), None for one that is edited or no journal line at all.
+
+    Whether the line follows the one before it is not looked at.
+    """
+    digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
+    return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
+
+
+def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator[tuple[bytes, str]]:
+    """Each entry as a line with its newline, and the line's hash."""
+    previous = head or _START
+    for number, entry in enumerate(entries, seq + 1):
+        told = _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(to_fields(entry)))
+        body = f'{{"seq":{number},{told[1:-1]},"prev":"{previous}"'.encode()
+        previous = sha256(body).hexdigest()
+        yield body + f',"hash":"{previous}"}}\n'.encode(), previous
+
+
+def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str]]:
+    """The entries and hashes of lines that follow each other from the first."""
+    previous = _START
+    for number, line in enumerate(lines, 1):
+        opening = b'{"seq":%d,' % number
+        digest = head_of(line)
+        if digest is None or not _follows(line, opening, previous):
+            what = f"line {number} {_trouble(line, number)}"
+            raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number)
+        try:
+            entry = from_fields(_decode(f"{{{line[len(opening) : -_TAIL_LENGTH].decode()}}}"))
+        except (ValueError, RecursionError) as problem:
+            what = f"line {number} cannot be read: {problem}"
+            remedy = "read it with the version of reconciler that wrote it, or restore the journal from a backup"
+            raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy, line=number) from None
+        yield entry, digest
+        previous = digest
+
+
+def _follows(line: bytes, opening: bytes, previous: str) -> bool:
+    """Whether an unedited line has this number and this hash before it."""
+    return line.startswith(opening) and line[-_TAIL_LENGTH:-_HASH_LENGTH] == f',"prev":"{previous}"'.encode()
+
+
+def _trouble(line: bytes, number: int) -> str:
+    """What is wrong with a line that breaks the chain, as the end of a sentence."""
+    if head_of(line) is not None:
+        return _displacement(line, number)
+    if line.startswith(_CONFLICT_MARKERS):
+        return "is a conflict marker of a merge: histories of one record cannot be merged, take one side whole"
+    if line.endswith(b"\r"):
+        return "ends in CRLF: something changed the line ends (git's core.autocrlf?)"
+    if b"\0" in line:
+        return "holds NUL bytes: part of the file was never written to the disk"
+    if not line:
+        return "is empty"
+    return "was edited" if line.startswith(b'{"seq":') else "is no line of a journal"
+
+
+def _displacement(line: bytes, number: int) -> str:
+    """What is wrong with a line that is whole, but stands in the wrong place."""
+    if number == 1:
+        return "does not begin a journal: the lines before it are missing"
+    if _follows(line, b'{"seq":1,', _START):
+        return f"begins a record anew after line {number - 1}: two journals were joined"
+    return (
+        f"does not follow line {number - 1}: "
+        "a line is missing, repeated, replaced or re-ordered, or two histories were merged"
+    )

@@ -1,0 +1,102 @@
+"""Journals out of a store and back into it, with what was seen of them before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import HeadMoved, RecordMissing, StateError, StoreUnavailable
+from reconciler.model.record import MeaninglessEntry
+from reconciler.state.journal import extend, link, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry, Begun
+    from reconciler.state.heads import Heads
+    from reconciler.state.journal import Journal
+    from reconciler.state.store import Store
+
+
+def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
+    """The target's journal, checked against what was seen of it before, and remembered.
+
+    Raises RecordMissing, RecordDamaged, RecordForeign, RecordRolledBack, StoreUnavailable and SettingsError.
+    """
+    seen = heads.seen()  # before the record is read: a head remembered meanwhile may be later than what is read
+    data = store.read(target)
+    if data is None:
+        raise _missing(store, target, heads)
+    journal = parse(data, target, _place(store, target))
+    heads.check(journal, seen)
+    heads.remember(journal, whereabouts(store))
+    return journal
+
+
+def begin_journal(store: Store, begun: Begun, heads: Heads, note: str) -> Journal:
+    """Begin the journal of a target that has none. Raises HeadMoved where it has one, and StoreUnavailable."""
+    lines, _ = link(None, 0, [begun])
+    journal = parse(lines, begun.target, _place(store, begun.target))
+    return _append(store, None, journal, lines, heads, note)
+
+
+def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], heads: Heads, note: str) -> Journal:
+    """Append to a journal that is as it was read, and give it as it is then.
+
+    Raises HeadMoved and StoreUnavailable where the entries are not in it, and StateError for ones that cannot follow.
+    """
+    try:
+        extended, lines = extend(journal, entries)
+    except MeaninglessEntry as problem:
+        raise StateError(f"this cannot be recorded: {problem.args[0]}", where=journal.target) from None
+    return _append(store, journal.head, extended, lines, heads, note)
+
+
+def whereabouts(store: Store) -> str:
+    """The store's location, told apart from one of the same relative path in another directory."""
+    return str(Path(store.location).absolute()) if store.local else store.location
+
+
+def _append(store: Store, head: str | None, extended: Journal, lines: bytes, heads: Heads, note: str) -> Journal:
+    """Append `lines`, which make the journal `extended`."""
+    try:
+        store.append(extended.target, head, lines, note)
+    except (HeadMoved, StoreUnavailable):
+        found = _found_again(store, extended)
+        if found is None:
+            raise
+        extended = found
+    heads.remember(extended, whereabouts(store))
+    return extended
+
+
+def _found_again(store: Store, extended: Journal) -> Journal | None:
+    """The journal as it is in the store, if it holds the lines: a lost answer looks like a conflict."""
+    try:
+        data = store.read(extended.target)
+        journal = None if data is None else parse(data, extended.target, _place(store, extended.target))
+    except StateError:
+        return None
+    return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
+
+
+def _missing(store: Store, target: TargetName, heads: Heads) -> RecordMissing:
+    seen = heads.seen_at(whereabouts(store), target)
+    if seen is None:
+        return RecordMissing(
+            f"{target} has no state record here",
+            where=store.location,
+            remedy=f"is this the right --state? if {target} never had a record: reconciler state init -t {target}",
+        )
+    return RecordMissing(
+        f"the state record of {target} is gone: one of {seen.entries} entries was here before",
+        where=store.location,
+        remedy="find it and put it back (version control, a backup, another --state); begun again with "
+        f"`reconciler state init -t {target}`, everything in it would be created a second time",
+    )
+
+
+def _place(store: Store, target: TargetName) -> str:
+    """Where a journal is, for messages."""
+    return f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"

@@ -1,0 +1,393 @@
+"""A whole apply over several targets: real threads, real planner; stores in memory and as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from applying_bench import SERVICE, code
+from applying_doubles import MemoryStore, ScriptedCaller, now
+from journal_samples import AT, BY, OTHER, TARGET, begun, journal_bytes
+from sim_configs import desired_of, target_of
+
+from reconciler.applying.driver import Inbox
+from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
+from reconciler.applying.terms import Limits
+from reconciler.errors import RecordForeign, RecordMissing, StoreUnavailable
+from reconciler.model.address import Address, TargetName
+from reconciler.model.clock import Instant
+from reconciler.model.entry import Begun, Bound, Imported, Intent, Settled
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.record import Status
+from reconciler.model.selection import Selection
+from reconciler.planning.planner import make_plan
+from reconciler.state.files import FileStore
+from reconciler.state.journal import link, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from reconciler.model.desired import Desired
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.plan import Plan
+    from reconciler.model.record import Record
+    from reconciler.model.result import Applied
+    from reconciler.state.journal import Journal
+    from reconciler.state.store import Store
+
+THIRD = TargetName("usa/staging")
+SERVICES = {TARGET: SERVICE, OTHER: "https://api.us.example", THIRD: SERVICE}
+INTERRUPTED = "interrupted"
+
+
+@dataclass
+class Office:
+    """Everything an apply needs; `wants` says which subscriptions each target is to have."""
+
+    wants: dict[TargetName, str]
+    store: MemoryStore = field(default_factory=MemoryStore)
+    caller: ScriptedCaller = field(default_factory=ScriptedCaller)
+    inbox: Inbox = field(default_factory=Inbox)
+    limits: Limits = field(default_factory=lambda: Limits(backoff=(0.01,)))
+    kept: list[tuple[TargetName, int]] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    read: Callable[[TargetName], Journal] | None = None
+    clock: Callable[[], Instant] = now
+    on_pause: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        for name in self.wants:
+            self.begin(name)
+
+    def begin(self, name: TargetName, *entries: AnyEntry) -> None:
+        """Begin a journal."""
+        first = Begun(at=AT, by=BY, record=begun().record, target=name, base_url=SERVICES[name])
+        self.store.declare_journal(journal_bytes([first, *entries]), name)
+
+    def record(self, name: TargetName, *entries: AnyEntry) -> None:
+        """Somebody appends."""
+        journal = self.store.journal(name)
+        self.store.data[name] += link(journal.head, len(journal.lines), entries)[0]
+
+    @property
+    def desired(self) -> Desired:
+        wanted = {
+            Address.of(target, name): ((code(index),), f"https://hooks.example/{target}/{name}")
+            for index, (target, name) in enumerate(
+                (target, name) for target, names in self.wants.items() for name in names
+            )
+        }
+        return desired_of([target_of(name, SERVICES[name]) for name in self.wants], wanted)
+
+    def plan(self) -> Plan:
+        records = {name: self.store.record(name) for name in self.wants if name in self.store.data}
+        return make_plan(self.desired, records, Selection())
+
+    def apply(self, plan: Plan | None = None, store: Store | None = None) -> Applied:
+        """Apply the plan that is given, or one made now."""
+        plan = plan or self.plan()
+        workplace = Workplace(
+            store=store or self.store,
+            read=self.read or self.store.journal,
+            accounts={
+                name: Account("account1", self.caller) for name, target in plan.targets.items() if needs_account(target)
+            },
+            clock=self.clock,
+            inbox=self.inbox,
+            limits=self.limits,
+            by={"user": "office"},
+            keep=self._keep,
+            observe=lambda _run: None,
+            reach=lambda _step: None,
+            pause=self._pause,
+            patience=0.5,
+        )
+        return Apply(plan, self.desired, Selection(), workplace).carry_out()
+
+    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry]) -> str:
+        self.kept.append((target, len(entries)))
+        return f"{target}: kept"
+
+    def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.on_pause()
+
+
+def outcomes(applied: Applied) -> dict[str, str]:
+    """What became of each address."""
+    return {str(one.address): str(one.outcome) for one in applied.results}
+
+
+def imported(target: TargetName, name: str, index: int, url: str | None = None, attempt: str = "old") -> Imported:
+    """What an office that wants it would have created, or an older form of it."""
+    address = Address.of(target, name)
+    return Imported(
+        at=AT,
+        by=BY,
+        attempt=attempt,
+        address=address,
+        codes=(code(index),),
+        url=url or f"https://hooks.example/{target}/{name}",
+    )
+
+
+def test_every_target_has_its_turn() -> None:
+    """All that is planned is created, results are sorted by address, and a second apply has nothing to do."""
+    office = Office({TARGET: "ba", OTHER: "c"})
+    applied = office.apply()
+    assert [f"{TARGET}/a", f"{TARGET}/b", f"{OTHER}/c"] == [str(one.address) for one in applied.results]
+    assert ({"created"}, 0, ()) == ({*outcomes(applied).values()}, applied.exit_code, applied.unrecorded)
+    again = office.apply()
+    assert ((), 0, 3) == (again.results, again.exit_code, len(office.caller.sent))
+
+
+def test_journals_as_files_do_as_well(tmp_path: Path) -> None:
+    """The same with a real store."""
+    office = Office({TARGET: "ab"})
+    store = FileStore(tmp_path / "state")
+    store.append(TARGET, None, office.store.data[TARGET], "")
+
+    def read(target: TargetName) -> Journal:
+        data = store.read(target)
+        assert data is not None
+        return parse(data, target, store.location)
+
+    office.read = read
+    assert 0 == office.apply(store=store).exit_code
+    assert 2 == sum(one.status is Status.LIVE for one in read(TARGET).record().attempts.values())
+
+
+def test_one_target_that_cannot_be_read_does_not_stop_the_others() -> None:
+    """What is wrong with one record is told of its changes, and makes the exit code 1."""
+    office = Office({TARGET: "a", OTHER: "b"})
+    plan = office.plan()
+    broken = StoreUnavailable("no disk", where=TARGET)
+
+    def read(target: TargetName) -> Journal:
+        if target == TARGET:
+            raise broken
+        return office.store.journal(target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/b": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert str(broken) == next(one for one in applied.results if one.address.target == TARGET).detail
+
+
+def test_a_record_of_another_account_is_not_written_to() -> None:
+    """Where the record belongs to somebody else, nothing is sent."""
+    office = Office({TARGET: "a"})
+    plan = office.plan()
+    office.record(TARGET, Bound(at=AT, by=BY, base_url=SERVICE, account="theirs"))
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "skipped"}, 1, []) == (outcomes(applied), applied.exit_code, office.caller.sent)
+    assert "belongs to another account" in str(applied.results[0].detail)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "bound", "account", "told"),
+    [
+        ("https://api.other.example", None, None, "the settings name"),
+        (SERVICE, "theirs", "mine", "another client id"),
+        (f"{SERVICE}/", "mine", "mine", None),
+        (SERVICE, "theirs", None, None),
+    ],
+)
+def test_a_record_belongs_to_one_service_and_account(
+    base_url: str, bound: str | None, account: str | None, told: str | None
+) -> None:
+    """Another service or another account is refused; who sends nothing has no account to differ in."""
+    lines = journal_bytes([replace(begun(), base_url=SERVICE), Bound(at=AT, by=BY, base_url=SERVICE, account=bound)])
+    record = parse(lines, TARGET, "memory").record()
+    target = target_of(TARGET, base_url)
+    if told is None:
+        refuse_foreign(target, record, account)
+    else:
+        with pytest.raises(RecordForeign, match=told):
+            refuse_foreign(target, record, account)
+
+
+def test_a_plan_of_yesterday_is_carried_out_as_far_as_it_still_holds() -> None:
+    """What the record says by now is skipped, and counts as done where it is as desired."""
+    office = Office({TARGET: "ab"})
+    plan = office.plan()
+    office.record(TARGET, imported(TARGET, "a", 0))
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "skipped", f"{TARGET}/b": "created"}, 0) == (outcomes(applied), applied.exit_code)
+    assert "as desired by now: another run, or a person, saw to it" == applied.results[0].detail
+
+
+def test_an_interrupt_keeps_the_other_targets_from_their_turn() -> None:
+    """After a signal no further target is begun."""
+    office = Office({TARGET: "a", OTHER: "b"})
+    office.caller.before = lambda _name: office.inbox.interrupt()
+    applied = office.apply()
+    assert {f"{TARGET}/a": "not_sent", f"{OTHER}/b": "skipped"} == outcomes(applied)
+    assert INTERRUPTED == next(one for one in applied.results if one.address.target == OTHER).detail
+
+
+def test_an_unknown_outcome_is_3() -> None:
+    """A create that nobody knows of waits for a person."""
+    office = Office({TARGET: "ab", OTHER: "c"})
+    office.caller.declare_answer("a", Answer(Outcome.UNKNOWN))
+    office.caller.declare_answer("b", Answer(Outcome.REJECTED, 400))
+    assert 3 == office.apply().exit_code
+
+
+def test_a_retire_takes_no_account() -> None:
+    """A plan without creates needs no credentials; what has to be removed is given for the request to the operator."""
+    office = Office({TARGET: ""})
+    office.record(TARGET, imported(TARGET, "z", 0))
+    applied = office.apply()
+    assert ({f"{TARGET}/z": "retired"}, 0, ["old"]) == (
+        outcomes(applied),
+        applied.exit_code,
+        [one.id for one in applied.removal],
+    )
+
+
+def test_what_was_replaced_is_to_be_removed() -> None:
+    """The attempts for whose removal the operator has to be asked are given as they stand."""
+    office = Office({TARGET: "a"})
+    office.record(TARGET, imported(TARGET, "a", 0, url="https://old.example/"))
+    applied = office.apply()
+    assert [("old", Status.AWAITING_REMOVAL)] == [(one.id, one.status) for one in applied.removal]
+
+
+def in_flight(seconds: float) -> Intent:
+    """A create of another run."""
+    wall = now().wall
+    return Intent(
+        at=AT, by=BY, attempt="theirs", address=Address.of(TARGET, "a"), action="create", codes=(code(0),),
+        url=f"https://hooks.example/{TARGET}/a", send_by=wall, settled_by=wall + seconds,
+    )  # fmt: skip
+
+
+def test_another_runs_create_is_given_a_moment_to_settle() -> None:
+    """At the end the record is read until what another run took has settled, for a while."""
+    office = Office({TARGET: "a"})
+    office.record(TARGET, in_flight(60))
+    plan = office.plan()
+
+    def settle() -> None:
+        office.record(TARGET, Settled(at=AT, by=BY, attempt="theirs", outcome=Outcome.CREATED))
+
+    office.on_pause = settle
+    applied = office.apply(plan)
+    assert (0, 1) == (applied.exit_code, len(office.pauses))
+
+
+def test_another_runs_create_is_not_waited_for_for_ever() -> None:
+    """What has not settled by then is told as it is."""
+    office = Office({TARGET: "a"})
+    office.record(TARGET, in_flight(60))
+    moments = iter(range(100))
+    office.clock = lambda: Instant(now().wall, float(next(moments)) / 5)
+    assert (3, 2) == (office.apply().exit_code, len(office.pauses))
+
+
+def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> None:
+    """The outcomes stand, what was replaced is to be removed, and the exit code is 1."""
+    office = Office({TARGET: "a"})
+    office.record(TARGET, imported(TARGET, "a", 0, url="https://old.example/"))
+    plan = office.plan()
+    reads = iter([office.store.journal(TARGET)])
+
+    def read(target: TargetName) -> Journal:
+        for journal in reads:
+            return journal
+        raise StoreUnavailable("no network", where=target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert (f"the record could not be read a last time: {TARGET}: no network",) == applied.unrecorded
+    assert ["old"] == [one.id for one in applied.removal]
+
+
+def test_an_unknown_outcome_is_3_even_where_the_record_cannot_be_read() -> None:
+    """What the run knows of itself decides then."""
+    office = Office({TARGET: "a"})
+    plan = office.plan()
+    office.caller.declare_answer("a", Answer(Outcome.UNKNOWN))
+    reads = iter([office.store.journal(TARGET)])
+    office.read = lambda target: next(reads, None) or _fail(target)
+    assert 3 == office.apply(plan).exit_code
+
+
+def _fail(target: TargetName) -> Journal:
+    """Stands for a store that cannot be read."""
+    raise StoreUnavailable("no network", where=target)
+
+
+def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
+    """A create whose outcome is not in the record may be in flight for all the record knows: 3, and a notice."""
+    office = Office({TARGET: "a"})
+    office.caller.before = lambda _name: office.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
+    applied = office.apply()
+    assert ({f"{TARGET}/a": "created"}, 3) == (outcomes(applied), applied.exit_code)
+    assert ((f"{TARGET}: kept",), [(TARGET, 1)]) == (applied.unrecorded, office.kept)
+
+
+def test_what_another_target_of_the_service_has_is_not_created() -> None:
+    """A route that turns up on another target of the service after the plan was made is not created a second time."""
+    office = Office({TARGET: "a", THIRD: ""})
+    plan = office.plan()
+    office.record(THIRD, imported(THIRD, "a", 0, url=f"https://hooks.example/{TARGET}/a"))
+    applied = office.apply(plan)
+    assert (1, []) == (applied.exit_code, office.caller.sent)
+
+
+def test_what_another_target_of_the_service_intends_meanwhile_is_not_sent() -> None:
+    """Two intents of one route on two targets: whoever finds the other's does not send."""
+    office = Office({TARGET: "a", THIRD: ""})
+
+    def intend() -> None:
+        office.store.appended = lambda: None
+        office.record(THIRD, replace(in_flight(60), address=Address.of(THIRD, "a")))
+
+    office.store.appended = intend
+    applied = office.apply()
+    assert ({f"{TARGET}/a": "not_sent"}, []) == (outcomes(applied), office.caller.sent)
+    assert f"under {THIRD}/a already" in str(applied.results[0].detail)
+
+
+def test_another_target_of_the_service_that_cannot_be_read_forbids_to_send() -> None:
+    """Where nobody can say what another target has, nothing is sent."""
+    office = Office({TARGET: "a", THIRD: ""})
+    plan = office.plan()
+    problem: list[Exception] = []
+
+    def read(target: TargetName) -> Journal:
+        if target == THIRD and problem:
+            raise problem[0]
+        return office.store.journal(target)
+
+    office.read = read
+    office.store.appended = lambda: problem.append(StoreUnavailable("no network", where=THIRD))
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "not_sent"}, []) == (outcomes(applied), office.caller.sent)
+
+
+def test_another_target_of_the_service_without_a_record_is_in_nobodys_way() -> None:
+    """Where nothing was ever created, nothing can be in force."""
+    office = Office({TARGET: "a", THIRD: ""})
+    plan = office.plan()
+
+    def read(target: TargetName) -> Journal:
+        if target == THIRD:
+            raise RecordMissing("there is none", where=THIRD)
+        return office.store.journal(target)
+
+    office.read = read
+    assert 0 == office.apply(plan).exit_code
+
+
+def test_an_id_is_new_every_time() -> None:
+    """Attempts and runs have ids that nobody else gives."""
+    office = Office({TARGET: "abcdef"})
+    office.apply()
+    ids = [one.id for one in office.store.record(TARGET).attempts.values()]
+    assert (6, {16}) == (len({*ids}), {len(one) for one in ids})

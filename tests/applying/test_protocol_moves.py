@@ -1,0 +1,257 @@
+"""The protocol: somebody else writes to the record, answers of the store are lost, the store fails."""
+
+from __future__ import annotations
+
+from applying_bench import CREATED, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
+from journal_samples import AT, BY, RECORD, TARGET, begun
+
+from reconciler.applying.events import Append, AppendFailed, Moved
+from reconciler.applying.terms import Limits
+from reconciler.errors import RecordForeign
+from reconciler.model.address import Address
+from reconciler.model.entry import Bound, Removed, SecretSet
+from reconciler.model.entry import Moved as Renamed
+from reconciler.state.journal import link, parse
+
+SECRET = SecretSet(at=AT, by=BY, attempt="old-z", secret="age:c2VjcmV0")
+
+
+def test_what_comes_out_the_same_goes_on() -> None:
+    """Somebody else was first, but with something else: the change is intended anew, with a window of its own."""
+    bench = Bench(wanting("a", "z"), journal_of(known("z")))
+    bench.start()
+    bench.steady = 10.0
+    bench.overtake(SECRET)
+    bench.append()
+    assert [("a2", 70.0)] == [(send.attempt, send.send_by) for send in bench.sends]
+    bench.create_all()
+    assert {"create a": "created"} == bench.outcomes
+
+
+def test_what_another_run_took_is_skipped() -> None:
+    """A change that does not come out the same is not carried out; the others are."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.overtake(known("a"))
+    bench.create_all()
+    assert {"create a": "skipped", "create b": "created"} == bench.outcomes
+    assert "changed meanwhile" in str(bench.result("a").detail)
+    assert {"old-a": "live", "a2": "live"} == bench.statuses()
+
+
+def test_a_quiet_change_that_another_run_made_is_skipped() -> None:
+    """What is retired already is not retired again."""
+    bench = Bench(wanting("a"), journal_of(known("a"), known("b")))
+    bench.begin()
+    bench.overtake(Removed(at=AT, by=BY, attempt="old-b"))
+    assert ({"retire b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
+
+
+def test_a_record_that_is_no_longer_ours_is_written_to_no_more() -> None:
+    """A record bound to somebody else meanwhile stops what has not begun, and says why."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.replan_problem = RecordForeign("the record belongs to another account")
+    bench.overtake(Bound(at=AT, by=BY, base_url="https://api.example", account="theirs"))
+    assert {"create a": "skipped", "create b": "skipped"} == bench.outcomes
+    assert ("the record belongs to another account", True) == (bench.result("a").detail, bench.run.finished)
+
+
+def test_an_outcome_is_appended_over_anything() -> None:
+    """Whatever was recorded meanwhile, a rename of the very address included: the outcome follows."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    address = Address.of(TARGET, "a")
+    bench.overtake(Renamed(at=AT, by=BY, source=address, address=Address.of(TARGET, "renamed")))
+    assert ["outcome"] == kinds(bench.append())
+    assert ({"a1": "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
+
+
+def test_no_plan_is_made_where_nothing_waits() -> None:
+    """A move while only outcomes are owed needs no plan, and none can fail."""
+    bench = Bench(wanting("a", "z"), journal_of(known("z")))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.replan_problem = RecordForeign("never asked for")
+    bench.overtake(SECRET)
+    bench.append()
+    assert {"create a": "created"} == bench.outcomes
+
+
+def test_a_conflict_with_oneself_is_none() -> None:
+    """A store that calls its own lost answer a conflict has the entries all the same: the call is sent."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.arrive()
+    bench.hear(Moved(bench.journal))
+    assert ["a1"] == [send.attempt for send in bench.sends]
+
+
+def test_what_others_append_after_a_lost_answer_is_planned_on() -> None:
+    """The entries were durable, and others went on from there: what is not begun yet is planned anew."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.arrive()
+    bench.somebody_appends(known("b"))
+    bench.hear(AppendFailed("timeout", bench.journal))
+    bench.answer(CREATED)
+    bench.take(Append)
+    bench.hear(Moved(bench.journal))
+    bench.append()
+    assert {"create a": "created", "create b": "skipped"} == bench.outcomes
+
+
+def test_an_append_that_failed_is_tried_again_to_the_letter() -> None:
+    """The very same lines, after a wait: should the first try arrive after all, it is one append."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0)))
+    bench.start()
+    first = bench.fail_append()
+    assert (0.5, []) == (bench.run.wake_at, bench.appends)
+    bench.wait(0.4)
+    assert [] == bench.appends
+    bench.wait(0.1)
+    assert [first] == bench.appends
+    bench.append()
+    assert 1 == len(bench.sends)
+
+
+def test_an_append_of_which_nothing_can_be_read_is_tried_again() -> None:
+    """Where the record cannot be read either, nobody knows whether it arrived: again, and it turns out that it did."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5,)))
+    bench.start()
+    bench.arrive()
+    bench.hear(AppendFailed("unreachable"))
+    bench.wait(0.5)
+    bench.take(Append)
+    bench.hear(Moved(bench.journal))
+    assert ["a1"] == [send.attempt for send in bench.sends]
+
+
+def test_outcomes_wait_for_the_append_that_is_tried_again() -> None:
+    """While lines are tried again to the letter, nothing is added to them, and nothing new is begun."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=(5.0,)))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(CREATED, "b")
+    bench.fail_append()
+    bench.answer(CREATED, "c")
+    assert [] == bench.appends
+    bench.wait(5.0)
+    assert ["outcome"] == kinds(bench.append())
+    assert ["outcome"] == kinds(bench.append())
+    assert bench.run.finished
+
+
+def test_a_store_that_fails_for_good_ends_the_run() -> None:
+    """After the last try nothing more is begun: creates are not sent, the rest is skipped."""
+    bench = Bench(wanting("a", "b"), journal_of(known("z")), limits=Limits(backoff=()))
+    bench.start()
+    bench.fail_append("disk full")
+    assert {"create a": "not_sent", "create b": "not_sent", "retire z": "skipped"} == bench.outcomes
+    assert "the state record could not be written: disk full" == bench.result("a").detail
+    assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
+
+
+def test_what_could_not_be_recorded_is_handed_over() -> None:
+    """An outcome that cannot be appended is left with whoever can keep it."""
+    bench = Bench(wanting("a", "b"), limits=Limits(backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.fail_append()
+    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+
+
+def test_each_new_outcome_is_one_more_try() -> None:
+    """A store that failed may be back by the time there is something new to tell it."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(REJECTED, "b")
+    bench.fail_append()
+    assert not bench.run.finished
+    bench.answer(CREATED, "c")
+    assert ["outcome", "outcome"] == kinds(bench.append())
+    assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
+
+
+def test_what_arrived_late_is_not_recorded_twice() -> None:
+    """An append that was given up and arrived after all is found in the record, and its outcomes are not owed again."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(UNKNOWN, "b")
+    bench.arrive()
+    bench.hear(AppendFailed("unreachable"))
+    bench.answer(CREATED, "c")
+    bench.take(Append)
+    bench.hear(Moved(bench.journal))
+    assert ["outcome"] == kinds(bench.append())
+    assert {"a1": "live", "a2": "unknown", "a3": "live"} == bench.statuses()
+
+
+def test_a_record_that_was_rolled_back_is_not_written_to() -> None:
+    """A record without what was read of it before is not the record, though it be whole: nothing is appended to it."""
+    bench = Bench(wanting("a", "z"), journal_of(known("z")), limits=Limits(backoff=(1.0,)))
+    older = bench.journal
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.take(Append)
+    bench.hear(Moved(older))
+    bench.wait(1.0)
+    bench.take(Append)
+    bench.hear(Moved(older))
+    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+
+
+def test_another_record_in_its_place_is_not_written_to() -> None:
+    """A record that was begun anew meanwhile knows nothing of the attempts: their outcomes would break it."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.take(Append)
+    lines, _ = link(None, 0, [begun(record=RECORD[::-1]), known("a"), known("b"), known("c")])
+    bench.hear(Moved(parse(lines, TARGET, "bench")))
+    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+
+
+def test_a_conflict_without_a_move_is_a_failure() -> None:
+    """Where a store speaks of a conflict and the head is still the same, the same lines are tried again."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=(1.0,)))
+    bench.start()
+    first = bench.take(Append)
+    bench.hear(Moved(bench.journal))
+    bench.wait(1.0)
+    assert [first] == bench.appends
+
+
+def test_only_what_still_comes_out_the_same_is_begun() -> None:
+    """Before the start, changes that the record as it is now does not ask for are skipped."""
+    bench = Bench(wanting("a", "b"))
+    bench.somebody_appends(known("a"))
+    bench.run.keep_only(bench.changes())
+    bench.begin()
+    assert {"create a": "skipped"} == bench.outcomes
+    assert ["b"] == [change.address.name for change in bench.run.changes]
+
+
+def test_a_note_says_what_an_append_is_about() -> None:
+    """Stores that keep a history of their own get a line for it."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    assert "europe/staging: bound, create a" == bench.appends[0].note
+    bench.append()
+    bench.answer(CREATED)
+    assert "europe/staging: created a, create b" == bench.appends[0].note

@@ -1,0 +1,107 @@
+"""What makes the calls of a target: the response is kept before the outcome is known to anyone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from applying_bench import SERVICE
+
+from reconciler.applying.caller import ServiceCaller
+from reconciler.applying.events import Answered, Send
+from reconciler.errors import StoreUnavailable, TokenError
+from reconciler.model.address import Address
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.service.api import Service
+
+SEND = Send("a1", Address("europe/staging/a"), Request(("ONB10011",), f"{SERVICE}/hook"), 60.0)
+CREATED = Answer(Outcome.CREATED, 201, fields={"id": 7}, body=b'{"id":7,"secret":"s"}')
+
+
+@dataclass
+class Lending:
+    """Stands for the service."""
+
+    answer: Answer
+    token_problem: Exception | None = None
+
+    def authorise(self) -> None:
+        if self.token_problem:
+            raise self.token_problem
+
+    def create_subscription(self, request: Request, may_send: Callable[[], bool]) -> Answer:
+        assert (SEND.request, True) == (request, may_send())
+        return self.answer
+
+
+def create(answer: Answer, keep: Callable[[str, bytes], str]) -> Answered:
+    """Make a call that is answered so."""
+    return ServiceCaller(cast("Service", Lending(answer)), keep).create(SEND, lambda: True)
+
+
+def test_a_response_is_kept_and_goes_no_further() -> None:
+    """The body is kept for its attempt, and only where it is kept is told."""
+    kept: dict[str, bytes] = {}
+
+    def keep(attempt: str, body: bytes) -> str:
+        kept[attempt] = body
+        return "file"
+
+    answered = create(CREATED, keep)
+    assert ("a1", "file", b"", {"id": 7}) == (
+        answered.attempt,
+        answered.response,
+        answered.answer.body,
+        answered.answer.fields,
+    )
+    assert {"a1": CREATED.body} == kept
+
+
+def refuse(attempt: str, body: bytes) -> str:
+    """Keeps nothing."""
+    raise AssertionError("nothing is to be kept")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(Outcome.REJECTED, 400, body=b"no"), Answer(Outcome.UNKNOWN, 500, body=b"?"), Answer(Outcome.CREATED)],
+)
+def test_only_what_came_with_a_creation_is_kept(answer: Answer) -> None:
+    """A refusal holds no secret that is told only once, and an empty response holds nothing."""
+    answered = create(answer, refuse)
+    assert (answer.outcome, answer.status, None, b"") == (
+        answered.answer.outcome,
+        answered.answer.status,
+        answered.response,
+        answered.answer.body,
+    )
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"), [(StoreUnavailable("no disk"), "no disk"), (ValueError("secret"), "ValueError")]
+)
+def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(problem: Exception, told: str) -> None:
+    """The outcome stays created, and says what is missing; of an unexpected error only its name."""
+
+    def keep(attempt: str, body: bytes) -> str:
+        raise problem
+
+    answered = create(CREATED, keep)
+    assert (Outcome.CREATED, None, f"created, but its response could not be kept: {told}") == (
+        answered.answer.outcome,
+        answered.response,
+        answered.answer.detail,
+    )
+
+
+def test_no_token_is_told() -> None:
+    """What keeps a token away is raised."""
+    caller = ServiceCaller(cast("Service", Lending(CREATED, TokenError("no"))), refuse)
+    with pytest.raises(TokenError):
+        caller.authorise()

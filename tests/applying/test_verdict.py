@@ -1,0 +1,171 @@
+"""Exit codes and what is told of what others did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from applying_bench import WALL, journal_of, known
+from journal_samples import AT, BY, TARGET
+
+from reconciler.applying.siblings import hindrance
+from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
+from reconciler.model.address import Address
+from reconciler.model.entry import Intent, Removed, Settled
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Block, Change, Request
+from reconciler.model.result import Done, Result
+
+if TYPE_CHECKING:
+    from reconciler.model.entry import AnyEntry
+
+A, B = (Address.of(TARGET, name) for name in "ab")
+CREATE = Change(A, Action.CREATE, Request(("ONB10011",), "https://hooks.example/a"))
+OPEN = Change(A, Action.BLOCKED, concerns=("p",), block=Block.UNSETTLED)
+WAITS = Change(A, Action.BLOCKED, concerns=("old",), block=Block.WAITS)
+ELSEWHERE = Change(A, Action.BLOCKED, block=Block.ELSEWHERE)
+RETIRE = Change(A, Action.RETIRE, concerns=("old",))
+
+
+def pending(settled_by: float = WALL + 100) -> Intent:
+    """A create of `a` that may be in flight."""
+    return Intent(
+        at=AT, by=BY, attempt="p", address=A, action="create", codes=("ONB10011",), url="https://hooks.example/a",
+        send_by=settled_by - 45, settled_by=settled_by,
+    )  # fmt: skip
+
+
+def unknown() -> list[AnyEntry]:
+    """A create of `a` of which nobody knows."""
+    return [pending(), Settled(at=AT, by=BY, attempt="p", outcome=Outcome.UNKNOWN)]
+
+
+def code(
+    planned: list[Change], results: list[tuple[Change, Done]], left: list[Change], entries: list[AnyEntry] | None = None
+) -> int:
+    """The exit code of a run."""
+    told = [Result(change.address, change.action, done) for change, done in results]
+    return exit_code(planned, told, left, journal_of(*(entries or [])).record(), WALL)
+
+
+@pytest.mark.parametrize("done", [Done.CREATED, Done.RESTORED, Done.RETIRED])
+def test_what_is_done_is_done(done: Done) -> None:
+    """All was carried out and nothing is left: 0."""
+    assert 0 == code([CREATE], [(CREATE, done)], [])
+
+
+@pytest.mark.parametrize("done", [Done.REJECTED, Done.NOT_SENT])
+def test_what_was_rejected_or_not_sent_failed(done: Done) -> None:
+    """Some of it was rejected or never sent: 1."""
+    assert 1 == code([CREATE], [(CREATE, done)], [CREATE])
+
+
+def test_an_unknown_outcome_of_ones_own_is_3() -> None:
+    """A create whose outcome nobody knows waits for a person, and that goes over everything."""
+    results = [(CREATE, Done.UNKNOWN), (replace(CREATE, address=B), Done.REJECTED)]
+    assert 3 == code([CREATE], results, [OPEN], unknown())
+
+
+def test_what_was_open_from_the_start_is_3() -> None:
+    """A create that was open when the plan was made, and still is, waits: 3, however young it is."""
+    assert 3 == code([OPEN], [(OPEN, Done.SKIPPED)], [OPEN], [pending()])
+
+
+def test_what_was_open_and_has_settled_is_done() -> None:
+    """A create that settled as desired in the meantime counts as done."""
+    assert 0 == code([OPEN], [(OPEN, Done.SKIPPED)], [])
+
+
+def test_what_was_open_and_came_to_nothing_is_1() -> None:
+    """A create of another run that was rejected in the meantime is still to be done."""
+    assert 1 == code([OPEN], [(OPEN, Done.SKIPPED)], [CREATE])
+
+
+def test_what_another_run_has_done_counts_as_done() -> None:
+    """An address that another run took, and that is as desired by now: 0."""
+    assert 0 == code([CREATE], [(CREATE, Done.SKIPPED)], [])
+
+
+def test_what_another_run_has_in_flight_is_not_settled_yet() -> None:
+    """An address that another run took and has not settled yet: 1."""
+    assert 1 == code([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], [pending()])
+
+
+@pytest.mark.parametrize("entries", [[pending(WALL - 1)], unknown()])
+def test_what_another_run_left_open_for_good_is_3(entries: list[AnyEntry]) -> None:
+    """An address that another run took and died on, or knows nothing of: 3."""
+    assert 3 == code([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], entries)
+
+
+def test_what_is_open_at_other_addresses_is_nobodys_business() -> None:
+    """A create that is open at an address this run was not about does not count."""
+    other = replace(OPEN, address=B)
+    assert 0 == code([CREATE], [(CREATE, Done.CREATED)], [other], unknown())
+
+
+def test_what_is_open_on_another_target_of_the_service_is_not_settled_yet() -> None:
+    """A create elsewhere that this one waits for is not in this record: 1."""
+    elsewhere = replace(OPEN, concerns=("not-here",))
+    assert 1 == code([CREATE], [(CREATE, Done.SKIPPED)], [elsewhere])
+
+
+def test_a_wait_that_waits_is_no_failure() -> None:
+    """With replace: wait, a create that waits for a removal is as it should be: 0."""
+    assert 0 == code([RETIRE, WAITS], [(RETIRE, Done.RETIRED), (WAITS, Done.SKIPPED)], [WAITS])
+
+
+def test_a_route_under_another_address_is_a_failure() -> None:
+    """What is delivered under another address waits for a person: 1."""
+    assert 1 == code([ELSEWHERE], [(ELSEWHERE, Done.SKIPPED)], [ELSEWHERE])
+
+
+def test_what_was_skipped_and_is_still_to_do_is_a_failure() -> None:
+    """A change that was not carried out and still is to be: 1."""
+    assert 1 == code([RETIRE], [(RETIRE, Done.SKIPPED)], [RETIRE])
+
+
+def test_what_others_saw_to_says_so() -> None:
+    """A skipped change of an address that is as desired by now says that somebody saw to it; others keep their word."""
+    results = [
+        Result(A, Action.CREATE, Done.SKIPPED, detail="taken"),
+        Result(B, Action.CREATE, Done.SKIPPED, detail="taken"),
+        Result(B, Action.RETIRE, Done.RETIRED, detail="own"),
+    ]
+    told = with_others_work(results, [replace(CREATE, address=B)])
+    assert ["as desired by now: another run, or a person, saw to it", "taken", "own"] == [one.detail for one in told]
+
+
+@pytest.mark.parametrize(
+    ("entries", "left", "expected"),
+    [
+        ([pending()], [OPEN], True),
+        ([pending(WALL - 1)], [OPEN], False),
+        (unknown(), [OPEN], False),
+        ([pending()], [CREATE], False),
+        ([], [replace(OPEN, concerns=("not-here",))], False),
+    ],
+)
+def test_only_a_call_in_flight_may_settle_by_itself(
+    entries: list[AnyEntry], left: list[Change], expected: bool
+) -> None:
+    """It is worth waiting for a pending create whose time is not over, and for nothing else."""
+    assert expected is is_in_flight(journal_of(*entries).record(), left, WALL)
+
+
+def test_what_another_target_delivers_hinders() -> None:
+    """A route that is, or may be, in force under another target of the service keeps it from being sent."""
+    record = journal_of(known("a")).record()
+    [attempt] = record.attempts.values()
+    request = Request((*attempt.codes, "LOA10013"), attempt.url.replace("hooks.example", "HOOKS.example:443"))
+    assert f"it is delivered, or may be, under {A} already (attempt old-a)" == hindrance(request, [record])
+
+
+def test_what_another_target_does_not_deliver_does_not_hinder() -> None:
+    """Another URL, another code, and what is gone are in nobody's way."""
+    gone = journal_of(known("a"), Removed(at=AT, by=BY, attempt="old-a")).record()
+    [attempt] = gone.attempts.values()
+    live = journal_of(known("a")).record()
+    assert None is hindrance(Request(attempt.codes, attempt.url), [gone])
+    assert None is hindrance(Request(("LOA10013",), attempt.url), [live])
+    assert None is hindrance(Request(attempt.codes, "https://elsewhere.example/"), [live])

@@ -1,0 +1,271 @@
+"""What approves an apply, what refuses it, and what becomes of each answer, through the executable."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from project import end
+from stranger import CLIENT_SECRET, refusal
+from terminal import at_terminal
+from werkzeug import Response
+
+if TYPE_CHECKING:
+    from stranger import Partner, Stranger
+
+OFFERS = "europe/staging/offers"
+PROMPT = "A create cannot be taken back. Apply this plan? Only 'yes' is taken for a yes: "
+
+
+@pytest.fixture
+def begun(partner: Partner) -> Partner:
+    """A partner with one create to make."""
+    partner.begin(offers=["ONB10011"])
+    return partner
+
+
+class TestApproval:
+    """A create cannot be taken back, so somebody has to approve it."""
+
+    @pytest.mark.parametrize(("answer", "code", "creates"), [("yes\n", 0, 1), ("y\n", 1, 0), ("\x04", 1, 0)])
+    def test_at_a_terminal(self, begun: Partner, answer: str, code: int, creates: int) -> None:
+        """The plan is shown, and only a yes in full is one; the progress and the summary follow."""
+        done = at_terminal(begun, "apply", answers={PROMPT: answer})
+        assert (code, creates) == (done.code, len(begun.service.creates))
+        assert f"+ {OFFERS}  create" in done.out
+        assert ("Applied: 1 created." in done.out) == (code == 0)
+        assert ("Error: not approved; nothing was sent" in done.out) == (code == 1)
+
+    def test_of_a_document_at_a_terminal(self, begun: Partner) -> None:
+        """Nobody approves what they have not seen: the plan is shown before the question here too."""
+        done = at_terminal(begun, "apply", "--format", "json", "--color", "never", answers={PROMPT: "yes\n"})
+        assert 0 == done.code
+        assert done.out.index(f"  + {OFFERS}  create\n") < done.out.index(PROMPT) < done.out.index('"format_version"')
+
+    def test_what_is_blocked_needs_none(self, begun: Partner) -> None:
+        """Where nothing would be sent or recorded, nobody is asked."""
+        begun.lose_answer()
+        assert 3 == begun.run("apply").code
+
+    def test_max_creates(self, begun: Partner) -> None:
+        """As many as are allowed go through."""
+        begun.succeed("apply", "--auto-approve", "--max-creates", "1")
+        assert 1 == len(begun.service.creates)
+
+    def test_unsealed_responses_in_ci(self, begun: Partner) -> None:
+        """On a runner they would be lost with its disk: refused before any call, unless that is accepted."""
+        begun.environment["CI"] = "true"
+        with begun.appending():
+            done = begun.run("apply", "--auto-approve")
+        assert (1, "") == (done.code, done.out)
+        assert "accept it with --unsealed" in done.err
+        assert begun.service.untouched
+        begun.succeed("apply", "--auto-approve", "--unsealed")
+        begun.succeed("apply", "--auto-approve")
+
+
+def closed_port() -> str:
+    """An address that refuses connections."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+class TestOutcomes:
+    """What happened, what is said and recorded of it, and what a plan is then."""
+
+    @pytest.mark.parametrize(
+        ("answer", "outcome", "code", "planned"),
+        [
+            (Response(status=204), "created", 0, []),
+            (Response("<!doctype html><p>login", content_type="text/html"), "unknown", 3, ["blocked"]),
+            (refusal(307, Location="/else"), "rejected", 1, ["create"]),
+            (refusal(303, Location="/else"), "unknown", 3, ["blocked"]),
+            (refusal(400), "rejected", 1, ["create"]),
+            (refusal(408), "unknown", 3, ["blocked"]),
+            (refusal(500), "unknown", 3, ["blocked"]),
+        ],
+        ids=lambda value: str(value.status_code) if isinstance(value, Response) else "",
+    )
+    def test_answers(self, begun: Partner, answer: Response, outcome: str, code: int, planned: list[str]) -> None:
+        """The status line decides; what is unknown is never repeated."""
+        begun.service.answer_next(answer)
+        done = begun.run("apply", "--auto-approve", "--format", "json")
+        (result,) = done.document["results"]
+        assert (code, outcome, answer.status_code) == (done.code, result["outcome"], result["status"])
+        assert result["attempt"] == begun.entries[-1]["attempt"]
+        assert {outcome: 1} == {name: count for name, count in done.document["summary"].items() if count}
+        assert 1 == len(begun.service.creates)
+        assert planned == [action for _, action in begun.planned()]
+
+    def test_no_answer(self, begun: Partner) -> None:
+        """Unknown after --timeout seconds, and blocked from then on."""
+        begun.service.answer_next(begun.service.hang)
+        done = begun.run("apply", "--auto-approve", "--timeout", "0.5")
+        assert 3 == done.code
+        assert f"! {OFFERS}  blocked" in begun.succeed("plan").out
+        assert ("outcome", "unknown") == (begun.entries[-1]["kind"], begun.entries[-1]["outcome"])
+
+    def test_no_connection(self, begun: Partner) -> None:
+        """Not sent, however often it was tried, and left for the next apply."""
+        begun.succeed("token", "-t", "europe/staging")
+        begun.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = closed_port()
+        begun.succeed("state", "rebind", "--force")
+        done = begun.run("apply", "--auto-approve", "--format", "json")
+        assert 1 == done.code
+        assert ["not_sent"] == [result["outcome"] for result in done.document["results"]]
+        assert [("offers", "create")] == begun.planned()
+
+    def test_a_token_that_is_refused_once(self, begun: Partner) -> None:
+        """On 401 it is thrown away, another one fetched, and the call repeated once."""
+        begun.service.answer_next(refusal(401))
+        begun.succeed("apply", "--auto-approve")
+        assert ["Bearer token-number-1", "Bearer token-number-2"] == [
+            one.headers["authorization"] for one in begun.service.creates
+        ]
+        assert ["begun", "bound", "intent", "outcome"] == begun.kinds
+
+    def test_no_token(self, begun: Partner) -> None:
+        """No intent is recorded, the error is one line without the secret, and the other targets go on."""
+        begun.write(
+            "config/usa.yaml", USA.format(auth_url=f"{begun.service.root}/tenant", base_url=begun.service.base_url)
+        )
+        begun.succeed("state", "init", "-t", "usa/*")
+        begun.environment |= {"RECONCILER_USA_X_CLIENT_ID": "c", "RECONCILER_USA_X_CLIENT_SECRET": "s"}
+        begun.service.answer_next_token(denial())
+        with begun.appending():
+            done = begun.run("apply", "--auto-approve", "--format", "json")
+        assert 1 == done.code
+        denied, created = done.document["results"]
+        assert (OFFERS, "not_sent", None) == (denied["address"], denied["outcome"], denied["attempt"])
+        assert ("usa/x/a", "created") == (created["address"], created["outcome"])
+        assert (
+            "europe/staging: no access token: HTTP 401 Unauthorized: access_denied, wrong secret; check "
+            in denied["detail"]
+        )
+        assert CLIENT_SECRET not in done.out + done.err
+
+    def test_one_failure_does_not_stop_the_others(self, partner: Partner) -> None:
+        """The run ends with a summary of every address."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"], c=["ONB10003"])
+        partner.service.answer_next(refusal(422))
+        done = partner.run("apply", "--auto-approve", "--parallelism", "1")
+        assert 1 == done.code
+        for line in ("a  rejected (422): HTTP 422", "b  created (201)", "c  created (201)"):
+            assert f"  + europe/staging/{line}" in done.out
+        assert "Applied: 2 created, 1 rejected.\n" in done.out
+
+    def test_an_outage_ends_a_target(self, partner: Partner) -> None:
+        """Three unknown outcomes in a row, and the rest is skipped."""
+        partner.begin(**{f"s{number}": [f"ONB1000{number}"] for number in range(6)})
+        partner.service.answer_next(*[refusal(500)] * 6)
+        done = partner.run("apply", "--auto-approve", "--format", "json")
+        assert 3 == done.code
+        assert {"unknown": 3, "skipped": 3} == {
+            name: count for name, count in done.document["summary"].items() if count
+        }
+
+
+USA = """\
+targets:
+  usa/x: {{auth_url: {auth_url}, base_url: {base_url}, overlap: allow}}
+subscriptions:
+  usa/x: {{a: {{eventCodes: [ONB10001], webhookUrl: https://a.example/}}}}
+"""
+
+
+def denial() -> Response:
+    """How an identity provider says no."""
+    body = '{"error": "access_denied", "error_description": "wrong secret"}'
+    return Response(body, status=401, content_type="application/json")
+
+
+class TestSignals:
+    """Interrupted, an apply starts nothing more, and records what is in flight as what it is."""
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_while_a_call_hangs(self, begun: Partner, number: signal.Signals) -> None:
+        """It waits for an answer for a while, then records that nobody knows."""
+        begun.service.answer_next(begun.service.hang)
+        begun.environment["RECONCILER_TEST_FAILPOINT"] = "grace=1"
+        process = begun.start("apply", "--auto-approve")
+        assert begun.service.hanging.wait(20)
+        done = end(process, number, timeout=10)
+        assert 128 + number == done.code
+        assert f"  + {OFFERS}  unknown: interrupted while the call was in flight\n" in done.out
+        assert ("outcome", "unknown") == (begun.entries[-1]["kind"], begun.entries[-1]["outcome"])
+
+    def test_a_second_time(self, begun: Partner) -> None:
+        """At once, and recorded all the same."""
+        begun.service.answer_next(begun.service.hang)
+        process = begun.start("apply", "--auto-approve")
+        assert begun.service.hanging.wait(20)
+        process.send_signal(signal.SIGINT)
+        process.stderr.readline() if process.stderr else None
+        done = end(process, signal.SIGINT, timeout=3)
+        assert 130 == done.code
+        assert ("outcome", "unknown") == (begun.entries[-1]["kind"], begun.entries[-1]["outcome"])
+
+    def test_an_answer_that_comes_in_time_counts(self, partner: Partner) -> None:
+        """What was in flight is created; what was not begun is skipped, and left for the next apply."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"])
+        partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-send:1:int"
+        done = partner.run("apply", "--auto-approve", "--format", "json")
+        assert 130 == done.code
+        assert ["created", "skipped"] == [result["outcome"] for result in done.document["results"]]
+        del partner.environment["RECONCILER_TEST_FAILPOINT"]
+        assert [("b", "create")] == partner.planned()
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_before_anything_was_begun(self, begun: Partner, number: signal.Signals, code: int) -> None:
+        """While it waits for a token nothing is recorded."""
+        begun.service.answer_next_token(begun.service.hang)
+        process = begun.start("apply", "--auto-approve")
+        assert begun.service.hanging.wait(20)
+        with begun.appending():
+            done = end(process, number, timeout=5)
+        assert code == done.code
+        assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("step", ["before-append", "after-append", "before-send", "after-send"])
+def test_killed(begun: Partner, step: str) -> None:
+    """Wherever it dies, the record is whole, and what may have been sent is not sent again."""
+    begun.environment["RECONCILER_TEST_FAILPOINT"] = f"{step}:1:kill"
+    assert -9 == begun.run("apply", "--auto-approve").code
+    del begun.environment["RECONCILER_TEST_FAILPOINT"]
+    begun.succeed("state", "verify")
+    expected = [("offers", "create" if step == "before-append" else "blocked")]
+    assert expected == begun.planned()
+    begun.run("apply", "--auto-approve")
+    assert len(begun.service.creates) == (0 if step in ("after-append", "before-send") else 1)
+
+
+def test_a_failing_store_loses_nothing(begun: Partner, stranger: Stranger) -> None:
+    """An outcome that cannot be appended is kept beside the record, and that is said, with -q too."""
+    begun.service.answer_next(lambda: remove_journal(begun))
+    done = begun.run("apply", "--auto-approve", "-q")
+    assert done.code in (1, 3)
+    (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
+    said = f"Error: europe/staging: what became of calls could not be recorded; it is kept in {kept}. Until it is "
+    assert said in done.err
+    assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
+
+
+def remove_journal(partner: Partner) -> Response:
+    """Puts a directory in the place of the journal before it answers."""
+    partner.journal.unlink()
+    partner.journal.mkdir()
+    return Response('{"id": 1}', status=201)
+
+
+def test_documents_are_alone_on_stdout(begun: Partner) -> None:
+    """Progress, warnings and notices go to stderr; the document has the keys of the interface."""
+    done = begun.succeed("apply", "--auto-approve", "--format", "json")
+    assert f"  + {OFFERS}  created (201)\n" == done.err
+    assert ["format_version", "results", "removal_requests", "summary"] == list(done.document)
+    assert ["address", "action", "outcome", "status", "attempt", "detail"] == list(done.document["results"][0])
+    counts: dict[str, Any] = done.document["summary"]
+    assert ["created", "rejected", "not_sent", "unknown", "restored", "retired", "skipped"] == list(counts)

@@ -1,0 +1,236 @@
+"""Bad input of every kind: one clear line on stderr, exit code 1, nothing sent and nothing lost."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from stranger import CLIENT_SECRET
+
+from reconciler.model.address import Address, TargetName
+from reconciler.model.entry import Begun, Imported
+from reconciler.state.journal import link
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+
+USA = """\
+targets:
+  usa/staging: {auth_url: https://a.example, base_url: https://b.example}
+subscriptions:
+  usa/staging: {a: {eventCodes: [ONB10001], webhookUrl: https://c.example}}
+"""
+
+TWINS = """\
+targets:
+  europe-staging/x: {auth_url: https://a.example, base_url: https://b.example}
+  europe/staging-x: {auth_url: https://a.example, base_url: https://b.example}
+"""
+
+COMMAND_LINES = {
+    # Flags of every command
+    "no such command": ("bogus", "No such command 'bogus'; see: reconciler --help"),
+    "no such state command": ("state bogus", "No such command 'bogus'; see: reconciler state --help"),
+    "no such option": ("plan --bogus", "No such option"),
+    "flags without a command": ("-v", "Missing command; see: reconciler --help"),
+    "colour": ("plan --color sometimes", "Invalid value for '--color'"),
+    "log format": ("--log-format xml plan", "Invalid value for '--log-format'"),
+    "empty flag": ("plan --config ''", "--config: the value is empty; leave it out or fill it"),
+    "empty cache directory": ("--cache-dir '' plan", "--cache-dir: the value is empty; "),
+    "no configuration": ("plan --config nowhere", "nowhere:1:1: there is no such file or directory; "),
+    "empty state": ("plan --state ''", "--state: the value is empty; "),
+    "blank state": ("plan --state ' '", "--state: the state record's place is empty; "),
+    "unknown store": ("plan --state ftp://user:hunter2@store", "--state: ftp: is no kind of store; known are "),
+    "state is a file": ("plan --state lead.json", "lead.json/europe/staging.jsonl: the state record cannot be "),
+    "cache is a file": ("plan --cache-dir lead.json", "lead.json: this directory cannot be trusted: it is "),
+    "timeout 0": ("apply --auto-approve --timeout 0", "--timeout or RECONCILER_TIMEOUT: a number above 0, "),
+    "timeout nan": ("apply --auto-approve --timeout nan", "--timeout or RECONCILER_TIMEOUT: a number "),
+    "timeout word": ("--timeout 30s apply --auto-approve", "--timeout or RECONCILER_TIMEOUT: a number "),
+    "parallelism 0": ("apply --auto-approve --parallelism 0", "--parallelism or RECONCILER_PARALLELISM: a "),
+    "parallelism 2.5": ("apply --auto-approve --parallelism 2.5", "a whole number above 0, and 64 at most, "),
+    "parallelism 65": ("apply --auto-approve --parallelism 65", "a whole number above 0, and 64 at most, "),
+    # plan
+    "unknown target": ("plan -t 'asia/*'", "-t asia/*: matches no target and no address; declared are: europe/"),
+    "unknown address": ("plan -t europe/staging/x", "-t europe/staging/x: matches no target and no address; "),
+    "malformed pattern": ("plan -t europe", "-t europe: a target is written region/environment, an address "),
+    "out nowhere": ("plan --out nowhere/plan", "--out nowhere/plan: the plan cannot be written: No such file "),
+    "out a directory": ("plan --out config", "--out config: the plan cannot be written: Is a directory"),
+    "out to a full disk": ("plan --out /dev/full", "--out /dev/full: the plan cannot be written: No space "),
+    "plan format": ("plan --format yaml", "Invalid value for '--format'"),
+    "plan argument": ("plan extra", "Got unexpected extra argument"),
+    # apply
+    "nobody there": ("apply", "nobody is there to approve the plan; approve it with --auto-approve, a plan file, or "),
+    "no plan file": ("apply plan.json", "plan.json: the plan cannot be read: No such file or directory"),
+    "plan file a directory": ("apply config", "config: the plan cannot be read: Is a directory"),
+    "plan file not JSON": ("apply config/all.yaml", "config/all.yaml: this is no plan of this version; make one "),
+    "plan file of another kind": ("apply lead.json", "lead.json: this is no plan of this version; make one with"),
+    "plan file to come": ("apply later.json", "later.json: this is no plan of this version; make one with"),
+    "plan file bent": ("apply bent.json", "bent.json: this is no plan of this version; make one with"),
+    "other digest": ("apply --expect-digest sha256:0", "--expect-digest sha256:0: the plan is another by now: "),
+    "too many creates": ("apply --auto-approve --max-creates 0", "--max-creates allows 0; look at the plan"),
+    "creates below none": ("apply --max-creates -1", "Invalid value for '--max-creates'"),
+    # state
+    "init of an address": ("state init -t europe/staging/offers", f"-t {OFFERS}: matches no target; known "),
+    "malformed address": ("state show europe/staging", "europe/staging: an address is written region/environ"),
+    "capital address": ("state mv europe/staging/offers europe/staging/New", "europe/staging/New: an address is "),
+    "show nothing": ("state show europe/staging/x", "europe/staging/x: nothing is recorded of it; see: "),
+    "history of nothing": ("state history europe/staging/x", "europe/staging/x: nothing is recorded of it; "),
+    "show elsewhere": ("state show asia/staging/x", "asia/staging has no state record here; is this the right"),
+    "import what": ("state import", "name an ADDRESS, or give --all, with -t if need be; see: reconciler state "),
+    "import undesired": ("state import europe/staging/x", "europe/staging/x: it is not desired; declare it in "),
+    "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
+    "import one of two": ("state import --all -t 'europe/*' -t 'asia/*'", "-t asia/*: matches no target and no "),
+    "resolve how": ("state resolve europe/staging/offers", "say --created or --not-created; see: "),
+    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; see: "),
+    "retire nothing": ("state retire europe/staging/x", "europe/staging/x: it has no attempt in force; see: "),
+    "removed nothing": ("state removed europe/staging/x", "europe/staging/x: it has no attempt in force; see: "),
+    "no such attempt": ("state removed europe/staging/offers --attempt 0", f"{OFFERS}: it has no attempt with the id "),
+    "removed but live": ("state removed europe/staging/offers", "is live, and nobody asked for its removal; "),
+    "mv nothing": ("state mv europe/staging/x europe/staging/y", "europe/staging/x: nothing is recorded of "),
+    "mv over": ("state mv europe/staging/offers europe/staging/offers", f"{OFFERS}: it exists already; "),
+    "mv elsewhere": ("state mv europe/staging/offers usa/staging/offers", "cannot be moved to another one; "),
+    "rebind nowhere": ("state rebind -t 'asia/*'", "-t asia/*: matches no target; known targets are: "),
+    "accept nowhere": ("state accept-rollback -t asia/x", "-t asia/x: matches no target; known targets are"),
+    "accept what": ("state accept-rollback", "Missing option '-t' / '--target'"),
+    # secret
+    "no secret": ("secret show europe/staging/offers", f"{OFFERS}: it has no attempt with a response or a "),
+    "empty secret": ("secret set europe/staging/offers", "standard input: a secret of 1 byte to 64 KiB is wanted"),
+    # token and lead
+    "token where": ("token", "Missing option '-t' / '--target'"),
+    "token nowhere": ("token -t asia/staging", "-t asia/staging: no such target is declared; declared are: "),
+    "token api": ("token -t europe/staging --api x", "Invalid value for '--api'"),
+    "lead missing": ("lead create -t europe/staging x", "x: the lead cannot be read: No such file or "),
+    "lead a directory": ("lead create -t europe/staging config", "config: the lead cannot be read: Is a "),
+    "lead no JSON": ("lead create -t europe/staging config/all.yaml", "config/all.yaml:1:1: the lead is "),
+    "lead NaN": ("lead create -t europe/staging nan.json", "nan.json: the lead is not JSON: NaN, Infin"),
+    "lead no UTF-8": ("lead create -t europe/staging latin.json", "latin.json: the lead is not JSON: it "),
+    # sandbox
+    "unknown fault": ("sandbox serve --fault x=1", "x: no fault has this name; known are: "),
+    "no probability": ("sandbox serve --fault 500=often", "--fault 500=often: the probability is no number"),
+    "too probable": ("sandbox serve --fault 500=2", "500: 2.0 is no probability; give 0 to 1"),
+    "retry interval": ("sandbox serve --retry-interval nan", "--retry-interval: 0 to 86400 seconds are want"),
+    "port": ("sandbox serve --port 70000", "Invalid value for '--port'"),
+}  # fmt: skip
+
+ENVIRONMENTS = {
+    "no credentials": (
+        {"RECONCILER_EUROPE_STAGING_CLIENT_ID": "", "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": ""},
+        "europe/staging: RECONCILER_EUROPE_STAGING_CLIENT_ID is not set, RECONCILER_EUROPE_STAGING_CLIENT_SECRET is",
+    ),
+    "blank credentials": (
+        {"RECONCILER_EUROPE_STAGING_CLIENT_ID": " "},
+        "RECONCILER_EUROPE_STAGING_CLIENT_ID from the environment is blank; ",
+    ),
+    "no secrets directory": (
+        {"RECONCILER_SECRETS_DIR": "nowhere"},
+        "nowhere: RECONCILER_SECRETS_DIR names no directory",
+    ),
+    "timeout": ({"RECONCILER_TIMEOUT": "soon"}, "--timeout or RECONCILER_TIMEOUT: a number above 0, "),
+    "http elsewhere": (
+        {"RECONCILER_EUROPE_STAGING_BASE_URL": "http://api.service.example"},
+        "RECONCILER_EUROPE_STAGING_BASE_URL",
+    ),
+    "proxy": ({"ALL_PROXY": "bogus://proxy"}, "the proxy or certificate settings of the environment cannot be used"),
+    "fail point": ({"RECONCILER_TEST_FAILPOINT": "x"}, "RECONCILER_TEST_FAILPOINT: is "),
+    "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "a create response cannot be written here: Not a directory; "),
+}
+
+
+@pytest.fixture
+def prepared(partner: Partner) -> Partner:
+    """A partner with one subscription recorded, another desired, and a few files that are not what they should be."""
+    partner.want(offers=["ONB10011"], applications=["ONB10001"])
+    target, at, by = TargetName("europe/staging"), "2026-01-01T00:00:00Z", {"user": "somebody"}
+    begun = Begun(at=at, by=by, record="ab" * 16, target=target, base_url=partner.service.base_url)
+    imported = Imported(
+        at=at, by=by, attempt="1" * 16, address=Address(OFFERS), codes=("ONB10011",),
+        url="https://hooks.partner.example/offers",
+    )  # fmt: skip
+    lines, _ = link(None, 0, [begun, imported])
+    partner.write("state/europe/staging.jsonl", lines)
+    partner.write("lead.json", "{}")
+    partner.write("nan.json", '{"a": NaN}')
+    partner.write("latin.json", b'{"a": "\xe9"}')
+    partner.write("later.json", '{"format_version": "2.0", "digest": "d", "selection": [], "targets": {}}')
+    partner.write("bent.json", '{"format_version": "1.0", "digest": "d", "selection": [], "targets": {"a/b": 1}}')
+    return partner
+
+
+def refused(partner: Partner, arguments: list[str], said: str) -> None:
+    """Hold that a command is refused with one line that says so, and that nothing came of it."""
+    journal = partner.journal.read_bytes()
+    files = set(partner.path.rglob("*"))
+    done = partner.run(*arguments)
+    assert (1, "") == (done.code, done.out)
+    assert done.err.startswith("Error: ")
+    assert said in done.err
+    assert 1 == done.err.count("\n")
+    assert not any(word in done.err for word in ("Traceback", CLIENT_SECRET, "hunter2", "internal error"))
+    assert partner.service.untouched
+    assert (journal, files) == (partner.journal.read_bytes(), set(partner.path.rglob("*")))
+
+
+@pytest.mark.parametrize(("arguments", "said"), COMMAND_LINES.values(), ids=COMMAND_LINES)
+def test_command_lines(prepared: Partner, arguments: str, said: str) -> None:
+    """What is wrong with the words on the command line, or with the files they name."""
+    refused(prepared, shlex.split(arguments), said)
+
+
+@pytest.mark.parametrize(("environment", "said"), ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_environments(prepared: Partner, environment: dict[str, str], said: str) -> None:
+    """What is wrong with the variables that an apply takes."""
+    prepared.environment.update(environment)
+    refused(prepared, ["apply", "--auto-approve"], said)
+
+
+def test_every_mistake_in_one_run(prepared: Partner) -> None:
+    """Each has its place, and validate, plan and apply say the same."""
+    prepared.write("config/all.yaml", "targets:\n  europe/staging: {auth_url: x}\nsubscriptions: [1]\n  bad\n")
+    prepared.write("config/more.yaml", "recipient: []\nsubscriptions:\n  asia/x:\n    a: {eventCodes: [ONB1]}\n")
+    validated = prepared.run("validate")
+    assert (1, "") == (validated.code, validated.out)
+    *mistakes, count = validated.err.splitlines()
+    assert f"Error: {len(mistakes)} mistakes in the configuration" == count
+    assert {"config/all.yaml", "config/more.yaml"} == {line.split()[1].partition(":")[0] for line in mistakes}
+    for command in (["plan"], ["apply", "--auto-approve"]):
+        assert validated == prepared.run(*command)
+
+
+def test_credentials_in_the_configuration_are_not_echoed(prepared: Partner) -> None:
+    """They are an error."""
+    prepared.write("config/secret.yaml", "targets:\n  usa/staging:\n    client_secret: hunter2\n")
+    done = prepared.run("validate")
+    assert done.code == 1
+    assert "config/secret.yaml:3:" in done.err
+    assert "hunter2" not in done.err
+
+
+def test_two_targets_with_one_name_for_their_variables(prepared: Partner) -> None:
+    """Whose credentials would they be?"""
+    prepared.write("config/twin.yaml", TWINS)
+    done = prepared.run("validate")
+    assert done.code == 1
+    assert "RECONCILER_EUROPE_STAGING_X_" in done.err
+
+
+def test_every_target_without_credentials_is_named(prepared: Partner) -> None:
+    """In one line, before anybody is asked for approval."""
+    prepared.write("config/usa.yaml", USA)
+    prepared.succeed("state", "init", "-t", "usa/*")
+    prepared.environment.clear()
+    done = prepared.run("apply", "--auto-approve")
+    assert done.code == 1
+    assert "Error: europe/staging: RECONCILER_EUROPE_STAGING_CLIENT_ID is not set" in done.err
+    assert "; usa/staging: RECONCILER_USA_STAGING_CLIENT_ID is not set" in done.err
+
+
+def test_a_working_directory_that_is_gone(prepared: Partner, tmp_path: Path) -> None:
+    """There is nothing to work with, and that is said."""
+    done = prepared.shell("mkdir gone; cd gone; rmdir ../gone; exec $reconciler plan")
+    assert (1, "") == (done.code, done.out)
+    assert done.err == "Error: the working directory cannot be used: No such file or directory; change to another one\n"

@@ -1,0 +1,82 @@
+"""Every command says what it does, in the same words wherever it is named."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from reconciler import __version__
+from reconciler.cli.lazy import LazyGroup
+from reconciler.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from project import Project
+
+
+def walk(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, click.Command]]:
+    """Every command below a group: its words, its line in the help of its group, and itself."""
+    context = click.Context(group)
+    for name, (_, line) in group.table.items():
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), line, command
+        if isinstance(command, LazyGroup):
+            yield from walk(command, (*path, name))
+
+
+COMMANDS = list(walk(cli))
+
+
+def one_line(text: str) -> str:
+    """The text however it was wrapped."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(("path", "line", "command"), COMMANDS, ids=[" ".join(path) for path, *_ in COMMANDS])
+class TestEveryCommand:
+    """What holds for each of them."""
+
+    def test_its_line_is_its_first_sentence(self, path: tuple[str, ...], line: str, command: click.Command) -> None:
+        """The one rule for the lines in the tables: the first paragraph of the command's own help."""
+        assert line == one_line((command.help or "").partition("\n\n")[0])
+
+    def test_every_option_has_help(self, path: tuple[str, ...], line: str, command: click.Command) -> None:
+        """An option without a word is none."""
+        mute = [one.name for one in command.params if isinstance(one, click.Option) and not one.help]
+        assert [] == mute
+
+    def test_help(self, project: Project, path: tuple[str, ...], line: str, command: click.Command) -> None:
+        """`--help` works from nowhere, names every option, and begins with the first sentence."""
+        project.environment["COLUMNS"] = "200"
+        done = project.succeed(*path, "--help")
+        assert done.err == ""
+        assert done.out.startswith(f"Usage: reconciler {' '.join(path)} ")
+        assert line in one_line(done.out)
+        options = {name for one in command.params if isinstance(one, click.Option) for name in one.opts}
+        assert set() == {name for name in options if not re.search(rf"(?<![\w-]){name}\b", done.out)}
+
+
+def test_the_root_help_names_every_command(project: Project) -> None:
+    """With its line, and with what the exit codes mean."""
+    project.environment["COLUMNS"] = "200"
+    text = one_line(project.succeed("-h").out)
+    assert [] == [path for path, line, _ in COMMANDS if len(path) == 1 and f"{path[0]} {line}" not in text]
+    assert "Exit codes: 0 done; 1 failed; 2 " in text
+
+
+@pytest.mark.parametrize("group", [[], ["state"], ["secret"]], ids=" ".join)
+def test_without_a_command_there_is_help(project: Project, group: list[str]) -> None:
+    """On stderr, since nothing was done."""
+    done = project.run(*group)
+    assert (1, "") == (done.code, done.out)
+    assert done.err.startswith(f"Usage: {' '.join(['reconciler', *group])} [OPTIONS] COMMAND")
+
+
+def test_version(project: Project) -> None:
+    """One line."""
+    assert f"reconciler {__version__}\n" == project.succeed("--version").out

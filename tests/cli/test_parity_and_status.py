@@ -1,0 +1,183 @@
+"""`parity`, `status` and `state observe` through the executable."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from project import Project
+
+CONFIG = """\
+targets:
+  europe/staging: {auth_url: https://login.example, base_url: https://eu.example}
+  europe/production: {auth_url: https://login.example, base_url: https://prod.example}
+subscriptions:
+  "*/*":
+    offers: {eventCodes: [ONB10011], webhookUrl: "https://hooks.partner.example/{environment}/offers"}
+"""
+
+
+@pytest.fixture
+def partner(project: Project) -> Iterator[Project]:
+    """A project with two targets, a record, and a sandbox to apply to."""
+    with Sandbox(targets=["europe/staging", "europe/production"]) as sandbox:
+        project.environment |= dict(sandbox.variables())
+        project.write("config/all.yaml", CONFIG)
+        project.succeed("state", "init")
+        yield project
+
+
+def line(path: str, code: str = "ONB10011", **more: object) -> str:
+    """A captured notification."""
+    body = json.dumps({"EventCode": code, "Message": "m", "EventProperties": {}})
+    return json.dumps({"at": "2036-01-31T12:00:00.5+01:00", "path": path, "body": body, **more}) + "\n"
+
+
+def test_in_line(partner: Project) -> None:
+    """Two targets that desire the same are in line: 0."""
+    done = partner.run("parity", "europe/staging", "europe/production")
+    assert (0, "europe/staging and europe/production are in line.\n") == (done.code, done.out)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_differ(partner: Project, form: str) -> None:
+    """Two that do not are not: 2, and what differs."""
+    partner.write("config/more.yaml", "subscriptions: {europe/staging: {offers: {eventCodes: [ONB10011, ONB10012]}}}\n")
+    done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+    assert 2 == done.code
+    assert "offers" in done.out
+    assert "ONB10012" in done.out
+    if form == "json":
+        assert ["offers"] == [one["name"] for one in done.document["differences"]]
+
+
+def test_missing_side(partner: Project) -> None:
+    """A subscription that one lacks is said to be missing there."""
+    partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
+    for form in ("text", "markdown"):
+        done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+        assert (2, True) == (done.code, "not in europe/production" in unescape(done.out))
+
+
+def test_declared_and_unused(partner: Project) -> None:
+    """A declared difference is none; a declaration that nothing needs is a warning with its place."""
+    partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
+    partner.write("config/parity.yaml", "parity: {ignore: [{address: offers, reason: not yet}]}\n")
+    for form in ("text", "markdown", "json"):
+        done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+        assert (0, True, "") == (done.code, "not yet" in done.out, done.err)
+    partner.write("config/more.yaml", "")
+    done = partner.run("parity", "europe/staging", "europe/production")
+    assert (0, True) == (done.code, "config/parity.yaml:1:19" in done.err)
+
+
+def test_gate(partner: Project) -> None:
+    """Production may follow once staging has it in force."""
+    gate = ("parity", "europe/staging", "europe/production", "--gate")
+    assert 2 == partner.run(*gate).code
+    partner.succeed("apply", "--auto-approve", "-t", "europe/staging")
+    assert 0 == partner.run(*gate).code
+
+
+@pytest.mark.parametrize("pair", [("europe/staging", "europe/nowhere"), ("staging", "europe/production")])
+def test_unknown_target(partner: Project, pair: tuple[str, str]) -> None:
+    """A target that nobody declared is an error that names those there are."""
+    done = partner.run("parity", *pair)
+    assert (1, "") == (done.code, done.out)
+    assert "declared are: europe/production, europe/staging" in done.err
+
+
+def test_gate_without_a_record(partner: Project) -> None:
+    """A gate cannot be judged without the first one's record; comparing what is desired can."""
+    partner.environment["RECONCILER_STATE"] = "elsewhere"
+    assert 0 == partner.run("parity", "europe/staging", "europe/production").code
+    done = partner.run("parity", "europe/staging", "europe/production", "--gate")
+    assert (1, True) == (done.code, "state init" in done.err)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_status(partner: Project, form: str) -> None:
+    """What is in force is shown with what was heard of it, and what is left to do."""
+    partner.succeed("apply", "--auto-approve", "-t", "europe/staging")
+    partner.write("seen.jsonl", line("/staging/offers"))
+    observed = partner.succeed("state", "observe", "seen.jsonl")
+    assert "europe/staging/offers  ONB10011  last 2036-01-31T11:00:00Z" in observed.out
+    done = partner.run("status", "--format", form, "--detailed-exitcode")
+    assert (2, True) == (done.code, "proven" in done.out)
+    if form == "json":
+        staging = done.document["targets"]["europe/staging"]
+        heard = {"ONB10011": {"proof": "proven", "at": "2036-01-31T11:00:00Z"}}
+        assert [("live", heard)] == [(one["status"], one["heard"]) for one in staging["in_force"]]
+        assert 1 == done.document["targets"]["europe/production"]["changes"]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_status_of_what_waits(partner: Project, form: str) -> None:
+    """An unknown outcome whose notifications arrive is suggested as created; a removal comes with its request."""
+    partner.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "http://127.0.0.1:1"
+    partner.succeed("state", "rebind", "--force")
+    partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-append:1:kill"
+    partner.run("apply", "--auto-approve", "-t", "europe/staging")
+    del partner.environment["RECONCILER_TEST_FAILPOINT"]
+    partner.succeed("state", "import", "europe/production/offers")
+    partner.succeed("state", "retire", "europe/production/offers")
+    assert "find out" in partner.run("status").out
+    partner.write("seen.jsonl", line("/staging/offers"))
+    partner.succeed("state", "observe", "seen.jsonl")
+    done = partner.run("status", "--format", form, "--detailed-exitcode")
+    assert 3 == done.code
+    assert "state resolve europe/staging/offers" in unescape(done.out)
+    assert "Please delete the webhook subscription of europe/production" in unescape(done.out)
+
+
+def test_observed_twice(partner: Project) -> None:
+    """The same notifications again add nothing to the record."""
+    partner.succeed("state", "import", "--all")
+    partner.write("seen.jsonl", line("/staging/offers"))
+    partner.succeed("state", "observe", "seen.jsonl")
+    before = partner.read("state/europe/staging.jsonl")
+    partner.succeed("state", "observe", "seen.jsonl")
+    assert before == partner.read("state/europe/staging.jsonl")
+    assert "notifications received" in partner.succeed("state", "history", "europe/staging/offers").out
+
+
+def test_observed_in_vain(partner: Project) -> None:
+    """What no subscription explains is reported; what is no evidence is counted."""
+    lines = [
+        line("/staging/offers", "ONB10099"),
+        line("/staging/offers", verified=False),
+        line("/staging/offers").replace("+01:00", ""),
+        line("/staging/offers").replace("2036", "when"),
+        json.dumps({"at": "2036-01-31T12:00:00Z", "body": "[]"}) + "\n",
+        json.dumps({"at": "2036-01-31T12:00:00Z", "body": "{"}) + "\n",
+    ]
+    partner.write("seen.jsonl", "".join(lines))
+    done = partner.succeed("state", "observe", "seen.jsonl")
+    assert "ONB10099 at /staging/offers, 1 times" in done.out
+    assert "one exists that nobody manages" in done.out
+    assert "5 lines are no evidence" in done.err
+
+
+def test_ambiguous(partner: Project) -> None:
+    """A notification that two subscriptions might explain is no evidence for either."""
+    partner.write("config/all.yaml", CONFIG.replace("/{environment}/offers", "/offers"))
+    partner.succeed("state", "import", "--all")
+    partner.write("seen.jsonl", line("/offers"))
+    done = partner.succeed("state", "observe", "seen.jsonl")
+    assert "it may be any of europe/production/offers, europe/staging/offers" in done.out
+
+
+@pytest.mark.parametrize("place", ["state", "elsewhere"])
+def test_nothing_to_observe(partner: Project, place: str) -> None:
+    """An empty file says so; without a record there is nothing to note it in."""
+    partner.write("seen.jsonl", "")
+    done = partner.run("state", "observe", "seen.jsonl", "--state", place)
+    assert (0, "No notifications.\n") == (done.code, done.out) if place == "state" else done.code == 1

@@ -1,0 +1,81 @@
+"""`sandbox serve` and `demo`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from project import end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from subprocess import Popen
+
+    from project import Project
+
+
+@pytest.fixture
+def serving(project: Project) -> Iterator[Popen[bytes]]:
+    """A sandbox of which each create is answered with a 500; the project has its variables."""
+    process = project.start("sandbox", "serve", "--fault", "500", "--seed", "1")
+    assert process.stdout is not None
+    for line in process.stdout:
+        name, _, value = line.decode().strip().partition("=")
+        project.environment[name] = value
+        if name == "RECONCILER_SANDBOX_URL":
+            break
+    yield process
+    end(process)
+
+
+def test_serve(project: Project, serving: Popen[bytes]) -> None:
+    """Its variables are all that is needed; a fault without a probability always happens."""
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    assert 4 * 5 + 1 == len(project.environment)
+    project.succeed("state", "init")
+    assert 2 == project.succeed("token", "-t", "europe/staging").out.count(".")
+    done = project.run("apply", "--auto-approve", "--format", "json")
+    assert (3, ["unknown"]) == (done.code, [one["outcome"] for one in done.document["results"]])
+    lead = project.run("lead", "create", "-t", "europe/staging", "-", stdin=json.dumps({"a": 1}))
+    assert lead.code == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_serve_ends_with_a_signal(serving: Popen[bytes], number: signal.Signals, code: int) -> None:
+    """Promptly, and with the code of the signal."""
+    assert serving.stderr is not None
+    assert serving.stderr.readline().startswith(b"Serving at http://127.0.0.1:")
+    done = end(serving, number, timeout=10)
+    assert (code, "Error: interrupted\n") == (done.code, done.err)
+
+
+def test_serve_on_a_port_that_is_taken(project: Project) -> None:
+    """Another one has to be chosen."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = project.run("sandbox", "serve", "--port", str(taken.getsockname()[1]))
+    assert (1, "") == (done.code, done.out)
+    assert "cannot listen there: " in done.err
+
+
+def test_demo(project: Project) -> None:
+    """The whole loop, with nothing left behind, whatever is set outside."""
+    project.environment |= {"CI": "true", "RECONCILER_CONFIG": "nowhere", "TMPDIR": str(project.path)}
+    done = project.succeed("demo")
+    assert "No changes: 8 subscriptions as desired." in done.out
+    assert "The sandbox has 8 subscriptions, and was asked for 3 tokens. " in done.out
+    assert [] == list(project.path.iterdir())
+
+
+def test_demo_that_fails(project: Project) -> None:
+    """The step is named."""
+    project.environment["XDG_DATA_HOME"] = "ignored"
+    project.write("hooks/sitecustomize.py", "import sys\nif 'apply' in sys.argv: sys.argv[2:] = ['plan', '--bogus']\n")
+    project.environment["PYTHONPATH"] = str(project.path / "hooks")
+    done = project.run("demo")
+    assert 1 == done.code
+    assert "Error: reconciler apply: it exited with 1 instead of 0\n" in done.err

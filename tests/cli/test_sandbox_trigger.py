@@ -1,0 +1,160 @@
+"""`reconciler sandbox trigger`: an event in a sandbox that serves."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from project import Project
+    from pytest_httpserver import HTTPServer
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox that serves."""
+    with Sandbox() as one:
+        yield one
+
+
+@pytest.fixture
+def user(project: Project, sandbox: Sandbox, httpserver: HTTPServer) -> Project:
+    """A project that knows the sandbox by its variables; two subscriptions, on two targets."""
+    httpserver.expect_request("/hook").respond_with_data(status=204)
+    for target in ("europe/staging", "usa/production"):
+        sandbox.world.commit_subscription(target, ("ONB10011",), httpserver.url_for("/hook"))
+    project.environment["RECONCILER_SANDBOX_URL"] = sandbox.url
+    return project
+
+
+def received(sandbox: Sandbox, httpserver: HTTPServer) -> list[str]:
+    """The bodies that arrived."""
+    assert sandbox.wait_idle(20)
+    return [request.get_data().decode() for request, _ in httpserver.log]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "count"),
+    [
+        (["ONB10011"], "2 deliveries begin\n", 2),
+        (["ONB10011", "-t", "usa/production"], "1 delivery begins\n", 1),
+        (["ONB10011", "--count", "3"], "6 deliveries begin\n", 6),
+        (["LOA10013"], "Nothing is delivered: no subscription has LOA10013\n", 0),
+    ],
+)
+def test_makes_an_event_happen(
+    user: Project, sandbox: Sandbox, httpserver: HTTPServer, arguments: list[str], told: str, count: int
+) -> None:
+    """On one target or on all, once or more; how many deliveries that begins is told."""
+    done = user.succeed("sandbox", "trigger", *arguments)
+    assert (told, "") == (done.out, done.err)
+    assert count == len(received(sandbox, httpserver))
+
+
+@pytest.mark.parametrize("source", ["file", "-"])
+def test_properties(user: Project, sandbox: Sandbox, httpserver: HTTPServer, source: str) -> None:
+    """From a file or standard input; their numbers arrive as strings, just as they are written."""
+    text = '{"Amount": 1.10, "Big": 1E400, "\\u00e4": [null, {"n": 7}]}\n'
+    user.write("p.json", text)
+    arguments = ["ONB10011", "-t", "europe/staging", "--properties", "p.json" if source == "file" else "-"]
+    user.succeed("sandbox", "trigger", *arguments, stdin=text)
+    (body,) = received(sandbox, httpserver)
+    expected = {"Amount": "1.10", "Big": "1E400", "\u00e4": [None, {"n": "7"}]}
+    assert expected == json.loads(body)["EventProperties"]
+
+
+def test_url_wins_over_the_variable(user: Project, sandbox: Sandbox) -> None:
+    """And a path before `/_sandbox` is kept, which here leads nowhere."""
+    user.environment["RECONCILER_SANDBOX_URL"] = "http://127.0.0.1:1"
+    user.succeed("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/")
+    done = user.run("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/below")
+    assert (1, True) == (done.code, "the sandbox refuses it (404): there is nothing at this path" in done.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["offers"], "the sandbox refuses it (400): offers: an event code is three capital letters and five digits"),
+        (["ONB10011", "-t", "europe/*"], "the sandbox does not play this target; name one of europe/staging"),
+        (["ONB10011", "--count", "0"], "0 is not in the range"),
+        (["ONB10011", "--properties", "none.json"], "--properties none.json: cannot be read: No such file"),
+        (["ONB10011", "--properties", "."], "--properties .: cannot be read: Is a directory"),
+    ],
+)
+def test_what_cannot_happen(user: Project, arguments: list[str], told: str) -> None:
+    """Is said, in the sandbox's words or our own."""
+    done = user.run("sandbox", "trigger", *arguments)
+    assert (1, "", True) == (done.code, done.out, told in done.err)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', b'{"a": "\xff"}', "[" * 100_000])
+def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None:
+    """Are not sent."""
+    user.write("p.json", text)
+    done = user.run("sandbox", "trigger", "ONB10011", "--properties", "p.json")
+    assert (1, "Error: --properties p.json: a JSON object in UTF-8 is wanted\n") == (done.code, done.err)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1:1",
+        "http://sandbox.example",
+        "http://192.0.2.1",
+        "127.0.0.1:1",
+        "http://[",
+        "http://a:b",
+        "http://127.0.0.1:0",
+        "",
+    ],
+)
+def test_what_is_not_on_this_machine(user: Project, url: str) -> None:
+    """Is not a sandbox of ours, and is not called."""
+    done = user.run("sandbox", "trigger", "ONB10011", "--url", url)
+    assert (1, "Error: --url: an http URL of this machine is wanted; `reconciler sandbox serve` prints it\n") == (
+        done.code, done.err,
+    )  # fmt: skip
+
+
+def test_nobody_said_where_it_is(project: Project) -> None:
+    """Neither by flag nor by variable."""
+    done = project.run("sandbox", "trigger", "ONB10011")
+    assert (1, True) == (
+        done.code,
+        "Error: --url or RECONCILER_SANDBOX_URL: where the sandbox is, is not said" in done.err,
+    )
+
+
+def test_nobody_answers(project: Project) -> None:
+    """No sandbox serves there."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as one:
+        port = one.getsockname()[1]
+    done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
+    told = (
+        f"Error: http://127.0.0.1:{port}: no sandbox answers: Connection refused; start one: reconciler sandbox serve\n"
+    )
+    assert (1, told) == (done.code, done.err)
+
+
+def test_nobody_answers_in_time(project: Project) -> None:
+    """As long as --timeout says."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as one:
+        url = f"http://localhost:{one.getsockname()[1]}"
+        done = project.run("sandbox", "trigger", "ONB10011", "--url", url, "--timeout", "0.2")
+    assert (1, True) == (done.code, "no sandbox answers: TimeoutError" in done.err)
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"deliveries": "1"}'])
+def test_something_else_answers(project: Project, httpserver: HTTPServer, answer: bytes) -> None:
+    """Which is no sandbox."""
+    httpserver.expect_request("/_sandbox/trigger").respond_with_data(answer, status=202)
+    done = project.run("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
+    assert (1, True) == (done.code, "what answers there (202) is no sandbox" in done.err)

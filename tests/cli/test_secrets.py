@@ -1,0 +1,159 @@
+"""Create responses and the secrets in them: sealed or private, shown to whoever may see them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
+from stranger import SIGNING_KEY
+from terminal import at_terminal
+from werkzeug import Response
+
+if TYPE_CHECKING:
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+TOLD = {"subscriptionId": "sub-1", "signing": {"key": SIGNING_KEY}, "key": SIGNING_KEY, "state": "on"}
+
+
+@pytest.fixture
+def created(partner: Partner) -> Partner:
+    """A partner with one create, whose response lies in a private file."""
+    partner.begin(offers=["ONB10011"])
+    partner.succeed("apply", "--auto-approve")
+    return partner
+
+
+@pytest.fixture
+def sealed(partner: Partner) -> Partner:
+    """A partner with one create, whose response is sealed to a recipient; the identity is in `key.txt`."""
+    identity = x25519.Identity.generate()
+    partner.want(offers=["ONB10011"])
+    partner.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
+    partner.write("key.txt", f"# made for a test\n{identity}\n")
+    partner.write("other.txt", f"{x25519.Identity.generate()}\n")
+    partner.succeed("state", "init")
+    partner.environment["CI"] = "true"  # sealed, it may be applied on a runner
+    partner.succeed("apply", "--auto-approve")
+    return partner
+
+
+class TestShow:
+    """The response, or the secret that was set."""
+
+    def test_the_response(self, created: Partner) -> None:
+        """Just as it came; one field bare."""
+        assert json.loads(created.succeed("secret", "show", OFFERS).out) == TOLD
+        assert f"{SIGNING_KEY}\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
+        assert '{"key": "' in created.succeed("secret", "show", OFFERS, "--field", "signing").out
+        done = created.run("secret", "show", OFFERS, "--field", "nope")
+        assert (1, "") == (done.code, done.out)
+        assert "the response has no such field; it has: subscriptionId, signing, key, state" in done.err
+        assert SIGNING_KEY not in done.err
+
+    def test_a_response_that_is_no_json(self, partner: Partner) -> None:
+        """It is kept and shown as it is, to a program as to a person, who sees nothing that could act."""
+        partner.begin(offers=["ONB10011"])
+        partner.service.answer_next(Response(b"key=\x1b[31m\xe9", status=200))
+        partner.succeed("apply", "--auto-approve")
+        assert b"key=\x1b[31m\xe9\n" == partner.run_raw("secret", "show", OFFERS)
+        assert r"key=\x1b[31m\xe9" in at_terminal(partner, "secret", "show", OFFERS).out
+        partner.environment["GITHUB_ACTIONS"] = "true"
+        assert b"| key=\\x1b[31m\\xe9\n" == partner.run_raw("secret", "show", OFFERS)
+        done = partner.run("secret", "show", OFFERS, "--field", "key")
+        assert "the response has no such field; it has: none" in done.err
+
+    def test_elsewhere(self, created: Partner) -> None:
+        """Another machine has not the file, and says where it is."""
+        created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")
+        done = created.run("secret", "show", OFFERS)
+        assert 1 == done.code
+        assert "it is kept in a private file of another machine or user, the one that applied; " in done.err
+
+    def test_sealed(self, sealed: Partner) -> None:
+        """Nothing of it lies open in the journal, and only the identity opens it."""
+        assert SIGNING_KEY not in sealed.journal.read_text(encoding="utf-8")
+        assert {"subscriptionId": "sub-1"} == sealed.entries[-1]["fields"]
+        shown = sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
+        assert f"{SIGNING_KEY}\n" == shown.out
+        for arguments, said in (
+            ([], "no age identity is given; name the file that holds it with --identity"),
+            (["--identity", "other.txt"], "none of the identities opens this response; "),
+            (["--identity", "config"], "--identity config: the identity cannot be read: Is a directory"),
+            (["--identity", "none.txt"], "--identity none.txt: the identity cannot be read: No such file or directory"),
+            (["--identity", "config/all.yaml"], "line 1 of identity file 1 is no age identity; "),
+        ):
+            done = sealed.run("secret", "show", OFFERS, *arguments)
+            assert (1, "") == (done.code, done.out)
+            assert said in done.err
+
+    def test_an_identity_in_another_encoding(self, sealed: Partner) -> None:
+        """It is named, and not shown."""
+        sealed.write("latin.txt", b"hunter2\xff")
+        done = sealed.run("secret", "show", OFFERS, "--identity", "latin.txt")
+        assert "Error: --identity latin.txt: the identity cannot be read: it is not UTF-8\n" == done.err
+
+    def test_in_actions_it_is_masked(self, created: Partner) -> None:
+        """Every string of it, on stderr, before it is printed; and no line of it is a command."""
+        created.environment["GITHUB_ACTIONS"] = "true"
+        done = created.succeed("secret", "show", OFFERS)
+        assert f"::add-mask::{SIGNING_KEY}\n" in done.err
+        assert json.loads(done.out) == TOLD
+        done = created.succeed("secret", "show", OFFERS, "--field", "key")
+        assert (f"::add-mask::{SIGNING_KEY}\n", f"{SIGNING_KEY}\n") == (done.err, done.out)
+
+
+class TestSet:
+    """A secret that came another way."""
+
+    def test_from_a_pipe(self, created: Partner) -> None:
+        """It is kept privately, without the newline, and shown from then on."""
+        with created.appending("secret"):
+            done = created.run("secret", "set", OFFERS, stdin="12345678901234567890.10\r\n")
+        assert (0, f"  {OFFERS}: the secret is kept\n", "") == (done.code, done.out, done.err)
+        assert "12345678901234567890.10\n" == created.succeed("secret", "show", OFFERS).out
+        with created.appending("secret"):
+            created.succeed("secret", "set", OFFERS, stdin="another")
+        assert "another\n" == created.succeed("secret", "show", OFFERS).out
+        assert "secret set: 2" in created.succeed("state", "show", OFFERS).out
+
+    @pytest.mark.parametrize(("answer", "code"), [("hunter2\n", 0), ("\x04", 1)])
+    def test_at_a_terminal(self, created: Partner, answer: str, code: int) -> None:
+        """What is typed is not shown; the end of the input is no secret."""
+        done = at_terminal(created, "secret", "set", OFFERS, answers={"Secret: ": answer})
+        assert code == done.code
+        assert "hunter2" not in done.out
+
+    def test_sealed(self, sealed: Partner) -> None:
+        """To the recipients, like a response."""
+        with sealed.appending("secret"):
+            sealed.succeed("secret", "set", OFFERS, stdin="hunter2")
+        assert "hunter2" not in sealed.journal.read_text(encoding="utf-8")
+        assert "hunter2\n" == sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt").out
+
+    def test_what_actions_would_take_for_a_command(self, created: Partner) -> None:
+        """A value that begins as one is not printed there."""
+        created.succeed("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
+        assert " ::set-output name=x::y\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
+        created.environment["GITHUB_ACTIONS"] = "true"
+        done = created.run("secret", "show", OFFERS, "--field", "key")
+        assert (1, "") == (done.code, done.out)
+        assert "workflow command" in done.err
+
+
+def test_several_responses_want_a_name(created: Partner) -> None:
+    """Live ones come first; --attempt names any."""
+    created.declare({"offers": (["ONB10011"], "https://hooks.partner.example/else")})
+    created.succeed("apply", "--auto-approve")
+    assert '"sub-2"' in created.succeed("secret", "show", OFFERS).out
+    old = next(one["attempt"] for one in created.entries if one["kind"] == "outcome")
+    assert '"sub-1"' in created.succeed("secret", "show", OFFERS, "--attempt", old).out
+    created.want(offers=["ONB10011", "ONB10001"])
+    created.succeed("state", "removed", OFFERS)
+    created.declare({"offers": (["ONB10011", "ONB10001"], "https://hooks.partner.example/else")})
+    created.succeed("apply", "--auto-approve")
+    done = created.run("secret", "show", OFFERS)
+    assert 1 == done.code
+    assert "it has several attempts with a response or a secret; name one with --attempt: " in done.err

@@ -1,0 +1,317 @@
+"""The commands that mend the state record: what they append, what a plan is then, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from stranger import refusal
+from terminal import at_terminal
+
+if TYPE_CHECKING:
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+
+
+@pytest.fixture
+def imported(partner: Partner) -> Partner:
+    """A partner whose record holds one subscription that was created by hand."""
+    partner.begin(offers=["ONB10011"])
+    partner.succeed("state", "import", "--all")
+    return partner
+
+
+@pytest.fixture
+def unknown(partner: Partner) -> Partner:
+    """A partner of whose one create nobody knows the outcome."""
+    partner.begin(offers=["ONB10011"])
+    partner.lose_answer()
+    return partner
+
+
+@pytest.fixture
+def pending(partner: Partner) -> Partner:
+    """A partner whose apply was killed once its intent was durable, so that its call may be in flight."""
+    partner.begin(offers=["ONB10011"])
+    killed = {**partner.environment, "RECONCILER_TEST_FAILPOINT": "after-append:1:kill"}
+    partner.environment, before = killed, partner.environment
+    assert -9 == partner.run("apply", "--auto-approve").code
+    partner.environment = before
+    return partner
+
+
+@pytest.fixture
+def doubled(imported: Partner) -> Partner:
+    """A partner with two attempts at one address: a code was added to what existed."""
+    imported.want(offers=["ONB10011", "ONB10004"])
+    imported.succeed("state", "import", OFFERS)
+    return imported
+
+
+class TestImport:
+    """What was created by hand before."""
+
+    def test_one(self, partner: Partner) -> None:
+        """It counts as existing, just as it is desired; a second time it is skipped."""
+        partner.begin(offers=["ONB10011"], applications=["ONB10001"])
+        with partner.appending("imported"):
+            done = partner.succeed("state", "import", OFFERS)
+        assert f"  {OFFERS}: imported, ONB10011 to https://hooks.partner.example/offers\n" == done.out
+        assert [("applications", "create")] == partner.planned()
+        with partner.appending():
+            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.succeed("state", "import", OFFERS).out
+
+    def test_all_that_is_selected(self, partner: Partner) -> None:
+        """And nothing is sent for any of it."""
+        partner.begin(offers=["ONB10011"], applications=["ONB10001"])
+        with partner.appending("imported"):
+            partner.succeed("state", "import", "--all", "-t", "*/*/app*")
+        with partner.appending("imported"):
+            partner.succeed("state", "import", "--all")
+        assert [] == partner.planned()
+        assert partner.service.untouched
+        partner.want()
+        assert "Nothing is desired there.\n" == partner.succeed("state", "import", "--all").out
+
+    def test_only_the_missing_codes(self, doubled: Partner) -> None:
+        """What is recorded stays as it is."""
+        assert [["ONB10004"], ["ONB10011"]] == sorted(codes for _, _, codes in doubled.listed())
+
+    def test_not_what_may_exist_already(self, unknown: Partner) -> None:
+        """An unknown outcome is to be settled first."""
+        with unknown.appending():
+            done = unknown.succeed("state", "import", "--all")
+        assert f"  {OFFERS}: skipped: a create has an unknown outcome; reconciler state resolve {OFFERS}\n" == done.out
+
+
+class TestResolve:
+    """An outcome that nobody knows."""
+
+    def test_until_then_the_address_is_blocked(self, unknown: Partner) -> None:
+        """Exit code 3, in plan and apply, over and over, and no second call."""
+        assert [("offers", "blocked")] == unknown.planned()
+        assert 3 == unknown.run("plan", "--detailed-exitcode").code
+        with unknown.appending():
+            assert 3 == unknown.run("apply", "--auto-approve").code
+        assert 1 == len(unknown.service.creates)
+        assert [("offers", "unknown", ["ONB10011"])] == unknown.listed()
+
+    def test_created(self, unknown: Partner) -> None:
+        """It exists; the note is in the record. A second time there is nothing to settle."""
+        with unknown.appending("resolved"):
+            done = unknown.succeed("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
+        assert f"  {OFFERS}: attempt {unknown.attempt()} is settled as created\n" == done.out
+        assert [] == unknown.planned()
+        assert r"settled by a person as created: the operator\nsaw it" in unknown.succeed("state", "history").out
+        with unknown.appending():
+            assert 1 == unknown.run("state", "resolve", OFFERS, "--created").code
+
+    def test_not_created(self, unknown: Partner) -> None:
+        """The next apply creates it; a pattern will do."""
+        with unknown.appending("resolved"):
+            unknown.succeed("state", "resolve", "europe/*", "--not-created")
+        unknown.succeed("apply", "--auto-approve")
+        assert 2 == len(unknown.service.creates)
+
+    def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
+        """It says from when on it may be settled."""
+        done = pending.run("plan", "--detailed-exitcode")
+        assert 3 == done.code
+        with pending.appending():
+            done = pending.run("state", "resolve", OFFERS, "--not-created")
+        assert 1 == done.code
+        assert "its call may still be in flight, by whoever began it 20" in done.err
+        assert "settle it after 20" in done.err
+        with pending.appending("resolved"):
+            pending.succeed("state", "resolve", OFFERS, "--not-created", "--force")
+        assert [("offers", "create")] == pending.planned()
+
+    def test_all_or_nothing(self, partner: Partner) -> None:
+        """Where one of those selected is refused, none is settled."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"])
+        partner.lose_answer("-t", "*/*/a")
+        partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-append:1:kill"
+        partner.run("apply", "--auto-approve", "-t", "*/*/b")
+        del partner.environment["RECONCILER_TEST_FAILPOINT"]
+        with partner.appending():
+            assert 1 == partner.run("state", "resolve", "europe/*", "--created").code
+        with partner.appending("resolved"):
+            partner.succeed("state", "resolve", "europe/*/a", "--created")
+
+
+class TestRetireAndRemoved:
+    """What has to go, and what is gone."""
+
+    def test_retire(self, imported: Partner) -> None:
+        """The request to the operator is printed, twice if need be; what is wanted still is then replaced."""
+        with imported.appending("retired"):
+            done = imported.succeed("state", "retire", OFFERS)
+        assert "Please delete the webhook subscription of europe/staging that delivers ONB10011 to " in done.out
+        with imported.appending():
+            assert done.out == imported.succeed("state", "retire", OFFERS).out
+        assert [("offers", "awaiting_removal", ["ONB10011"])] == imported.listed()
+        assert [imported.attempt()] == [one["attempt"] for one in imported.plan()["awaiting_removal"]]
+
+    def test_removed(self, imported: Partner) -> None:
+        """What was asked to go is gone, and would be created again if it is wanted."""
+        imported.succeed("state", "retire", OFFERS)
+        with imported.appending("removed"):
+            done = imported.succeed("state", "removed", OFFERS)
+        assert done.out.startswith(f"  {OFFERS}: attempt ")
+        assert [] == imported.listed()
+        assert [("offers", "create")] == imported.planned()
+        with imported.appending():
+            assert 1 == imported.run("state", "removed", OFFERS).code
+
+    def test_live_ones_want_force(self, imported: Partner) -> None:
+        """Nobody asked for their removal."""
+        with imported.appending():
+            assert 1 == imported.run("state", "removed", OFFERS).code
+        with imported.appending("removed"):
+            imported.succeed("state", "removed", OFFERS, "--force")
+        assert imported.entries[-1]["forced"]
+
+    @pytest.mark.parametrize("command", ["retire", "removed"])
+    def test_several_attempts_want_a_name(self, doubled: Partner, command: str) -> None:
+        """They are listed, and one named with --attempt is meant."""
+        with doubled.appending():
+            done = doubled.run("state", command, OFFERS)
+        assert 1 == done.code
+        assert "it has several attempts in force; name one with --attempt: " in done.err
+        assert {doubled.attempt(0), doubled.attempt(1)} <= set(done.err.replace(",", " ").split())
+        chosen = doubled.attempt(1)
+        doubled.succeed("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
+        assert chosen == doubled.entries[-1]["attempt"]
+
+    def test_an_emptied_target_is_an_error(self, imported: Partner) -> None:
+        """More likely a slip than a wish, unless it is said."""
+        imported.want()
+        done = imported.run("plan")
+        assert (1, "") == (done.code, done.out)
+        assert "no subscription is desired, while 1 is in force; " in done.err
+        assert 1 == imported.run("apply", "--auto-approve").code
+        with imported.appending("retired"):
+            imported.succeed("apply", "--auto-approve", "--allow-empty")
+
+
+class TestMv:
+    """A subscription that was renamed."""
+
+    def test_without_a_create(self, imported: Partner) -> None:
+        """The plan would create it, and does not once the record knows."""
+        imported.declare({"chances": (["ONB10011"], "https://hooks.partner.example/offers")})
+        assert [("chances", "blocked"), ("offers", "retire")] == imported.planned()
+        assert 2 == imported.run("plan", "--detailed-exitcode").code
+        with imported.appending("moved"):
+            done = imported.succeed("state", "mv", OFFERS, "europe/staging/chances")
+        assert f"  {OFFERS} is recorded as europe/staging/chances\n" == done.out
+        assert [] == imported.planned()
+        assert imported.service.untouched
+        with imported.appending():
+            assert 1 == imported.run("state", "mv", OFFERS, "europe/staging/chances").code
+
+    def test_not_onto_another(self, partner: Partner) -> None:
+        """Which of the two would it be?"""
+        partner.begin(offers=["ONB10011"], applications=["ONB10001"])
+        partner.succeed("state", "import", "--all")
+        with partner.appending():
+            done = partner.run("state", "mv", OFFERS, "europe/staging/applications")
+        assert 1 == done.code
+        assert "europe/staging/applications: it exists already" in done.err
+
+
+class TestRebind:
+    """A record belongs to one service and account."""
+
+    @pytest.fixture
+    def moved(self, imported: Partner) -> Partner:
+        """A partner whose service has another address by now."""
+        imported.want(offers=["ONB10011"], applications=["ONB10001"])
+        imported.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = imported.service.root + "/eu/v10"
+        return imported
+
+    def test_another_service(self, moved: Partner) -> None:
+        """plan warns, apply refuses, until the record is bound to it."""
+        done = moved.succeed("plan")
+        assert "Warning: europe/staging: the record belongs to the service at " in done.err
+        with moved.appending():
+            done = moved.run("apply", "--auto-approve")
+        assert (1, "") == (done.code, done.out)
+        assert "; if that is meant: reconciler state rebind" in done.err
+        assert moved.service.untouched
+        with moved.appending():
+            done = moved.run("state", "rebind")
+        assert (1, "") == (done.code, done.out)
+        assert f"it would belong to {moved.service.root}/eu/v10\n" in done.err
+        with moved.appending("bound"):
+            assert "  europe/staging: rebound\n" == moved.succeed("state", "rebind", "--force").out
+        assert "" == moved.succeed("plan").err
+        with moved.appending():
+            assert moved.succeed("state", "rebind", "-t", "europe/staging").out.startswith("Every record belongs to ")
+
+    @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["bound"]), ("no\n", 1, [])])
+    def test_at_a_terminal(self, moved: Partner, answer: str, code: int, kinds: list[str]) -> None:
+        """A person is shown what would be accepted, and asked."""
+        with moved.appending(*kinds):
+            done = at_terminal(moved, "state", "rebind", answers={"Bind them? Only 'yes' is taken for a yes: ": answer})
+        assert code == done.code
+        assert "it would belong to" in done.out
+
+    def test_another_account(self, partner: Partner) -> None:
+        """Another client id is another account, and credentials that are missing say nothing."""
+        partner.begin(offers=["ONB10011"])
+        partner.succeed("apply", "--auto-approve")
+        partner.want(offers=["ONB10011"], applications=["ONB10001"])
+        partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "somebody-else"
+        done = partner.run("apply", "--auto-approve")
+        assert 1 == done.code
+        assert "the record belongs to another account: its creates were made with another client id; " in done.err
+        assert 1 == len(partner.service.creates)
+        with partner.appending("bound"):
+            partner.succeed("state", "rebind", "--force")
+        partner.succeed("apply", "--auto-approve")
+        partner.environment.clear()
+        with partner.appending():
+            partner.succeed("state", "rebind")
+
+    def test_without_a_record(self, partner: Partner) -> None:
+        """There is nothing to bind, and that is said."""
+        partner.want(offers=["ONB10011"])
+        done = partner.run("state", "rebind")
+        assert 1 == done.code
+        assert "europe/staging has no state record here" in done.err
+
+
+@pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["rollback"]), ("\x04", 1, [])])
+def test_accept_rollback_at_a_terminal(imported: Partner, answer: str, code: int, kinds: list[str]) -> None:
+    """A person may accept what is lost; the end of the input is a no."""
+    lines = imported.journal.read_bytes().splitlines(keepends=True)
+    imported.journal.write_bytes(b"".join(lines[:-1]))
+    prompt = "Accept the record as it is? Only 'yes' is taken for a yes: "
+    with imported.appending(*kinds):
+        done = at_terminal(imported, "state", "accept-rollback", "-t", "europe/staging", answers={prompt: answer})
+    assert code == done.code
+
+
+def test_two_at_once_lose_nothing(partner: Partner) -> None:
+    """Whoever appends second reads again, and appends to what is there then."""
+    names = {f"s{number}": [f"ONB1000{number}"] for number in range(5)}
+    partner.begin(**names)
+    started = [partner.start("state", "import", f"europe/staging/{name}") for name in names]
+    for process in started:
+        out, err = process.communicate(timeout=60)
+        assert (0, b"") == (process.returncode, err), out
+    assert ["begun", *["imported"] * 5] == partner.kinds
+    assert "whole, 6 entries" in partner.succeed("state", "verify").out
+
+
+def test_a_conflict_is_told(partner: Partner) -> None:
+    """On 409 the error names what records a subscription that exists already."""
+    partner.begin(offers=["ONB10011"])
+    partner.service.answer_next(refusal(409))
+    done = partner.run("apply", "--auto-approve")
+    assert 1 == done.code
+    assert "reconciler state import" in done.out
+    partner.succeed("state", "import", OFFERS)
+    assert [] == partner.planned()

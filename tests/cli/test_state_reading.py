@@ -1,0 +1,216 @@
+"""The commands that begin the state record and read it: init, list, show, history, verify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+
+
+@pytest.fixture
+def imported(partner: Partner) -> Partner:
+    """A partner whose record holds one subscription that was created by hand."""
+    partner.begin(offers=["ONB10011"])
+    partner.succeed("state", "import", "--all")
+    return partner
+
+
+class TestInit:
+    """A journal for each target that has none."""
+
+    def test_it_begins_a_journal(self, partner: Partner) -> None:
+        """And says, on stderr, what to do about subscriptions made by hand; a second time it does nothing."""
+        partner.want(offers=["ONB10011"])
+        first = partner.succeed("state", "init")
+        assert f"  europe/staging: begun, for the service at {partner.service.base_url}\n" == first.out
+        assert "reconciler state import --all" in first.err
+        (entry,) = partner.entries
+        assert ("begun", "europe/staging", partner.service.base_url) == (
+            entry["kind"], entry["target"], entry["base_url"],
+        )  # fmt: skip
+        with partner.appending():
+            again = partner.succeed("state", "init")
+        assert ("  europe/staging: has a record already\n", "") == (again.out, again.err)
+
+    def test_only_what_is_selected(self, partner: Partner) -> None:
+        """`-t` takes patterns of targets."""
+        partner.want(offers=["ONB10011"])
+        partner.write(
+            "config/usa.yaml", "targets:\n  usa/x: {auth_url: https://a.example, base_url: https://b.example}\n"
+        )
+        partner.succeed("state", "init", "-t", "usa/*")
+        assert ["usa/x.jsonl"] == [
+            str(path.relative_to(partner.path / "state")) for path in partner.path.rglob("*.jsonl")
+        ]
+
+    def test_on_a_runner_it_wants_force(self, partner: Partner) -> None:
+        """A runner's disk dies with the job."""
+        partner.want(offers=["ONB10011"])
+        partner.environment["CI"] = "true"
+        done = partner.run("state", "init")
+        assert (1, "", False) == (done.code, done.out, partner.journal.exists())
+        assert "Error: state: a record on a CI runner's disk dies with the job" in done.err
+        partner.succeed("state", "init", "--force")
+        assert partner.journal.exists()
+
+    def test_a_record_that_was_here_is_not_begun_anew(self, imported: Partner) -> None:
+        """All it knew would be created again; unless that is meant."""
+        imported.journal.unlink()
+        done = imported.run("state", "init")
+        assert (1, False) == (done.code, imported.journal.exists())
+        assert "a record of 2 entries was here before, and is gone" in done.err
+        imported.succeed("state", "init", "--force")
+        assert ["begun"] == imported.kinds
+
+
+class TestReading:
+    """What is known to exist."""
+
+    def test_list(self, imported: Partner) -> None:
+        """As text, and as the document of the interface."""
+        (document,) = imported.succeed("state", "list", "--format", "json").document
+        assert ["address", "attempt", "eventCodes", "webhookUrl", "status", "at", "fields"] == list(document)
+        assert (OFFERS, ["ONB10011"], "https://hooks.partner.example/offers", "live", {}) == (
+            document["address"], document["eventCodes"], document["webhookUrl"], document["status"], document["fields"],
+        )  # fmt: skip
+        line = f"  {OFFERS}  live  ONB10011 -> https://hooks.partner.example/offers  (attempt {document['attempt']}, "
+        assert imported.succeed("state", "list").out.startswith(line)
+
+    def test_list_of_nothing(self, partner: Partner) -> None:
+        """An empty record is not a missing one."""
+        partner.want(offers=["ONB10011"])
+        for command in ("list", "history", "verify"):
+            done = partner.run("state", command, "--state", "elsewhere")
+            assert (1, "") == (done.code, done.out)
+            assert "has no state record here" in done.err or "there is no state record here" in done.err
+        partner.succeed("state", "init")
+        assert "Nothing is in force.\n" == partner.succeed("state", "list").out
+        assert [] == partner.succeed("state", "list", "--format", "json").document
+
+    def test_show(self, imported: Partner) -> None:
+        """One subscription whole."""
+        shown = imported.succeed("state", "show", OFFERS).out
+        assert f"  {OFFERS}  attempt {imported.attempt()}\n      status: live\n      eventCodes: ONB10011\n" in shown
+
+    def test_history(self, imported: Partner) -> None:
+        """Who did what, of one address or of everything."""
+        whole = imported.succeed("state", "history").out.splitlines()
+        assert "europe/staging" == whole[0]
+        assert [" begun, for ", " imported: ONB10011 to "] == [
+            words
+            for line, words in zip(whole[1:], (" begun, for ", " imported: ONB10011 to "), strict=True)
+            if words in line
+        ]
+        assert whole[:1] + whole[2:] == imported.succeed("state", "history", OFFERS).out.splitlines()
+
+    def test_history_tells_the_run_in_actions(self, partner: Partner) -> None:
+        """Who started it, and where it is shown."""
+        partner.environment |= {
+            "GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "octo", "GITHUB_SERVER_URL": "https://git.example",
+            "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7",
+        }  # fmt: skip
+        partner.begin(offers=["ONB10011"])
+        assert "octo (https://git.example/a/b/actions/runs/7)" in partner.succeed("state", "history").out
+
+
+class TestVerify:
+    """Whether every journal holds together."""
+
+    def test_whole(self, imported: Partner) -> None:
+        """With its length and its head; a torn write is told, and is no damage."""
+        head = imported.plan()["targets"]["europe/staging"]["head"]
+        assert f"  europe/staging: whole, 2 entries, head {head}\n" == imported.succeed("state", "verify").out
+        with imported.journal.open("ab") as journal:
+            journal.write(b'{"seq"')
+        assert (
+            ", and 6 bytes of a torn write, which the next append cuts off\n" in imported.succeed("state", "verify").out
+        )
+
+    def test_an_edited_line(self, imported: Partner) -> None:
+        """The line is named, and plan and apply refuse the record too."""
+        text = imported.journal.read_text(encoding="utf-8")
+        imported.journal.write_text(text.replace("ONB10011", "ONB10012"), encoding="utf-8")
+        for command in (["state", "verify"], ["plan"], ["apply", "--auto-approve"], ["state", "list"]):
+            done = imported.run(*command)
+            assert (1, "") == (done.code, done.out)
+            assert "state/europe/staging.jsonl" in done.err
+            assert "line 2" in done.err or ":2" in done.err
+
+    def test_no_journal(self, imported: Partner) -> None:
+        """A declared target without one is a problem; the others are told all the same."""
+        imported.write(
+            "config/usa.yaml", "targets:\n  usa/x: {auth_url: https://a.example, base_url: https://b.example}\n"
+        )
+        done = imported.run("state", "verify")
+        assert 1 == done.code
+        assert done.out.startswith("  europe/staging: whole, 2 entries, ")
+        assert "usa/x has no state record here" in done.err
+
+    def test_with_a_broken_configuration(self, imported: Partner) -> None:
+        """What journals there are is checked still; without any, the configuration is what is wrong."""
+        imported.write("config/all.yaml", "nonsense: 1\n")
+        done = imported.run("state", "verify")
+        assert 0 == done.code
+        assert "Warning: " in done.err
+        assert 1 == imported.run("state", "verify", "--state", "elsewhere").code
+
+
+class TestRememberedHeads:
+    """A chain cannot see its own end, so the last head seen is remembered."""
+
+    @pytest.fixture
+    def rolled_back(self, imported: Partner) -> Partner:
+        """A partner whose journal lost its last line."""
+        lines = imported.journal.read_bytes().splitlines(keepends=True)
+        imported.journal.write_bytes(b"".join(lines[:-1]))
+        return imported
+
+    def test_a_lost_line_is_noticed(self, rolled_back: Partner) -> None:
+        """Neither plan nor apply takes the older record for the record."""
+        for command in (["plan"], ["apply", "--auto-approve"], ["state", "verify"]):
+            done = rolled_back.run(*command)
+            assert (1, "") == (done.code, done.out)
+            assert "the last 1 of the 2 entries seen here before are missing" in done.err
+            assert "reconciler state accept-rollback -t europe/staging" in done.err
+        assert rolled_back.service.untouched
+
+    def test_it_is_noticed_on_this_machine_only(self, rolled_back: Partner) -> None:
+        """Another cache directory has seen nothing."""
+        assert [("offers", "create")] == [
+            (change["address"].rpartition("/")[2], change["action"])
+            for change in rolled_back.succeed("plan", "--format", "json", "--cache-dir", "other").document["changes"]
+        ]
+
+    def test_accepting_wants_somebody(self, rolled_back: Partner) -> None:
+        """Off a terminal it says what it would accept, and is refused without --force."""
+        with rolled_back.appending():
+            done = rolled_back.run("state", "accept-rollback", "-t", "europe/staging")
+        assert (1, "") == (done.code, done.out)
+        assert "  europe/staging: seen before were 2 entries up to " in done.err
+        assert "repeat it with --force" in done.err
+        with rolled_back.appending("rollback"):
+            rolled_back.succeed("state", "accept-rollback", "-t", "europe/staging", "--force")
+        assert [("offers", "create")] == rolled_back.planned()
+        with rolled_back.appending():
+            done = rolled_back.succeed("state", "accept-rollback", "-t", "europe/staging")
+        assert "nothing to accept" in done.out
+
+    def test_a_journal_that_vanished_is_named(self, imported: Partner) -> None:
+        """It was here before, and how long it was is known."""
+        imported.journal.unlink()
+        done = imported.run("plan")
+        assert 1 == done.code
+        assert "the state record of europe/staging is gone: one of 2 entries was here before" in done.err
+        accept = imported.run("state", "accept-rollback", "-t", "europe/staging", "--force")
+        assert 1 == accept.code
+        assert "it has no state record here" in accept.err
+
+    def test_a_cache_that_cannot_be_written_is_a_warning(self, imported: Partner) -> None:
+        """A record that is rolled back would not be noticed then."""
+        done = imported.succeed("plan", "--cache-dir", "/proc/reconciler")
+        assert done.err.startswith("Warning: /proc/reconciler/heads: the last head of the state record cannot be remem")

@@ -1,0 +1,112 @@
+"""Standard streams that are closed, full or gone, odd locales: no traceback, and never a lost outcome."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from project import end
+
+if TYPE_CHECKING:
+    from stranger import Partner
+
+
+@pytest.fixture
+def begun(partner: Partner) -> Partner:
+    """A partner with one create to make."""
+    partner.begin(offers=["ONB10011"])
+    return partner
+
+
+@pytest.mark.parametrize("command", ["plan", "plan --format json", "--help", "state list --format json"])
+def test_a_full_disk(begun: Partner, command: str) -> None:
+    """Results that cannot be written are a failure, in one line."""
+    done = begun.shell(f"$reconciler {command} >/dev/full")
+    assert 1 == done.code
+    assert done.err.startswith("Error: ")
+    assert done.err.endswith(": No space left on device\n")
+    assert 1 == done.err.count("\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_read_enough(partner: Partner, unbuffered: str) -> None:
+    """`| head` ends the command without a word."""
+    partner.environment["PYTHONUNBUFFERED"] = unbuffered
+    partner.begin(**{f"s{number}": [f"ONB{number:05}"] for number in range(2000)})
+    done = partner.shell("$reconciler plan | head -n 1; echo ${PIPESTATUS[0]}")
+    assert ("europe/staging\n1\n", "") == (done.out, done.err)
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)])
+def test_closed_streams(begun: Partner, closed: str, code: int) -> None:
+    """A stream that is closed leads nowhere, and no journal gets its number."""
+    done = begun.shell(f"exec $reconciler apply --auto-approve {closed}")
+    assert (code, "") == (done.code, done.err if "2>" in closed else "")
+    begun.succeed("state", "verify")
+    assert ["begun", "bound", "intent", "outcome"] == begun.kinds
+
+
+def test_nobody_to_ask_on_a_closed_stdin(begun: Partner) -> None:
+    """That is no terminal."""
+    done = begun.shell("exec $reconciler apply <&-")
+    assert 1 == done.code
+    assert "nobody is there to approve the plan" in done.err
+
+
+@pytest.mark.parametrize("lost", ["2>/dev/full", "2> >(true)"])
+def test_progress_that_nobody_hears(partner: Partner, lost: str) -> None:
+    """It stops nothing: every create that was begun is recorded."""
+    partner.begin(**{f"s{number}": [f"ABC{number:05}"] for number in range(6)})
+    done = partner.shell(f"$reconciler apply --auto-approve --format json -vv {lost}")
+    assert 0 == done.code
+    assert 6 == done.document["summary"]["created"]
+    assert [] == partner.planned()
+
+
+def test_stdout_that_breaks_before_the_first_call(begun: Partner) -> None:
+    """Who cannot see the plan has not approved it: nothing is sent."""
+    with begun.appending():
+        done = begun.shell("$reconciler apply --auto-approve >/dev/full")
+    assert (1, True) == (done.code, begun.service.untouched)
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+    ],
+)
+def test_other_locales(begun: Partner, locale: dict[str, str]) -> None:
+    """What an encoding lacks is spelt out in text."""
+    begun.succeed("state", "import", "--all")
+    begun.declare({"offers": (["ONB10011"], "https://hooks.partner.example/other")})
+    begun.environment |= locale
+    shown = begun.run_raw("plan", "-t", "*/*/offers")
+    assert "  \u00b1 europe/staging/offers  replace" in shown.decode().replace(r"\xb1", "\u00b1")
+    done = begun.run("plan", "-t", os.fsdecode(b"caf\xe9/*"))
+    assert 1 == done.code
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_reading(begun: Partner, number: signal.Signals, code: int) -> None:
+    """Any command ends with the code of the signal, in one line."""
+    os.mkfifo(begun.path / "pipe")
+    process = begun.start("apply", "pipe")
+    with (begun.path / "pipe").open("wb"):
+        done = end(process, number)
+    assert (code, "", "Error: interrupted\n") == (done.code, done.out, done.err)
+
+
+def test_what_nobody_expected(begun: Partner) -> None:
+    """A defect is told by its kind and its place, without its text, which may hold anything."""
+    folder = begun.write("hooks/sitecustomize.py", "import sys\nsys.modules['reconciler.cli.planning'] = None\n").parent
+    begun.environment["PYTHONPATH"] = str(folder)
+    done = begun.run("plan")
+    assert (1, "") == (done.code, done.out)
+    assert done.err.startswith("Error: internal error (ModuleNotFoundError at reconciler.cli.plan:")
+    assert done.err.endswith("); please report it\n")

@@ -1,0 +1,189 @@
+"""`reconciler verification infer`: from one captured request to the lines in `config/`."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyrage  # type: ignore[import-untyped]
+import pytest
+from notified import notification
+from stranger import SIGNING_KEY
+
+from reconciler.desired import load
+from reconciler.model.desired import Verification
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from project import Project
+    from stranger import Partner
+
+BODY = notification()
+KEY = base64.b64encode(b"key of the subscription").decode()
+SIGNATURE = base64.b64encode(hmac.digest(base64.b64decode(KEY), b"1700000000." + BODY, "sha512")).decode()
+SCHEME = Verification("X-Sig", "hmac-sha512", "v1=", "base64", "base64", "{header:X-Time}.{body}")
+
+
+def captured(**headers: str) -> dict[str, Any]:
+    """A captured request; `X_Y` becomes the header X-Y."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"at": "2026-11-20T14:00:00Z", "path": "/offers", "headers": named, "body": BODY.decode()}
+
+
+SIGNED = captured(Host="a.example", X_Sig=f"v1={SIGNATURE}", X_Time="1700000000")
+
+
+@pytest.fixture
+def captor(project: Project) -> Project:
+    """A project with one captured request, and its secret in the environment."""
+    project.write("one.json", json.dumps(SIGNED) + "\n")
+    project.environment["HOOK_SECRET"] = KEY
+    return project
+
+
+class TestSecretVariable:
+    """With the secret from the environment."""
+
+    def test_the_scheme_that_fits(self, captor: Project, tmp_path: Path) -> None:
+        """Is printed such that `config/` takes it."""
+        done = captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        assert (0, "") == (done.code, done.err)
+        assert done.out.startswith("verification:\n  header: X-Sig\n  algorithm: hmac-sha512\n")
+        assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
+
+    @pytest.mark.parametrize("form", ["line", "no newline", "pretty"])
+    def test_forms_of_the_file(self, captor: Project, form: str) -> None:
+        """A line, or one object however it is laid out."""
+        texts = {
+            "line": json.dumps(SIGNED) + "\n\n",
+            "no newline": json.dumps(SIGNED),
+            "pretty": json.dumps(SIGNED, indent=2),
+        }
+        captor.write("one.json", texts[form])
+        captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+
+    def test_from_a_dotenv(self, captor: Project) -> None:
+        """As every variable."""
+        captor.environment.clear()
+        captor.write(".env", f"HOOK_SECRET={KEY}\n")
+        captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+
+    def test_none_fits(self, captor: Project) -> None:
+        """Exit code 1, nothing on stdout, and what to look at."""
+        captor.environment["HOOK_SECRET"] = "another"
+        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        assert (1, "") == (done.code, done.out)
+        assert done.err.startswith(
+            "Error: no scheme fits this request; see that the secret is that of the subscription"
+        )
+        assert "another" not in done.err
+
+    def test_several_fit(self, captor: Project) -> None:
+        """Exit code 1, nothing on stdout, and both on stderr."""
+        digest = hmac.digest(KEY.encode(), BODY, "sha256").hex()
+        captor.write("one.json", json.dumps(captured(X_A=digest, X_B=f"sha256={digest}")))
+        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        assert (1, "") == (done.code, done.out)
+        assert (2, 1, 1) == tuple(
+            done.err.count(one) for one in ("verification:\n", "  header: X-A\n", "  header: X-B\n")
+        )
+        assert "Error: 2 schemes fit this request; capture another notification" in done.err
+
+
+class TestAddress:
+    """With the secret from the record."""
+
+    @pytest.fixture
+    def partner(self, partner: Partner) -> Partner:
+        """A partner with one subscription, and a request that was signed with the secret in its response."""
+        partner.begin(offers=["ONB10011"])
+        partner.succeed("apply", "--auto-approve")
+        digest = hmac.digest(SIGNING_KEY.encode(), BODY, "sha256").hex()
+        partner.write("one.json", json.dumps(captured(X_Signature=digest)))
+        return partner
+
+    def test_from_a_private_file(self, partner: Partner) -> None:
+        """Which of the strings in the response it is, nobody has to know."""
+        done = partner.succeed("verification", "infer", "one.json", "--address", "europe/staging/offers")
+        assert "header: X-Signature\n  algorithm: hmac-sha256\n  prefix: ''\n  encoding: hex\n" in done.out
+        assert SIGNING_KEY not in done.out + done.err
+
+    def test_from_a_sealed_response(self, partner: Partner) -> None:
+        """With the identity."""
+        identity = pyrage.x25519.Identity.generate()
+        partner.write("key.txt", str(identity))
+        partner.want(offers=["ONB10011"], other=["LOA10013"])
+        partner.write("config/sealed.yaml", f"recipients: [{identity.to_public()}]\n")
+        partner.succeed("apply", "--auto-approve")
+        arguments = ["verification", "infer", "one.json", "--address", "europe/staging/other"]
+        done = partner.run(*arguments)
+        assert (1, True) == (
+            done.code,
+            "no age identity is given; name the file that holds it with --ident" in done.err,
+        )
+        partner.succeed(*arguments, "--identity", "key.txt")
+
+    def test_a_response_with_nothing_to_sign_with(self, partner: Partner) -> None:
+        """No JSON, too deep, no strings, others: it is no secret, and no failure."""
+        (kept,) = (partner.path.parent / "home" / "data" / "reconciler" / "responses").glob("*/*.response.1")
+        kept.chmod(0o600)
+        nothing = "no secret of it is recorded; if you have it: reconciler secret set"
+        for response, told in (
+            ("", nothing),
+            ("[" * 5000, nothing),
+            ("7", nothing),
+            ('["ONB10011", 1, {"a": "sub"}]', "no scheme fits"),
+        ):
+            kept.write_text(response)
+            done = partner.run("verification", "infer", "one.json", "--address", "europe/staging/offers")
+            assert (1, "", True) == (done.code, done.out, told in done.err)
+
+    def test_of_what_nothing_is_recorded(self, partner: Partner) -> None:
+        """Is said, with what to do."""
+        for address, told in (
+            ("europe/staging/none", "no secret of it is recorded"),
+            ("europe/production/offers", "state init"),
+            ("offers", "an address is written region/environment/name"),
+        ):
+            done = partner.run("verification", "infer", "one.json", "--address", address)
+            assert (1, "", True) == (done.code, done.out, told in done.err)
+
+
+class TestMistakes:
+    """Arguments and files that cannot be used."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            ([], "the secret is wanted, from --address or from --secret-variable"),
+            (["--address", "a/b/c", "--secret-variable", "X"], "the secret is wanted, from --address or from"),
+            (["--secret-variable", "X", "--identity", "key"], "--identity opens what is recorded for --address"),
+            (["--secret-variable", "NOT_SET"], "--secret-variable NOT_SET: this variable is not set"),
+        ],
+    )
+    def test_arguments(self, captor: Project, arguments: list[str], told: str) -> None:
+        """One secret, from one place."""
+        done = captor.run("verification", "infer", "one.json", *arguments)
+        assert (1, "", True) == (done.code, done.out, told in done.err)
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (None, "one.json: cannot be read: No such file or directory"),
+            ("", "one.json: this captured request is not a JSON object"),
+            ("{}", "one.json: this captured request has an `at`"),
+            ((json.dumps(SIGNED) + "\n") * 2, "one.json: it holds more than one captured request; give one line"),
+            (json.dumps(SIGNED) + " " * 17_000_000, "one.json: it holds more than one captured request; give one"),
+        ],
+        ids=range(5),
+    )
+    def test_files(self, captor: Project, content: str | None, told: str) -> None:
+        """One request, and no more."""
+        (captor.path / "one.json").unlink()
+        if content is not None:
+            captor.write("one.json", content)
+        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        assert (1, "", True) == (done.code, done.out, told in done.err)

@@ -1,0 +1,34 @@
+"""What every test stands on: an environment that holds nothing of this machine's."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest_plugins = ["service_fixtures", "stranger"]
+
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "SSL_CERT_", *_PROXIES)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home."""
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home" / "data"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty working directory in which the installed `reconciler` can be run."""
+    return Project(tmp_path / "project")

@@ -1,0 +1,93 @@
+"""The fail points themselves: what a text means, and that one for production means nothing."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.applying.terms import Limits
+from reconciler.cli.failpoints import Failpoints
+from reconciler.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def caught() -> Iterator[list[int]]:
+    """The signals that came during a test."""
+    numbers: list[int] = []
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda one, _: numbers.append(one)) for number in watched}
+    yield numbers
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_without_a_text_nothing_happens(caught: list[int]) -> None:
+    """An unset variable leaves every step and every limit as it is."""
+    points = Failpoints("")
+    points.reach("before-send")
+    assert [] == caught
+    assert Limits() == points.limited(Limits())
+
+
+def test_a_point_acts_once_at_its_step_and_number(caught: list[int]) -> None:
+    """The second time its step is reached it acts; not at the first, the third, or at other steps."""
+    points = Failpoints("before-send:2:term")
+    seen = []
+    for step in ("before-send", "after-send", "before-send", "before-send"):
+        points.reach(step)
+        seen.append(list(caught))
+    assert [[], [], [signal.SIGTERM], [signal.SIGTERM]] == seen
+
+
+def test_any_counts_all_steps(caught: list[int]) -> None:
+    """`any:3` is the third step of whatever kind."""
+    points = Failpoints("any:3:int")
+    points.reach("before-append")
+    points.reach("after-append")
+    assert [] == caught
+    points.reach("before-send")
+    assert [signal.SIGINT] == caught
+
+
+def test_two_signals_come_one_after_the_other(caught: list[int]) -> None:
+    """`int2` is seen as two interrupts, not as one."""
+    Failpoints("before-send:1:int2").reach("before-send")
+    assert [signal.SIGINT] * 2 == caught
+
+
+def test_points_are_joined_by_commas(caught: list[int]) -> None:
+    """Several points hold side by side, and so do a point and a limit."""
+    points = Failpoints("before-send:1:int,after-send:1:term,margin=2")
+    points.reach("before-send")
+    points.reach("after-send")
+    assert [signal.SIGINT, signal.SIGTERM] == caught
+    assert Limits(margin=2.0) == points.limited(Limits())
+
+
+def test_a_number_is_a_sleep() -> None:
+    """Seconds in the place of a signal make the step take that long."""
+    started = time.monotonic()
+    Failpoints("before-send:1:0.2").reach("before-send")
+    assert time.monotonic() - started >= 0.2
+
+
+def test_limits_take_the_place_of_the_usual_ones() -> None:
+    """The limits named are replaced, the others stay."""
+    points = Failpoints("send_window=1,margin=0,grace=0.5")
+    assert Limits(parallelism=2, send_window=1, margin=0, grace=0.5) == points.limited(Limits(parallelism=2))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kill", "before-send:kill", "before-send:x:kill", "sometimes:1:kill", "any:1:die", "parallelism=2", "margin=x"],
+)
+def test_an_unreadable_text_is_refused(text: str) -> None:
+    """A text that means nothing is an error that names the variable, never a run without the failure it asked for."""
+    with pytest.raises(SettingsError, match="RECONCILER_TEST_FAILPOINT"):
+        Failpoints(text)

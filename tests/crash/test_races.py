@@ -1,0 +1,238 @@
+"""Several real processes work on one record at once, and each route is created once all the same."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Self
+
+import pytest
+from crash_scene import HERE, THERE, Scene, finish, subscriptions
+
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import Status
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Sequence
+
+    from project import Finished
+
+STOP = "before-append:1:stop"
+
+
+def start_together(starts: Sequence[Callable[[], subprocess.Popen[bytes]]]) -> list[Finished]:
+    """Start commands that stop before their first append, and let them go on all at once, planned on one head."""
+    processes = [start() for start in starts]
+    for process in processes:
+        wait_until_stopped(process)
+    for process in processes:
+        process.send_signal(signal.SIGCONT)
+    return [finish(process) for process in processes]
+
+
+def wait_until_stopped(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has stopped itself."""
+    until = time.monotonic() + 30
+    while _state(process.pid) != "T":
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "it does not stop"
+        time.sleep(0.005)
+
+
+def _state(pid: int) -> str:
+    """What the system says of a process, as a letter (proc(5)); Z once it is dead."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+
+
+def test_eight_applies_of_one_plan_create_each_route_once(tmp_path: Path) -> None:
+    """Eight processes that planned the same thing share it out between them, and ask for one token."""
+    with Scene(tmp_path, subscriptions(5)) as scene:
+        ended = start_together([lambda: scene.start_apply(failpoint=STOP)] * 8)
+        assert {0, 1} >= {one.code for one in ended}, ended
+        assert 0 in {one.code for one in ended}
+        assert 1 == len(scene.sandbox.world.tokens)
+        scene.assert_done()
+        scene.project.succeed("state", "verify")
+
+
+def test_the_loser_of_a_race_is_done_where_the_winner_was(tmp_path: Path) -> None:
+    """What another apply took is skipped, and counts as done once that apply is done with it."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        ended = start_together([lambda: scene.start_apply("--format", "json", failpoint=STOP)] * 2)
+        assert [0, 0] == [one.code for one in ended], ended
+        outcomes = Counter(one.document["results"][0]["outcome"] for one in ended)
+        assert Counter(created=1, skipped=1) == outcomes
+        scene.assert_done()
+
+
+def test_the_loser_fails_where_the_winner_does_not_settle(tmp_path: Path) -> None:
+    """What another apply took, and has not settled by the end, counts as not done: 1, since 3 is for one's own."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        answers = scene.hold()
+        loser = scene.start_apply(failpoint=STOP)
+        wait_until_stopped(loser)
+        winner = scene.start_apply()
+        scene.wait_until_committed()
+        loser.send_signal(signal.SIGCONT)
+        assert 1 == finish(loser).code
+        answers.set()
+        assert 0 == finish(winner).code
+        scene.assert_done()
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.soak)])
+def test_applies_to_different_targets_leave_each_other_alone(tmp_path: Path, count: int) -> None:
+    """Applies to two targets at once both succeed, and no one is kept waiting or sent back."""
+    with Scene(tmp_path, subscriptions(3), (HERE, THERE)) as scene:
+        starts = [
+            lambda target=target: scene.start_apply("-t", target, failpoint=STOP)
+            for target in (HERE, THERE) * (count // 2)
+        ]
+        assert {0} == {one.code for one in start_together(starts)}
+        scene.assert_done()
+
+
+def test_codes_added_meanwhile_are_created_once(tmp_path: Path) -> None:
+    """Eight processes, half of which want one code more: what both want is created once, what is missing is added."""
+    with Scene(tmp_path, subscriptions(2)) as scene:
+        scene.declare(scene.wanted, "fewer")
+        scene.declare({**scene.wanted, "s0": ["ONB10000", "LOA10000"]})
+        starts = [
+            lambda folder=folder: scene.start_apply("--config", folder, failpoint=STOP)
+            for folder in ("fewer", "config") * 4
+        ]
+        ended = start_together(starts)
+        assert {0, 1} >= {one.code for one in ended}, ended
+        scene.assert_at_most_once()
+        scene.project.succeed("apply", "--auto-approve")
+        scene.assert_done()
+
+
+class Meddler(Thread):
+    """Does something to the record over and over, from beginning to end of a `with` block."""
+
+    def __init__(self, act: Callable[[], Finished]) -> None:
+        super().__init__(daemon=True)
+        self.codes: Counter[int] = Counter()
+        self._act = act
+        self._over = Event()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            self.codes[self._act().code] += 1
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+
+def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Path) -> None:
+    """Someone who keeps saying --not-created during an apply is refused, and nothing is created again."""
+    with Scene(tmp_path, subscriptions(6)) as scene:
+        scene.slow_down(lambda: 0.05)
+        with Meddler(lambda: scene.project.run("state", "resolve", "*/*/*", "--not-created")) as meddler:
+            assert 0 == scene.apply("--parallelism", "1").code
+            scene.project.succeed("apply", "--auto-approve")
+        assert {1} == set(meddler.codes)
+        scene.assert_done()
+
+
+def test_renaming_during_an_apply_creates_nothing_twice(tmp_path: Path) -> None:
+    """A subscription that changes its name to and fro meanwhile is never created under the name it does not have."""
+    with Scene(tmp_path, subscriptions(4)) as scene:
+        scene.slow_down(lambda: 0.05)
+        names = [f"{HERE}/s0", f"{HERE}/other"]
+
+        def rename() -> Finished:
+            done = scene.project.run("state", "mv", *names)
+            if done.code == 0:
+                names.reverse()
+            return done
+
+        with Meddler(rename) as meddler:
+            for _ in range(3):
+                assert {0, 1} >= {scene.apply("--parallelism", "1").code}
+                scene.assert_at_most_once()
+        assert meddler.codes[0]
+        if names[0] == f"{HERE}/other":
+            scene.project.succeed("state", "mv", *names)
+        scene.project.succeed("apply", "--auto-approve")
+        scene.assert_done()
+
+
+def test_removals_during_an_apply_leave_each_route_once(tmp_path: Path) -> None:
+    """While the operator removes a subscription again and again, each apply brings it back once."""
+    with Scene(tmp_path, subscriptions(3)) as scene:
+        address, url = f"{HERE}/s0", "https://hooks.partner.example/s0"
+
+        def remove() -> Finished:
+            done = scene.project.run("state", "retire", address)
+            if done.code == 0:
+                for commit in scene.sandbox.world.subscriptions():
+                    if commit.url == url:
+                        scene.sandbox.world.remove_subscription(commit.id)
+                # An apply may have restored it meanwhile; the operator has deleted it all the same.
+                return scene.project.run("state", "removed", address, "--force")
+            return done
+
+        with Meddler(remove) as meddler:
+            for _ in range(4):
+                assert {0, 1} >= {scene.apply("--parallelism", "1").code}
+        assert meddler.codes[0]
+        scene.project.succeed("apply", "--auto-approve")
+        scene.assert_done()
+
+
+@pytest.mark.parametrize(("step", "timeout"), [("after-append", 1), ("before-send", 1), ("before-send", 30)])
+def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: str, timeout: int) -> None:
+    """One that is suspended between intent and call, and given up meanwhile, does not send once it wakes."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        failpoint = f"send_window=1,margin=0,{step}:1:stop"
+        sleeper = scene.start_apply("--timeout", str(timeout), failpoint=failpoint)
+        wait_until_stopped(sleeper)
+        (attempt,) = scene.unsettled()
+        assert not scene.was_created(attempt)
+        time.sleep(max(0.0, attempt.send_by + min(timeout, 1) - time.time()) + 0.1)
+        force = ["--force"] if time.time() < attempt.settled_by else []
+        scene.project.succeed("state", "resolve", attempt.address, "--not-created", *force)
+        scene.project.succeed("apply", "--auto-approve")
+        sleeper.send_signal(signal.SIGCONT)
+        assert finish(sleeper).code in {0, 1}
+        assert 1 == scene.sandbox.world.requests["create", HERE]
+        scene.assert_done()
+
+
+def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) -> None:
+    """What is known when it wakes goes into the record, over the person's word, which was the same."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        sleeper = scene.start_apply(failpoint="after-send:1:stop")
+        wait_until_stopped(sleeper)
+        assert 1 == scene.settle()
+        scene.project.succeed("apply", "--auto-approve")
+        sleeper.send_signal(signal.SIGCONT)
+        assert 0 == finish(sleeper).code
+        assert [Outcome.CREATED] == [attempt.outcome for attempt in scene.attempts()]
+        scene.assert_done()
+
+
+def test_a_wrong_word_about_a_sleeping_runner_comes_to_light(tmp_path: Path) -> None:
+    """Where a person was wrong to say --not-created, both are live in the end, and the plan names the second."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        sleeper = scene.start_apply(failpoint="after-send:1:stop")
+        wait_until_stopped(sleeper)
+        scene.project.succeed("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
+        scene.project.succeed("apply", "--auto-approve")
+        sleeper.send_signal(signal.SIGCONT)
+        finish(sleeper)
+        assert [Status.LIVE] * 2 == [attempt.status for attempt in scene.attempts()]
+        plan = scene.project.run("plan", "--format", "json", "--detailed-exitcode")
+        assert 0 == plan.code
+        assert [f"{HERE}/s0"] == [one["address"] for one in plan.document["surplus"]]

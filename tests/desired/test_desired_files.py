@@ -1,0 +1,157 @@
+"""Which files are read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from desired_configs import TARGETS, load_files, mistakes_in, no_override, write
+
+from reconciler.desired import files, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ["europe/production", "europe/staging", "usa/staging"]
+
+
+def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Path) -> None:
+    """Only *.yaml and *.yml count, at any depth; what begins with a dot, and other files, are left out."""
+    bad = "[not read]"
+    found = load_files(
+        tmp_path,
+        {
+            "deep/er/targets.yml": TARGETS,
+            ".hidden.yaml": bad,
+            ".git/config.yaml": bad,
+            "notes.txt": bad,
+            "x.yaml~": bad,
+        },
+    )
+    assert list(found.targets) == NAMES
+
+
+def test_a_single_file_is_taken(tmp_path: Path) -> None:
+    """The configuration may be one file, whatever it is called."""
+    assert list(load(write(tmp_path, {"targets.conf": TARGETS}) / "targets.conf", no_override).targets) == NAMES
+
+
+def test_a_pipe_is_taken_where_it_is_named(tmp_path: Path) -> None:
+    """A process substitution is a pipe, and is read."""
+    reader, writer = os.pipe()
+    os.write(writer, TARGETS.encode())
+    os.close(writer)
+    try:
+        assert list(load(Path(f"/dev/fd/{reader}"), no_override).targets) == NAMES
+    finally:
+        os.close(reader)
+
+
+def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
+    """Links to files and directories are followed; each directory is read once, by whatever way."""
+    config = write(tmp_path, {"a/targets.yaml": TARGETS})
+    (config / "a" / "loop").symlink_to(config)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "more.yaml").write_text(
+        "targets: {x/y: {auth_url: https://a.example, base_url: https://b.example}}"
+    )
+    (config / "linked").symlink_to(tmp_path / "elsewhere")
+    (config / "again").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "file").write_text("parity: {}")
+    (config / "link.yaml").symlink_to(tmp_path / "file")
+    assert list(load(config, no_override).targets) == [*NAMES, "x/y"]
+
+
+def test_places_are_named_as_the_user_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is called by the path given and the rest of the way."""
+    write(tmp_path, {"sub/a.yaml": "x: 1"})
+    monkeypatch.chdir(tmp_path)
+    for given, shown in ((Path("config"), "config/sub/a.yaml"), (Path("config/sub/a.yaml"), "config/sub/a.yaml")):
+        assert [shown] == [mistake.place.file for mistake in mistakes_in(given)]
+
+
+def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
+    """A name that cannot be printed on one line is shown escaped."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a\nb.yaml": "x: 1"}))
+    assert mistake.place.file.endswith("a\\nb.yaml")
+
+
+def broken_link(config: Path) -> None:
+    """A link to nothing."""
+    (config / "a.yaml").symlink_to(config / "nowhere")
+
+
+def link_to_itself(config: Path) -> None:
+    """A link that leads back to itself."""
+    (config / "a.yaml").symlink_to(config / "a.yaml")
+
+
+def pipe(config: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(config / "a.yaml")
+
+
+def latin_1(config: Path) -> None:
+    """Text in another encoding, from its second line on."""
+    (config / "a.yaml").write_bytes("x: 1\ny: ä é".encode("latin-1"))
+
+
+def utf_16(config: Path) -> None:
+    """Text in UTF-16, with its mark."""
+    (config / "a.yaml").write_text("x: 1", encoding="utf-16")
+
+
+def too_large(config: Path) -> None:
+    """One byte more than is taken."""
+    (config / "a.yaml").write_bytes(b"#" * (files.SIZE_LIMIT + 1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "place", "words"),
+    [
+        (broken_link, "1:1", "leads nowhere"),
+        (link_to_itself, "1:1", "leads nowhere"),
+        (pipe, "1:1", "not a regular file"),
+        (latin_1, "2:4", "not UTF-8"),
+        (utf_16, "1:1", "not UTF-8"),
+        (too_large, "1:1", "larger than 8 MiB"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_mistake(
+    tmp_path: Path, spoil: Callable[[Path], None], place: str, words: str
+) -> None:
+    """It is reported at its own place, and the other files are reported too."""
+    config = write(tmp_path, {"z.yaml": "x: 1"})
+    spoil(config)
+    first, second = mistakes_in(config)
+    assert (f"{config / 'a.yaml'}:{place}", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
+    assert words in first.what
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere/a.yaml", "x" * 5000, "a\0b"])
+def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: str) -> None:
+    """A path that leads to nothing names --config and `reconciler init`."""
+    (mistake,) = mistakes_in(tmp_path / name)
+    assert (1, 1) == (mistake.place.line, mistake.place.column)
+    assert "--config" in mistake.remedy
+    assert "reconciler init" in mistake.remedy
+
+
+def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:
+    """Nothing to read is not an empty configuration."""
+    (tmp_path / "config").mkdir()
+    assert ["the directory holds no *.yaml or *.yml file"] == [one.what for one in mistakes_in(tmp_path / "config")]
+
+
+def test_a_directory_that_cannot_be_listed_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that the system refuses is reported, and no second mistake made of what it may hold."""
+    config = write(tmp_path, {"a.yaml": TARGETS})
+
+    def refuse(path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    (mistake,) = mistakes_in(config)
+    assert mistake.what == "the directory cannot be read: Permission denied"

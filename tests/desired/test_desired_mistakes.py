@@ -1,0 +1,227 @@
+"""Every mistake that the grammar knows, at its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from desired_configs import (
+    TARGETS,
+    assert_mistakes,
+    load_beside_targets,
+    marked_places,
+    mistakes_in,
+    no_override,
+    write,
+)
+
+from reconciler.desired import load
+from reconciler.desired.mistakes import shown
+from reconciler.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "age1" + "q" * 58
+
+SECTIONS = [
+    ("¦target: {}", "did you mean 'targets'?); known are: parity, recipients, subscriptions, targets, verification"),
+    ("targets: ¦[a/b]", "targets: a mapping is wanted, found a list"),
+    ("targets:¦", "targets: no value is given"),
+    ("subscriptions: ¦~", "subscriptions: no value is given"),
+    ("subscriptions: ¦null", "subscriptions: no value is given"),
+    ("subscriptions: ¦text", "subscriptions: a mapping is wanted, found text"),
+]
+NAMES = [
+    ("targets: {¦Europe/staging: {}}", "a target is written region/environment, not 'Europe/staging'"),
+    ("targets: {¦europe: {}}", "a target is written"),
+    ("targets: {¦a/b/c: {}}", "a target is written"),
+    ("targets: {¦-a/b: {}}", "a target is written"),
+    ('targets: {¦"*/b": {}}', "a target is written"),
+    ('targets: {¦"a/b\\n": {}}', "not 'a/b\\n'"),
+    ("subscriptions: {¦europe: {}}", "a pattern is written"),
+    ("subscriptions: {¦europe/stag*: {}}", "a pattern is written"),
+    ("subscriptions: {¦europe/staging/x: {}}", "a pattern is written"),
+    ("subscriptions: {europe/staging: {¦One: null}}", "the name of a subscription"),
+    ("subscriptions: {europe/staging: {¦a_b: null}}", "the name of a subscription"),
+    ('subscriptions: {europe/staging: {¦"": null}}', "the name of a subscription"),
+    ("subscriptions: {europe/staging: ¦}", "europe/staging: no value is given"),
+    ("subscriptions: {europe/staging: {one: ¦}}", "one: no value is given; write `null`, in full"),
+    ("subscriptions: {europe/staging: ¦[one]}", "europe/staging: a mapping is wanted"),
+]
+SUBSCRIPTIONS = [
+    ("¦~", "one: no value is given; write `null`, in full"),
+    ("¦Null", "one: no value is given; write `null`, in full"),
+    ('¦"null"', "one: a mapping is wanted, found text"),
+    ("¦[]", "one: a mapping is wanted, found a list"),
+    ("{¦eventCode: [], eventCodes: [ONB10001], webhookUrl: https://x.example}", "did you mean 'eventCodes'?"),
+    ("{eventCodes: ¦[], webhookUrl: https://x.example}", "eventCodes is empty"),
+    ("{eventCodes: ¦ONB10001, webhookUrl: https://x.example}", "eventCodes: a list is wanted, found text"),
+    ("{eventCodes: ¦null, webhookUrl: https://x.example}", "eventCodes: no value is given"),
+    ("{eventCodes: [¦onb10001, ONB10002], webhookUrl: https://x.example}", "'onb10001' is not an event code"),
+    ("{eventCodes: [¦ONB1000], webhookUrl: https://x.example}", "three capital letters and five digits"),
+    ("{eventCodes: [¦ONB10001٣], webhookUrl: https://x.example}", "is not an event code"),
+    ('{eventCodes: [¦"ONB10001\\n"], webhookUrl: https://x.example}', "'ONB10001\\n' is not an event code"),
+    ("{eventCodes: [¦[ONB10001]], webhookUrl: https://x.example}", "text is wanted, found a list"),
+    ("{eventCodes: [¦~], webhookUrl: https://x.example}", "no value is given"),
+    ("{eventCodes: [ONB10001, LOA10001, ¦ONB10001], webhookUrl: https://x.example}", "in the same list already"),
+    ("{eventCodes: [ONB10001], webhookUrl: ¦}", "webhookUrl: no value is given"),
+    ("{eventCodes: [ONB10001], webhookUrl: ¦{hooks: }}", "webhookUrl: text is wanted, found a mapping"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"{hooks"}', "a brace that belongs to no placeholder"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"{hooks}}"}', "a brace that belongs to no placeholder"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"{Hooks}"}', "a brace that belongs to no placeholder"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"{}/x"}', "a brace that belongs to no placeholder"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"{hook}/x"}', "known are: environment, hooks, name, region"),
+    ("{eventCodes: [ONB10001], webhookUrl: ¦http://x.example}", "plain http"),
+    ("{eventCodes: [ONB10001], webhookUrl: ¦x.example}", "webhookUrl is not an absolute URL: 'x.example'"),
+    ("¦SAME: {eventCodes: [ONB10001]}", "europe/staging/one has no webhookUrl"),
+    ("¦SAME: {}", "europe/staging/one has no eventCodes and no webhookUrl"),
+]
+TARGET_FIELDS = [
+    ("¦url: x, {ok}", "unknown key 'url' in a/b"),
+    ("auth_url: ¦ftp://x.example, base_url: https://x.example", "auth_url is neither https nor http"),
+    ("auth_url: https://x.example, base_url: ¦https://x.example/?a=b", "base_url has a query"),
+    ("auth_url: https://x.example, base_url: ¦", "base_url: no value is given"),
+    ("audience_base: ¦urn:x, {ok}", "audience_base is not an absolute URL"),
+    ("audience_base: ¦[], {ok}", "audience_base: text is wanted"),
+    ("overlap: ¦Refuse, {ok}", "overlap: 'Refuse' is not one of its values; write one of: allow, refuse"),
+    ("replace: ¦null, {ok}", "replace: no value is given"),
+    ("vars: ¦[], {ok}", "vars: a mapping is wanted"),
+    ("vars: {¦name: x}, {ok}", "is the target's or the subscription's own"),
+    ("vars: {¦Hooks: x}, {ok}", "'Hooks' is not the name of a variable"),
+    ("vars: {hooks: ¦~}, {ok}", "hooks: no value is given"),
+    ("vars: {hooks: ¦[x]}, {ok}", "hooks: text is wanted"),
+]
+OTHERS = [
+    ("recipients: ¦[]", "recipients is empty"),
+    ("recipients: ¦age1", "recipients: a list is wanted"),
+    ("recipients: [¦age1short]", "not the X25519 recipient"),
+    ("recipients: [¦~]", "no value is given"),
+    (f"recipients: [{KEY}, ¦{KEY}]", "the recipient stands at"),
+    ("verification: ¦[]", "verification: a mapping is wanted"),
+    ("verification: ¦{algorithm: hmac-sha1}", "verification has no header"),
+    ("verification: ¦{header: X}", "verification has no algorithm"),
+    ("verification: {header: ¦'X Y', algorithm: hmac-sha1}", "header: 'X Y' cannot be used"),
+    ("verification: {header: X, algorithm: ¦md5}", "algorithm: 'md5' is not one of its values"),
+    ("verification: {header: X, algorithm: hmac-sha1, encoding: ¦utf8}", "encoding: 'utf8' is not"),
+    ("verification: {header: X, algorithm: hmac-sha1, key_encoding: ¦ascii}", "key_encoding: 'ascii' is not"),
+    ("verification: {header: X, algorithm: hmac-sha1, content: ¦body}", "write {body} once"),
+    ("verification: {header: X, algorithm: hmac-sha1, content: ¦'{body}{body}'}", "write {body} once"),
+    ("verification: {header: X, algorithm: hmac-sha1, content: ¦'{body}{timestamp}'}", "write {body} once"),
+    ('verification: {header: X, algorithm: hmac-sha1, prefix: ¦"a\\n"}', "printable ASCII"),
+    ("verification: {header: X, algorithm: hmac-sha1, enforce: ¦yes}", "write true or false"),
+    ('verification: {header: X, algorithm: hmac-sha1, enforce: ¦"true"}', "write true or false"),
+    ("verification: {header: X, algorithm: hmac-sha1, enforce: ¦True}", "write true or false"),
+    ("verification: {header: X, algorithm: hmac-sha1, enforce: ¦}", "no value is given"),
+    ("parity: ¦[]", "parity: a mapping is wanted"),
+    ("parity: {¦ignored: []}", "did you mean 'ignore'?"),
+    ("parity: {ignore: ¦{}}", "ignore: a list is wanted"),
+    ("parity: {ignore: [¦offers]}", "ignore: a mapping is wanted"),
+    ("parity: {ignore: [¦{reason: x}]}", "an exception has no address"),
+    ("parity: {ignore: [¦{address: x}]}", "an exception has no reason"),
+    ("parity: {ignore: [{address: ¦europe/staging, reason: x}]}", "neither region/environment/name nor"),
+    ("parity: {ignore: [{address: ¦, reason: x}]}", "address: no value is given"),
+    ("parity: {ignore: [{address: x, reason: ¦' '}]}", "reason: this says nothing"),
+    ('parity: {ignore: [{address: x, reason: ¦"a\\u202e"}]}', "reason: this says nothing"),
+    ("parity: {ignore: [{address: x, reason: ¦}]}", "reason: no value is given"),
+]
+
+
+@pytest.mark.parametrize(("marked", "words"), SECTIONS + NAMES + OTHERS)
+def test_a_mistake_is_reported_at_its_place(tmp_path: Path, marked: str, words: str) -> None:
+    """Where it stands, what is wrong, and what to do; and nothing else."""
+    assert_mistakes(tmp_path, marked, words)
+
+
+@pytest.mark.parametrize(("marked", "words"), SUBSCRIPTIONS)
+def test_a_mistake_in_a_subscription(tmp_path: Path, marked: str, words: str) -> None:
+    """What stands under a subscription's name."""
+    name, value = ("¦one", marked[7:]) if marked.startswith("¦SAME: ") else ("one", marked)
+    assert_mistakes(tmp_path, f"subscriptions:\n  europe/staging:\n    {name}: {value}\n", words)
+
+
+@pytest.mark.parametrize(("marked", "words"), TARGET_FIELDS)
+def test_a_mistake_in_a_target(tmp_path: Path, marked: str, words: str) -> None:
+    """What stands under a target's name; a subscription that uses what is broken adds no mistake of its own."""
+    fields = marked.replace("{ok}", "auth_url: https://x.example, base_url: https://x.example")
+    wanted = (
+        "" if "vars: {¦" in marked else '\nsubscriptions: {a/b: {one: {eventCodes: [ONB10001], webhookUrl: "{hooks}"}}}'
+    )
+    if "vars" not in marked:
+        wanted = wanted.replace("{hooks}", "https://hooks.example")
+    assert_mistakes(tmp_path, f"targets: {{a/b: {{{fields}}}}}{wanted}", words)
+
+
+def test_a_target_that_is_no_mapping_is_one_mistake(tmp_path: Path) -> None:
+    """It is declared all the same, and what is wanted on it is not reported for that."""
+    text = "targets: {a/b: ¦[]}\nsubscriptions: {a/b: {one: {eventCodes: [ONB10001], webhookUrl: '{hooks}'}}}"
+    assert_mistakes(tmp_path, text, "a/b: a mapping is wanted, found a list")
+
+
+def test_every_mistake_is_reported_in_one_run(tmp_path: Path) -> None:
+    """All mistakes of all stages and files come together, sorted by place."""
+    whole = [marked for marked, _ in OTHERS if not marked.startswith("recipients: [age1q")]
+    config = write(tmp_path, {f"{n:02}.yaml": marked_places(marked)[0] for n, marked in enumerate(whole)})
+    found = mistakes_in(config)
+    assert found == sorted(found)
+    assert {f"{n:02}.yaml" for n in range(len(whole))} <= {one.place.file.rpartition("/")[2] for one in found}
+
+
+def test_the_same_thing_twice_names_the_other_place(tmp_path: Path) -> None:
+    """Targets, subscriptions of one pattern and the single sections may stand once in all files together."""
+    first = """\
+targets: {a/b: {auth_url: https://a.example, base_url: https://b.example}}
+subscriptions: {"*/*": {one: null}}
+verification: {header: X, algorithm: hmac-sha1}
+"""
+    again = first.replace("{a/b", "{¦a/b").replace("{one", "{¦one").replace("verification", "¦verification")
+    text, places = marked_places(again)
+    config = write(tmp_path, {"1.yaml": first, "2.yaml": text})
+    others = ["1:11", "2:25", "3:1"]
+    assert [
+        (f"{config}/2.yaml:{place}", f"{config}/1.yaml:{other}") for place, other in zip(places, others, strict=True)
+    ] == [(str(one.place), one.what.split()[-2]) for one in mistakes_in(config)]
+
+
+def test_two_targets_with_variables_of_one_name(tmp_path: Path) -> None:
+    """Their credentials could not be told apart; the later one is reported and names the first."""
+    fields = "{auth_url: https://a.example, base_url: https://b.example}"
+    text = f"targets:\n  west-eu/a: {fields}\n  ¦west/eu-a: {fields}\n"
+    assert_mistakes(tmp_path, text, "west/eu-a and of west-eu/a would both begin with RECONCILER_WEST_EU_A_")
+
+
+def test_an_undeclared_target_is_reported_in_every_file(tmp_path: Path) -> None:
+    """A pattern may stand in several files, and each of them is to be mended."""
+    config = write(
+        tmp_path, {"1.yaml": "subscriptions: {a/b: {}}", "2.yaml": "subscriptions: {a/b: {}}", "3.yaml": TARGETS}
+    )
+    assert ["1.yaml", "2.yaml"] == [one.place.file.rpartition("/")[2] for one in mistakes_in(config)]
+
+
+def test_a_configuration_error_says_how_many(tmp_path: Path) -> None:
+    """The error itself counts its mistakes, and each of them reads place, what, remedy."""
+    config = write(tmp_path, {"a.yaml": "x: 1\ny: 2\n"})
+    with pytest.raises(ConfigError, match=r"^2 mistakes in the configuration$") as caught:
+        load(config, no_override)
+    assert str(caught.value.mistakes[0]).startswith(f"{config}/a.yaml:1:1: unknown key 'x' in a file; known are: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "'plain'"),
+        ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"),
+        ("x" * 61, "'" + "x" * 60 + "'…"),
+        ("https://a.example/?key=value", "'https://a.example/?…'"),
+        ("me:secret@a.example", "a value with an @"),
+    ],
+)
+def test_values_are_shown_with_care(text: str, expected: str) -> None:
+    """Escaped, cut, and without what may be a secret."""
+    assert expected == shown(text)
+
+
+def test_warnings_do_not_keep_a_configuration_from_loading(tmp_path: Path) -> None:
+    """What is only doubtful stands in `warnings`, sorted."""
+    text = "subscriptions: {europe/staging: {one: {eventCodes: [ABC00002, ABC00001], webhookUrl: https://x.example}}}"
+    assert ["ABC00002", "ABC00001"] == [one.what.split()[3] for one in load_beside_targets(tmp_path, text).warnings]

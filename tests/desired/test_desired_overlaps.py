@@ -1,0 +1,101 @@
+"""One event code in two subscriptions of one service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from desired_configs import assert_mistakes, load_files, marked_places, mistakes_in, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def targets(one: str = "refuse", other: str = "refuse", other_base: str = "https://API.example:443/") -> str:
+    """Two targets, of one service unless told otherwise."""
+    return f"""\
+targets:
+  a/one: {{auth_url: https://login.example, base_url: https://api.example, overlap: {one}}}
+  a/two: {{auth_url: https://login.example, base_url: "{other_base}", overlap: {other}}}
+"""
+
+
+WITHIN = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001, ONB10002, ONB10003], webhookUrl: https://hooks.example/1}
+    ¦second: {eventCodes: [ONB10003, ONB10002], webhookUrl: https://hooks.example/2}
+"""
+ACROSS = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/1}
+  a/two:
+    ¦first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/2}
+"""
+ONE_URL = ACROSS.replace("example/2", "example:443/1")
+
+
+def test_one_mistake_for_a_pair(tmp_path: Path) -> None:
+    """A pair is reported once, with all its codes and both addresses, where the later one stands."""
+    words = "a/one/second and a/one/first of one service both hold ONB10002, ONB10003"
+    assert_mistakes(tmp_path, WITHIN, words, beside=targets())
+
+
+def test_targets_with_one_base_url_are_one_service(tmp_path: Path) -> None:
+    """Host case, the default port and a trailing slash do not make another service."""
+    assert_mistakes(tmp_path, ACROSS, "say `overlap: allow` under a/one, a/two", beside=targets())
+
+
+def test_one_pattern_for_two_targets_of_one_service(tmp_path: Path) -> None:
+    """One mapping that is wanted on two targets of one service overlaps with itself, and is reported."""
+    text = 'subscriptions: {"a/*": {¦one: {eventCodes: [ONB10001], webhookUrl: "https://hooks.example/{environment}"}}}'
+    assert_mistakes(tmp_path, text, "a/two/one and a/one/one", beside=targets())
+
+
+@pytest.mark.parametrize("marked", [WITHIN, ACROSS])
+def test_another_service_is_another_matter(tmp_path: Path, marked: str) -> None:
+    """Where `overlap: allow` is said by every target concerned, or the services differ, codes may be shared."""
+    text, _ = marked_places(marked)
+    beside = targets("allow", "allow") if marked is WITHIN else targets(other_base="https://other.example")
+    assert 2 == len(load_files(tmp_path, {"a.yaml": text, "b.yaml": beside}).subscriptions)
+
+
+@pytest.mark.parametrize(("one", "other"), [("allow", "refuse"), ("refuse", "allow")])
+def test_every_target_concerned_must_allow(tmp_path: Path, one: str, other: str) -> None:
+    """One target's word is not enough for a pair across two."""
+    assert_mistakes(tmp_path, ACROSS, "both hold ONB10001", beside=targets(one, other))
+
+
+@pytest.mark.parametrize("overlap", ["allow", "refuse"])
+def test_one_route_twice_is_never_allowed(tmp_path: Path, overlap: str) -> None:
+    """The same code to the same URL, however written, would be delivered twice: no word allows it."""
+    assert_mistakes(tmp_path, ONE_URL, "a second time", beside=targets(overlap, overlap))
+
+
+def test_every_pair_is_reported(tmp_path: Path) -> None:
+    """Three subscriptions of one code are three pairs."""
+    wanted = "\n".join(f"    s{n}: {{eventCodes: [ONB10001], webhookUrl: https://hooks.example/{n}}}" for n in range(3))
+    config = write(tmp_path, {"a.yaml": f"subscriptions:\n  a/one:\n{wanted}\n", "b.yaml": targets()})
+    assert [(4, "s0"), (5, "s0"), (5, "s1")] == [
+        (mistake.place.line, mistake.what.split()[2].rpartition("/")[2]) for mistake in mistakes_in(config)
+    ]
+
+
+def test_a_crowd_is_reported_in_bounds(tmp_path: Path) -> None:
+    """A thousand subscriptions of one code are reported, each of them, without a mistake for all half million pairs."""
+    wanted = "\n".join(
+        f"    s{n}: {{eventCodes: [ONB10001], webhookUrl: https://hooks.example/{n}}}" for n in range(1000)
+    )
+    config = write(tmp_path, {"a.yaml": f"subscriptions:\n  a/one:\n{wanted}\n", "b.yaml": targets()})
+    found = mistakes_in(config)
+    assert set(range(4, 1003)) == {mistake.place.line for mistake in found}
+    assert len(found) <= 10 * 1000
+
+
+def test_a_target_with_a_mistake_is_not_judged(tmp_path: Path) -> None:
+    """Without a usable base URL there is no saying which service it is."""
+    beside = targets(other_base="https://api.example/?x").replace("a/one", "c/one")
+    text = ACROSS.replace("¦", "").replace("a/one", "c/one")
+    config = write(tmp_path, {"a.yaml": text, "b.yaml": beside})
+    assert ["base_url has a query, and paths are put behind it"] == [mistake.what for mistake in mistakes_in(config)]

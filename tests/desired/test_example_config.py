@@ -1,0 +1,37 @@
+"""The example at the top of the project, which `init` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from desired_configs import no_override
+
+from reconciler.desired import load
+
+EXAMPLE = Path(__file__).parents[2] / "config"
+TARGETS = ["europe/production", "europe/staging", "usa/production", "usa/staging"]
+
+
+def test_the_example_is_sound() -> None:
+    """It declares the four documented targets, two subscriptions on each, without a warning."""
+    desired = load(EXAMPLE, no_override)
+    assert list(desired.targets) == TARGETS
+    assert [f"{target}/{name}" for target in TARGETS for name in ("applications", "offers")] == list(
+        desired.subscriptions
+    )
+    assert desired.warnings == ()
+
+
+def test_the_example_shares_in_staging_what_is_shared() -> None:
+    """Staging has one identity provider and one audience base (service description, sections 4.1 and 5)."""
+    targets = {str(name): target for name, target in load(EXAMPLE, no_override).targets.items()}
+    europe, usa = targets["europe/staging"], targets["usa/staging"]
+    assert (europe.auth_url, europe.audience_base) == (usa.auth_url, usa.audience_base)
+    assert europe.base_url != usa.base_url
+
+
+def test_the_example_wants_the_documented_codes() -> None:
+    """The codes are those that the service description names (section 6)."""
+    wanted = {str(address): one.codes for address, one in load(EXAMPLE, no_override).subscriptions.items()}
+    codes = ("LOA10013", "ONB10001", "ONB10002", "ONB10003", "ONB10004")
+    assert (codes, ("ONB10011",)) == (wanted["usa/production/applications"], wanted["usa/production/offers"])

@@ -1,0 +1,57 @@
+"""How URLs compare."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.url import normal_url, same_service
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("https://HOOKS.example/Offers", "https://hooks.example/Offers"),
+        ("HTTPS://hooks.example/", "https://hooks.example/"),
+        ("https://hooks.example:443/a", "https://hooks.example/a"),
+        ("http://127.0.0.1:80/a", "http://127.0.0.1/a"),
+        ("http://127.0.0.1:443/a", "http://127.0.0.1:443/a"),
+        ("https://hooks.example:8443/a", "https://hooks.example:8443/a"),
+        ("https://hooks.example", "https://hooks.example/"),
+        ("https://hooks.example/a?x=1&Y=2", "https://hooks.example/a?x=1&Y=2"),
+        ("https://hooks.example/a?", "https://hooks.example/a?"),
+        ("http://[::1]:8080/a", "http://[::1]:8080/a"),
+    ],
+)
+def test_normal(url: str, normal: str) -> None:
+    """Scheme and host case and the default port make no difference; path and query do."""
+    assert normal == normal_url(url)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://api.example", "https://API.example:443/", True),
+        ("https://api.example/v1", "https://api.example/v1/", True),
+        ("https://api.example/v1", "https://api.example/v2", False),
+        ("https://api.example", "http://api.example", False),
+    ],
+)
+def test_same_service(one: str, other: str, *, same: bool) -> None:
+    """Two base URLs are one service if they compare equal, a trailing slash apart."""
+    assert same == same_service(one, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["https", "HTTP"]),
+    st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9-]{0,5}[A-Za-z0-9])?(\.example)?", fullmatch=True),
+    st.none() | st.integers(1, 65535),
+    st.from_regex(r"(/[A-Za-z0-9%?=._-]{0,6}){0,3}", fullmatch=True),
+)
+def test_normal_twice(scheme: str, host: str, port: int | None, path: str) -> None:
+    """The normal form of a normal form is itself, and whatever case the host has."""
+    rest = f"{'' if port is None else f':{port}'}{path}"
+    normal = normal_url(f"{scheme}://{host}{rest}")
+    assert normal == normal_url(normal) == normal_url(f"{scheme.swapcase()}://{host.swapcase()}{rest}")

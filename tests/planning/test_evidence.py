@@ -1,0 +1,123 @@
+"""Which subscription explains a notification, and what that says of the record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
+
+from reconciler.model.entry import Observed
+from reconciler.model.standing import Proof
+from reconciler.planning.evidence import Sighting, weigh
+from reconciler.planning.standing import standing_of
+
+LATER = "2026-11-20T14:00:00Z"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Offers are live in Europe and in the USA, at the same path of two hosts."""
+    scene = Scene({EUROPE: target(EUROPE), USA: target(USA, base_url="https://usa.service.example")})
+    scene.hold("offers", "ONB10011 ONB10012", "https://eu.partner.example/offers?v=1")
+    scene.hold(f"{USA}/offers", "ONB10011", "https://us.partner.example/offers?v=1")
+    return scene
+
+
+def test_exact_url(scene: Scene) -> None:
+    """A URL that is known tells which it is, whatever the case of its host."""
+    found = weigh(
+        scene.records.values(),
+        [Sighting(LATER, "ONB10011", "/offers?v=1", "https://US.partner.example:443/offers?v=1")],
+    )
+    key = f"{USA}/offers", "https://us.partner.example/offers?v=1", "ONB10011"
+    assert ({key: LATER}, ()) == (found.received, found.unexplained)
+
+
+def test_path_alone(scene: Scene) -> None:
+    """Behind a tunnel the path tells, where only one subscription with that code has it; the last time counts."""
+    sightings = [Sighting(at, "ONB10012", "/offers?v=1", "https://a-tunnel.example/offers?v=1") for at in (LATER, AT)]
+    found = weigh(scene.records.values(), sightings)
+    assert [LATER] == list(found.received.values())
+
+
+def test_ambiguous(scene: Scene) -> None:
+    """Where several might be it, none is believed, and all are named."""
+    (found,) = weigh(scene.records.values(), [Sighting(LATER, "ONB10011", "/offers?v=1")]).unexplained
+    assert (f"{EUROPE}/offers", f"{USA}/offers") == found.ambiguous
+
+
+@pytest.mark.parametrize(("code", "path"), [("ONB10013", "/offers?v=1"), ("ONB10011", "/offers"), ("ONB10012", "/")])
+def test_unexplained(scene: Scene, code: str, path: str) -> None:
+    """What no recorded subscription explains is counted."""
+    sightings = [Sighting(at, code, path, "http://[") for at in (AT, LATER)]
+    (found,) = weigh(scene.records.values(), sightings).unexplained
+    assert (code, 2, LATER, ()) == (found.code, found.count, found.last, found.ambiguous)
+
+
+def test_gone_explains_nothing(scene: Scene) -> None:
+    """What was removed should be silent: if it speaks, somebody should know."""
+    for attempt in scene.all_attempts():
+        scene.remove(attempt.id)
+    assert 1 == len(weigh(scene.records.values(), [Sighting(LATER, "ONB10011", "/offers?v=1")]).unexplained)
+
+
+def observe(scene: Scene, name: str, url: str, **received: str) -> None:
+    """Note what was received at an address."""
+    address = address_of(name)
+    scene._tell(address.target, Observed(at=LATER, by=BY, address=address, url=url, received=received))
+
+
+def standing(scene: Scene, now: datetime = NOW) -> dict[str, Proof]:
+    """What was heard of each code in Europe."""
+    plan = scene.plan().targets[EUROPE]
+    found = standing_of(scene.records[EUROPE], plan, now)
+    return {code: heard.proof for one in found.attempts for code, heard in one.heard.items()}
+
+
+def test_proven(scene: Scene) -> None:
+    """A route that was heard is proven, the others were never seen."""
+    observe(scene, "offers", "https://EU.partner.example/offers?v=1", ONB10011=LATER)
+    assert {"ONB10011": Proof.PROVEN, "ONB10012": Proof.NEVER_SEEN} == standing(scene)
+
+
+def test_silent(scene: Scene) -> None:
+    """A route that was not heard for a month is silent."""
+    observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=LATER)
+    assert Proof.SILENT is standing(scene, datetime(2026, 12, 25, tzinfo=UTC))["ONB10011"]
+
+
+@pytest.mark.parametrize(
+    ("url", "at"),
+    [("https://eu.partner.example/other", LATER), ("https://eu.partner.example/offers?v=1", "2026-01-01")],
+)
+def test_proves_nothing(scene: Scene, url: str, at: str) -> None:
+    """What came to another URL, or before the subscription was created, proves nothing."""
+    observe(scene, "offers", url, ONB10011=at)
+    assert {Proof.NEVER_SEEN} == set(standing(scene).values())
+
+
+def test_evidence_moves_and_never_ages(scene: Scene) -> None:
+    """A rename takes the evidence along, and an earlier time changes nothing."""
+    url = "https://eu.partner.example/offers?v=1"
+    observe(scene, "offers", url, ONB10011=LATER)
+    observe(scene, "offers", url, ONB10011=AT)
+    scene.move("offers", "proposals")
+    assert LATER == scene.records[EUROPE].received[address_of("proposals"), "ONB10011", url]
+
+
+def test_plan_still_holds(scene: Scene) -> None:
+    """Evidence changes no digest: a plan that was approved before it still holds."""
+    scene.want("offers", "ONB10011 ONB10012 ONB10013", "https://eu.partner.example/offers?v=1")
+    before = scene.plan().digest
+    observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=LATER)
+    assert before == scene.plan().digest
+
+
+def test_unknown_that_has_spoken(scene: Scene) -> None:
+    """An attempt whose outcome is unknown, and whose notifications arrive, has spoken."""
+    scene.lose("leads", "ONB10001", hooks("leads"))
+    observe(scene, "leads", hooks("leads"), ONB10001=LATER)
+    found = standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
+    assert {"leads": True, "offers": False} == {one.attempt.address.name: one.has_spoken for one in found.attempts}

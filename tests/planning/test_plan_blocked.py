@@ -1,0 +1,165 @@
+"""What stands in the way of a change, and what is said about it."""
+
+from __future__ import annotations
+
+import pytest
+from value_scene import USA, Scene, actions, address_of, hooks, target
+
+from reconciler.model.desired import Replace
+from reconciler.model.plan import Action, Block
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing wanted."""
+    return Scene()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_blocked_unknown(scene: Scene, *, wanted: bool) -> None:
+    """An unknown outcome blocks its address, wanted or not, and says since when and by whom."""
+    if wanted:
+        scene.want("offers", "ONB10001", hooks("offers"))
+    lost = scene.lose("offers", "ONB10001", hooks("offers"))
+    change = scene.change()
+    assert (Action.BLOCKED, Block.UNSETTLED, None, (lost,)) == (
+        change.action, change.block, change.request, change.concerns,
+    )  # fmt: skip
+    assert (
+        (
+            "a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; find out and settle it:"
+            " reconciler state resolve europe/staging/offers --created or --not-created"
+        ),
+    ) == change.reasons
+
+
+def test_blocked_in_flight(scene: Scene) -> None:
+    """A call that may be in flight blocks, and says until when it may be."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.begin("offers", "ONB10001", hooks("offers"))
+    change = scene.change()
+    assert Block.UNSETTLED is change.block
+    assert "may be in flight until 2027-01-15T08:01:00Z" in change.reasons[0]
+
+
+def test_blocked_beside_live(scene: Scene) -> None:
+    """An unknown extension blocks the whole address, and what is live stays."""
+    scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.lose("offers", "ONB10002", hooks("offers"))
+    assert [("offers", Action.BLOCKED)] == actions(scene.changes())
+
+
+@pytest.mark.parametrize(("created", "action"), [(True, None), (False, Action.CREATE)])
+def test_blocked_until_resolved(scene: Scene, *, created: bool, action: Action | None) -> None:
+    """A person's word unblocks: created is as wanted, not created is created."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.resolve(scene.lose("offers", "ONB10001", hooks("offers")), created=created)
+    assert ([] if action is None else [action]) == [change.action for change in scene.changes()]
+
+
+def test_blocked_elsewhere(scene: Scene) -> None:
+    """A renamed subscription is not created: `state mv` is named, and the old name is kept until its codes are over."""
+    held = scene.hold("before", "ONB10001", hooks("offers"))
+    scene.want("after", "ONB10001", hooks("offers"))
+    blocked, retire = scene.changes()
+    assert (Action.BLOCKED, Block.ELSEWHERE, ()) == (blocked.action, blocked.block, blocked.concerns)
+    assert (
+        (
+            f"ONB10001 to {hooks('offers')} is in force under europe/staging/before (attempt {held}); if it was"
+            " renamed: reconciler state mv europe/staging/before europe/staging/after"
+        ),
+    ) == blocked.reasons
+    assert (Action.RETIRE, (address_of("after"),)) == (retire.action, retire.after_addresses)
+    scene.move("before", "after")
+    assert [] == scene.changes()
+
+
+def test_blocked_elsewhere_with_attempts(scene: Scene) -> None:
+    """An address that has attempts was not renamed: `state mv` would refuse, so `state retire` is named instead."""
+    held = scene.hold("other", "ONB10001 ONB10002", hooks("offers"))
+    scene.want("other", "ONB10002", hooks("offers"))
+    scene.hold("offers", "ONB10003", hooks("offers"))
+    scene.want("offers", "ONB10001 ONB10003", hooks("offers"))
+    reason = scene.change().reasons[0]
+    assert f"have that removed first: reconciler state retire europe/staging/other --attempt {held}" in reason
+
+
+def test_blocked_elsewhere_awaiting(scene: Scene) -> None:
+    """What awaits removal under another address still delivers, so it still blocks."""
+    scene.retire(scene.hold("before", "ONB10001", hooks("offers")))
+    scene.want("after", "ONB10001", hooks("offers"))
+    assert Block.ELSEWHERE is scene.change().block
+
+
+def test_blocked_elsewhere_unsettled(scene: Scene) -> None:
+    """What may be in force under another address blocks as unsettled does."""
+    lost = scene.lose("before", "ONB10001", hooks("offers"))
+    scene.want("after", "ONB10001", hooks("offers"))
+    after, before = scene.changes()
+    assert ((Block.UNSETTLED, (lost,)), (Block.UNSETTLED, (lost,))) == (
+        (after.block, after.concerns), (before.block, before.concerns),
+    )  # fmt: skip
+    assert after.reasons[0].startswith("it may be in force under europe/staging/before already: a create begun ")
+
+
+def test_blocked_elsewhere_keeps_old(scene: Scene) -> None:
+    """Where the create is blocked, the old URL is not retired."""
+    scene.hold("offers", "ONB10001", hooks("old"))
+    scene.hold("other", "ONB10001", hooks("new"))
+    scene.want("offers", "ONB10001", hooks("new"))
+    assert [("offers", Action.BLOCKED), ("other", Action.RETIRE)] == actions(scene.changes())
+
+
+@pytest.fixture
+def shared(scene: Scene) -> Scene:
+    """A second target with the same base URL, but for its spelling."""
+    scene.declare(target(USA, base_url="https://API.service.example:443/"))
+    return scene
+
+
+def test_shared_service(shared: Scene) -> None:
+    """A route in force on another target of the service is not created here, and no `state mv` across is named."""
+    held = shared.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    shared.want("offers", "ONB10001", hooks("offers"))
+    blocked = shared.changes()[0]
+    assert (Action.BLOCKED, Block.ELSEWHERE) == (blocked.action, blocked.block)
+    assert (
+        (
+            f"ONB10001 to {hooks('offers')} is in force under usa/staging/offers (attempt {held}), another target of"
+            f" the same service; have that removed first: reconciler state retire usa/staging/offers --attempt {held}"
+        ),
+    ) == blocked.reasons
+
+
+def test_shared_service_not_selected(shared: Scene) -> None:
+    """A target that is not selected still counts, if it is the same service."""
+    shared.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    shared.want("offers", "ONB10001", hooks("offers"))
+    assert [("offers", Action.BLOCKED)] == actions(shared.changes("europe/*"))
+
+
+def test_shared_service_moving(shared: Scene) -> None:
+    """A code that nobody wants on the other target any more hinders a `wait` here."""
+    shared.set_mode(Replace.WAIT)
+    shared.hold("usa/staging/offers", "ONB10001", hooks("usa"))
+    shared.want("offers", "ONB10001", hooks("offers"))
+    assert [("offers", Action.BLOCKED), ("offers", Action.RETIRE)] == actions(shared.changes())
+
+
+def test_other_service(scene: Scene) -> None:
+    """The same route at another service is another route."""
+    scene.declare(target(USA, base_url="https://api.other.example"))
+    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert Action.CREATE is scene.change().action
+
+
+def test_undeclared_target(scene: Scene) -> None:
+    """The record of a target that is no longer declared plays no part."""
+    scene.declare(target(USA))
+    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    del scene.targets[USA]
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert Action.CREATE is scene.change().action

@@ -1,0 +1,137 @@
+"""Codes that move between subscriptions, codes too many, and codes delivered twice."""
+
+from __future__ import annotations
+
+import pytest
+from value_scene import EUROPE, Scene, actions, address_of, hooks, target
+
+from reconciler.model.desired import Overlap, Replace
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Block, Request, Surplus
+from reconciler.model.record import Status
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing wanted."""
+    return Scene()
+
+
+# codes that move
+
+
+def test_move_code(scene: Scene) -> None:
+    """A code moves to a new subscription, `overlap`: created beside, and the old one goes only after that."""
+    held = scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    create, retire = scene.changes()
+    assert (Action.CREATE, Request(("ONB10001",), hooks("new"))) == (create.action, create.request)
+    assert (
+        (
+            f"ONB10001 stay delivered to {hooks('old')} as well, until the operator removes europe/staging/old"
+            f" (attempt {held})"
+        ),
+    ) == create.warnings
+    assert (Action.RETIRE, (address_of("new"),)) == (retire.action, retire.after_addresses)
+    assert "only once its codes are created under europe/staging/new" == retire.reasons[-1]
+
+
+def test_move_code_wait(scene: Scene) -> None:
+    """A code moves, `wait`: the old subscription is retired, the new one is created once that is removed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    blocked, retire = scene.changes()
+    assert (Block.WAITS, (held,)) == (blocked.block, blocked.concerns)
+    assert (Action.RETIRE, ()) == (retire.action, retire.after_addresses)
+    scene.apply()
+    assert Block.WAITS is scene.change().block
+    scene.remove(held)
+    assert Action.CREATE is scene.change().action
+
+
+def test_move_code_between_wanted(scene: Scene) -> None:
+    """A code moves between two wanted subscriptions: created in one, surplus in the other, nothing retired."""
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.hold("new", "ONB10003", hooks("new"))
+    scene.want("new", "ONB10001 ONB10003", hooks("new"))
+    change = scene.change()
+    assert (Action.EXTEND, Request(("ONB10001",), hooks("new"))) == (change.action, change.request)
+    assert "ONB10001 stay delivered to" in change.warnings[1]
+    assert [Surplus(address_of("old"), held, ("ONB10001",))] == scene.surplus()
+
+
+def test_move_code_and_url(scene: Scene) -> None:
+    """A URL changes and one code moves away: the old attempt goes only once both creates are done."""
+    old = scene.hold("one", "ONB10001 ONB10002", hooks("old"))
+    scene.want("one", "ONB10001", hooks("new"))
+    scene.want("two", "ONB10002", hooks("two"))
+    replaced, retire, create = scene.changes()
+    assert (Action.REPLACE, ()) == (replaced.action, replaced.concerns)
+    assert (Action.RETIRE, None, (old,)) == (retire.action, retire.request, retire.concerns)
+    assert (address_of("one"), address_of("two")) == retire.after_addresses
+    assert Action.CREATE is create.action
+    scene.apply()
+    assert [] == scene.changes()
+
+
+def test_move_code_and_url_fails(scene: Scene) -> None:
+    """Where the create that takes a code over fails, what delivers the code stays."""
+    old = scene.hold("one", "ONB10001 ONB10002", hooks("old"))
+    scene.want("one", "ONB10001", hooks("new"))
+    scene.want("two", "ONB10002", hooks("two"))
+    scene.apply(become=lambda change: Outcome.REJECTED if change.address.name == "two" else Outcome.CREATED)
+    assert Status.LIVE is scene.attempt(old).status
+    assert [("one", Action.RETIRE), ("two", Action.CREATE)] == actions(scene.changes())
+
+
+def test_retire_waits_for_what_leaves(scene: Scene) -> None:
+    """A retire waits for creates of its codes alone, and not for those its own address sees to."""
+    scene.declare(target(EUROPE, overlap=Overlap.ALLOW))
+    scene.hold("one", "ONB10001", hooks("old"))
+    scene.hold("one", "ONB10001", hooks("one"))
+    scene.want("one", "ONB10001", hooks("one"))
+    scene.want("two", "ONB10001", hooks("two"))
+    create, retire = sorted(scene.changes(), key=lambda change: change.action)
+    assert (Action.CREATE, (), Action.RETIRE, ()) == (
+        create.action, create.warnings, retire.action, retire.after_addresses,
+    )  # fmt: skip
+
+
+def test_not_selected_taker(scene: Scene) -> None:
+    """Where what takes the codes over is not selected, the retire says that it should come first."""
+    scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    (retire,) = scene.changes("*/*/old")
+    assert (("its codes are wanted under europe/staging/new, not selected: apply that first",), ()) == (
+        retire.warnings, retire.after_addresses,
+    )  # fmt: skip
+
+
+# surplus and duplicates
+
+
+def test_surplus(scene: Scene) -> None:
+    """A code less is no change and a warning in every plan, until its removal is asked for on purpose."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    held = scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
+    plan = scene.plan()
+    assert ([], 1, [Surplus(address_of("offers"), held, ("ONB10002",))]) == (
+        plan.changes, plan.unchanged, scene.surplus(),
+    )  # fmt: skip
+    scene.retire(held)
+    assert (Action.REPLACE, []) == (scene.change().action, scene.surplus())
+
+
+def test_duplicate(scene: Scene) -> None:
+    """A late `created` beats --not-created; where a second attempt exists by then, both are live and one is surplus."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    late = scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.resolve(late, created=False)
+    second = scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.hear(late, Outcome.CREATED)
+    assert [Status.LIVE, Status.LIVE] == [scene.attempt(one).status for one in (late, second)]
+    assert ([], [Surplus(address_of("offers"), second, ("ONB10001",))]) == (scene.changes(), scene.surplus())
+    scene.retire(second)
+    assert ([], []) == (scene.changes(), scene.surplus())

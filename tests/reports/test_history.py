@@ -1,0 +1,119 @@
+"""The history of a record as text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from journal_strategies import histories
+from value_scene import AT, BY, EUROPE, address_of, hooks
+
+from reconciler.model.entry import (
+    AnyEntry,
+    Begun,
+    Bound,
+    Imported,
+    Intent,
+    Moved,
+    Observed,
+    Removed,
+    Resolved,
+    Restored,
+    Retired,
+    RollbackAccepted,
+    SecretSet,
+    Settled,
+)
+from reconciler.model.outcome import Outcome
+from reconciler.reports.history import history_text
+
+OFFERS, DEALS = address_of("offers"), address_of("deals")
+
+BEGUN = Begun(at=AT, by=BY, record="c0ffee", target=EUROPE, base_url="https://api.service.example")
+INTENT = Intent(
+    at=AT, by=BY, attempt="a1", address=OFFERS, action="create", codes=("LOA10013", "ONB10011"), url=hooks("offers"),
+    send_by=0.0, settled_by=0.0,
+)  # fmt: skip
+IMPORTED = Imported(at=AT, by=BY, attempt="a2", address=DEALS, codes=("ONB10001",), url=hooks("deals"))
+
+
+def told(entry: AnyEntry) -> str:
+    """What the last line says of an entry, behind when and by whom."""
+    entries = [BEGUN, *([] if entry in (INTENT, BEGUN) else [INTENT]), *([] if entry == BEGUN else [entry])]
+    line = history_text(EUROPE, entries, None)[-1].text
+    return line.removeprefix(f"  {AT}  deployer on build-7  ")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (BEGUN, "record c0ffee begun, for the service at https://api.service.example"),
+        (Bound(at=AT, by=BY, base_url="https://api.example"), "bound to the service at https://api.example"),
+        (
+            Bound(at=AT, by=BY, base_url="https://api.example", account="hash"),
+            "bound to the service at https://api.example and an account",
+        ),
+        (INTENT, f"{OFFERS}  create intended: LOA10013, ONB10011 to {hooks('offers')} (attempt a1)"),
+        (
+            Settled(at=AT, by=BY, attempt="a1", outcome=Outcome.CREATED, status=201),
+            f"{OFFERS}  created (201) (attempt a1)",
+        ),
+        (
+            Settled(at=AT, by=BY, attempt="a1", outcome=Outcome.UNKNOWN, detail="no answer in time"),
+            f"{OFFERS}  unknown: no answer in time (attempt a1)",
+        ),
+        (
+            Resolved(at=AT, by=BY, attempt="a1", created=True, note="seen"),
+            f"{OFFERS}  settled by a person as created: seen (attempt a1)",
+        ),
+        (
+            Resolved(at=AT, by=BY, attempt="a1", created=False, forced=True),
+            f"{OFFERS}  settled by a person as not created, forced (attempt a1)",
+        ),
+        (IMPORTED, f"{DEALS}  imported: ONB10001 to {hooks('deals')} (attempt a2)"),
+        (
+            Retired(at=AT, by=BY, attempt="a1", reason="no longer wanted"),
+            f"{OFFERS}  to be removed: no longer wanted (attempt a1)",
+        ),
+        (Retired(at=AT, by=BY, attempt="a1"), f"{OFFERS}  to be removed (attempt a1)"),
+        (Restored(at=AT, by=BY, attempt="a1"), f"{OFFERS}  stays after all (attempt a1)"),
+        (Removed(at=AT, by=BY, attempt="a1"), f"{OFFERS}  removed (attempt a1)"),
+        (Removed(at=AT, by=BY, attempt="a1", forced=True), f"{OFFERS}  removed, forced (attempt a1)"),
+        (Moved(at=AT, by=BY, source=OFFERS, address=DEALS), f"{OFFERS}  renamed to {DEALS}"),
+        (SecretSet(at=AT, by=BY, attempt="a1", secret="age:c2VjcmV0"), f"{OFFERS}  secret set (attempt a1)"),
+        (
+            RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12),
+            "loss of the entries up to number 12, beef, accepted",
+        ),
+        (
+            Observed(at=AT, by=BY, address=DEALS, url=hooks("deals"), received={"ONB10002": AT, "ONB10001": AT}),
+            f"{DEALS}  notifications received at {hooks('deals')}: ONB10001, ONB10002",
+        ),
+    ],
+)
+def test_kinds(entry: AnyEntry, words: str) -> None:
+    """Each kind of entry says what happened, to which address."""
+    assert words == told(entry)
+
+
+def test_heading() -> None:
+    """The target stands above."""
+    assert ["europe/staging"] == [line.text for line in history_text(EUROPE, [], None)]
+
+
+def test_only() -> None:
+    """The history of one address: what was about it, under whichever name it had then."""
+    moved = Moved(at=AT, by=BY, source=OFFERS, address=address_of("renamed"))
+    removed = Removed(at=AT, by=BY, attempt="a1")
+    entries: list[AnyEntry] = [BEGUN, INTENT, IMPORTED, moved, removed]
+    assert 2 == len(history_text(EUROPE, entries, OFFERS)[1:])
+    assert 2 == len(history_text(EUROPE, entries, address_of("renamed"))[1:])
+    assert 1 == len(history_text(EUROPE, entries, DEALS)[1:])
+
+
+@settings(max_examples=30, deadline=None)
+@given(histories(max_size=8))
+def test_every_entry(entries: list[AnyEntry]) -> None:
+    """Every entry has its line, whatever it holds; each is one line and begins with when it was."""
+    lines = history_text(EUROPE, entries, None)[1:]
+    assert len(entries) == len(lines)
+    assert all(line.text.isprintable() and line.text.startswith("  20") for line in lines)

@@ -1,0 +1,196 @@
+"""Markdown for comments and summaries: what it says, that it acts as nothing else, and that it fits."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from value_scene import Scene, address_of, hooks
+
+from reconciler.model.plan import Action
+from reconciler.model.result import Applied, Done, Result
+from reconciler.reports.markdown import LIMIT, applied_markdown, code, plan_markdown
+
+quick = settings(max_examples=60, deadline=None)
+
+BEGINNINGS = (
+    "<!-- reconciler:",
+    "### ",
+    "#### ",
+    "**",
+    "- ",
+    "  - ",
+    "| ",
+    "|---",
+    "<details>",
+    "</details>",
+    "Digest: ",
+)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing wanted."""
+    return Scene()
+
+
+def read(report: str) -> str:
+    """A report as a person sees its text: without elements, and with the entities resolved."""
+    return html.unescape(re.sub(r"</?code>", "`", report))
+
+
+def test_code() -> None:
+    """What stands in code is spelt so that it is nothing but text."""
+    assert "<code>a/b, &#64;team &#60;b&#62;</code>" == code("a/b, @team <b>")
+
+
+@quick
+@given(st.text())
+def test_code_of_anything(text: str) -> None:
+    """Any text at all: one element on one line, with no character that Markdown or HTML could act on."""
+    assert re.fullmatch(r"<code>([A-Za-z0-9 /,]|&#[0-9]+;)*</code>", code(text))
+
+
+def test_plan(scene: Scene) -> None:
+    """A plan: the sentence, what to look at first, a table, the details, and what to approve."""
+    scene.want("offers", "ONB10011", hooks("new"))
+    scene.hold("offers", "ONB10011", hooks("old"))
+    scene.lose("lost", "ONB10001", hooks("lost"))
+    scene.want("shrunk", "ONB10003", hooks("shrunk"))
+    scene.hold("shrunk", "ONB10003 ONB10004", hooks("shrunk"))
+    scene.retire(scene.hold("gone", "ONB10002", hooks("gone")))
+    plan = scene.plan()
+    assert (
+        read(plan_markdown(plan))
+        == f"""\
+<!-- reconciler:plan {plan.digest} -->
+### Plan: 1 to replace, 1 blocked, 1 unchanged.
+
+**Warnings**
+
+- `europe/staging/lost` is blocked: `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ find out and settle it: reconciler state resolve europe/staging/lost --created or --not-created`
+- `europe/staging/offers`: `until the operator removes the old one, both deliver`
+- `europe/staging/shrunk` still delivers `ONB10004`, more than is wanted:\
+ `reconciler state retire europe/staging/shrunk --attempt a3`
+
+#### `europe/staging`
+
+| | address | action | event codes | URL |
+|---|---|---|---|---|
+| ! | `europe/staging/lost` | blocked |  |  |
+| ± | `europe/staging/offers` | replace | `ONB10011` | `{hooks("new")}` |
+
+<details><summary>Details</summary>
+
+- ! `europe/staging/lost`
+  - `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ find out and settle it: reconciler state resolve europe/staging/lost --created or --not-created`
+- ± `europe/staging/offers`
+  - ~ `webhookUrl: {hooks("old")} -> {hooks("new")}`
+  - `the URL changed from {hooks("old")}`
+
+</details>
+
+<details><summary>Awaiting removal by the operator</summary>
+
+- `europe/staging/gone`: `ONB10002` to `{hooks("gone")}` (attempt `a4`)
+
+</details>
+
+Digest: `{plan.digest}`
+"""
+    )
+
+
+def test_no_changes(scene: Scene) -> None:
+    """Nothing to do: the sentence and the digest."""
+    plan = scene.plan()
+    assert (
+        read(plan_markdown(plan))
+        == f"""\
+<!-- reconciler:plan {plan.digest} -->
+### No changes: 0 subscriptions as desired.
+
+Digest: `{plan.digest}`
+"""
+    )
+
+
+def test_applied(scene: Scene) -> None:
+    """An apply: what went wrong first, then every address, then what to send to the operator."""
+    attempt = scene.attempt(scene.hold("old", "ONB10001", hooks("old")))
+    results = (
+        Result(address_of("deals"), Action.CREATE, Done.UNKNOWN, 502, "a2", "the service answered 502"),
+        Result(address_of("loans"), Action.CREATE, Done.NOT_SENT),
+        Result(address_of("old"), Action.RETIRE, Done.RETIRED),
+    )
+    assert (
+        read(applied_markdown(Applied(results, (attempt,), 3)))
+        == f"""\
+<!-- reconciler:apply -->
+### Applied: 1 not sent, 1 unknown, 1 retired.
+
+**To look at**
+
+- `europe/staging/deals` unknown: `the service answered 502`. Find out, then\
+ `reconciler state resolve europe/staging/deals --created` or `--not-created`.
+- `europe/staging/loans` not sent.
+
+| | address | outcome | status | detail |
+|---|---|---|---|---|
+| + | `europe/staging/deals` | unknown | 502 | `the service answered 502` |
+| + | `europe/staging/loans` | not sent |  |  |
+| - | `europe/staging/old` | retired |  |  |
+
+**To send to the operator**
+
+- `europe/staging/old` (attempt `a1`): `Please delete the webhook subscription of europe/staging that delivers ONB10001\
+ to {hooks("old")}, created 2026-11-20T13:30:00Z.`
+"""
+    )
+
+
+def test_applied_nothing() -> None:
+    """An apply with nothing to do says so."""
+    assert "<!-- reconciler:apply -->\n### Nothing to do.\n" == applied_markdown(Applied((), (), 0))
+
+
+@pytest.mark.parametrize("count", [100, 400, 2000])
+def test_limit(scene: Scene, count: int) -> None:
+    """A plan that is too long for a comment is cut between lines, and says how many are left out."""
+    for number in range(count):
+        scene.want(f"subscription-{number:04}", f"ONB{number:05}", hooks(str(number)))
+    report = plan_markdown(scene.plan())
+    assert len(report.encode()) <= LIMIT
+    shown = len(re.findall(r"^(?:\| \+|- \+) ", report, re.MULTILINE))
+    left_out = re.search(r"^(\d+) lines are left out: too long for a comment\.$", report, re.MULTILINE)
+    assert 2 * count == shown + (int(left_out[1]) if left_out else 0)
+    assert report.count("<details>") == report.count("</details>")
+    assert report.splitlines()[-1].startswith("Digest: ")
+
+
+def test_limit_of_one_row(scene: Scene) -> None:
+    """One row that is too long alone is left out, and what fits after it is not."""
+    scene.want("long", "ONB10001", hooks("x" * LIMIT))
+    scene.retire(scene.hold("gone", "ONB10002", hooks("gone")))
+    report = plan_markdown(scene.plan())
+    assert len(report.encode()) <= LIMIT
+    assert "1 lines are left out" in report
+    assert "Awaiting removal" in report
+
+
+@quick
+@given(st.text(), st.text(), st.text())
+def test_no_line_begins_with_foreign_text(name: str, url: str, detail: str) -> None:
+    """Whatever names, URLs and answers hold, each line begins with words of our own."""
+    scene = Scene()
+    address = address_of(f"europe/staging/{name}")
+    scene.want("offers", "ONB10011", f"https://hooks.example/{url}")
+    result = Result(address, Action.CREATE, Done.REJECTED, 400, "a1", detail)
+    for report in (plan_markdown(scene.plan()), applied_markdown(Applied((result,), (), 1))):
+        assert all(not line or line.startswith(BEGINNINGS) for line in report.split("\n"))
+        assert "##[" not in report.replace("####", "")

@@ -1,0 +1,231 @@
+"""Parity and status in every format."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
+
+from reconciler.errors import Place
+from reconciler.model.desired import ParityException
+from reconciler.model.entry import Observed
+from reconciler.model.parity import Difference, Parity
+from reconciler.model.standing import TargetStanding, Unexplained
+from reconciler.planning.evidence import Evidence
+from reconciler.planning.standing import standing_of
+from reconciler.reports.documents import parity_document, status_document
+from reconciler.reports.markdown import parity_markdown, status_markdown
+from reconciler.reports.status_text import observed_text, status_text
+from reconciler.reports.text import Line, Tone, parity_text
+
+A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
+B = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
+DIFFERENT = Difference("offers", "desired", A, B)
+IGNORED = ParityException("*/*/loans", "not sold there", Place("config/all.yaml", 1, 1))
+PARITY = Parity(
+    EUROPE,
+    USA,
+    (DIFFERENT, Difference("left", "desired", A, None), Difference("right", "in force", None, A)),
+    ((Difference("loans", "desired", A, None), IGNORED),),
+    (IGNORED,),
+)
+IN_LINE = Parity(EUROPE, USA, (), (), ())
+
+
+def text(lines: list[Line]) -> str:
+    """Lines as they are printed."""
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def read(report: str) -> str:
+    """Markdown as a person sees its text."""
+    return html.unescape(re.sub(r"</?code>", "`", report))
+
+
+@pytest.fixture
+def standing() -> TargetStanding:
+    """A target with one attempt of each kind, one of which has been heard."""
+    scene = Scene()
+    scene.hold("offers", "ONB10011 ONB10012", hooks("offers"))
+    scene.want("offers", "ONB10011", hooks("offers"))
+    scene.retire(scene.hold("gone", "ONB10001", hooks("gone")))
+    scene.begin("flying", "ONB10002", hooks("flying"))
+    scene.lose("lost", "ONB10003", hooks("lost"))
+    for name, code in (("offers", "ONB10011"), ("lost", "ONB10003")):
+        observed = Observed(at=AT, by=BY, address=address_of(name), url=hooks(name), received={code: AT})
+        scene._tell(EUROPE, observed)
+    return standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
+
+
+def test_parity_text() -> None:
+    """What differs, in which view, and what is declared to."""
+    assert (
+        text(parity_text(PARITY))
+        == """\
+  ~ offers  desired
+      + eventCodes: ONB10002
+  ~ left  desired, not in usa/staging
+  ~ right  in force, not in europe/staging
+    loans  desired, as declared: not sold there
+europe/staging and usa/staging differ: 3 differences.
+"""
+    )
+    assert text(parity_text(IN_LINE)) == "europe/staging and usa/staging are in line.\n"
+
+
+def test_parity_counts() -> None:
+    """One difference is one, and declared ones are named where nothing else is."""
+    one = Parity(EUROPE, USA, (DIFFERENT,), (), ())
+    assert "europe/staging and usa/staging differ: 1 difference." == parity_text(one)[-1].text
+    declared = Parity(EUROPE, USA, (), PARITY.ignored, ())
+    assert "europe/staging and usa/staging are in line, but for 1 declared." == parity_text(declared)[-1].text
+
+
+def test_parity_document() -> None:
+    """The same as data."""
+    missing = {"name": "left", "what": "desired", "a": A, "b": None}
+    assert parity_document(PARITY) == {
+        "format_version": "1.0",
+        "a": "europe/staging",
+        "b": "usa/staging",
+        "in_line": False,
+        "differences": [
+            {"name": "offers", "what": "desired", "a": A, "b": B},
+            missing,
+            {"name": "right", "what": "in force", "a": None, "b": A},
+        ],
+        "ignored": [{**missing, "name": "loans", "reason": "not sold there"}],
+        "unused": [{"address": "*/*/loans", "reason": "not sold there"}],
+    }
+
+
+def test_parity_markdown() -> None:
+    """The same for a comment."""
+    assert (
+        read(parity_markdown(PARITY))
+        == """\
+<!-- reconciler:parity -->
+### `europe/staging and usa/staging differ: 3 differences.`
+
+**Differences**
+
+- `offers` desired
+  - + `eventCodes: ONB10002`
+- `left` desired, `not in usa/staging`
+- `right` in force, `not in europe/staging`
+
+<details><summary>Declared to differ</summary>
+
+- `loans` desired: `not sold there`
+
+</details>
+"""
+    )
+
+
+def test_status_text(standing: TargetStanding) -> None:
+    """Each attempt with what was heard of it; what to settle, what is too much, what to send, and what is left."""
+    assert (
+        text(status_text([standing]))
+        == f"""\
+europe/staging
+  europe/staging/flying  unknown  -> {hooks("flying")}  (attempt a3)
+      ONB10002  never seen
+      find out, and settle it: reconciler state resolve europe/staging/flying --created or --not-created
+  europe/staging/gone  awaiting_removal  -> {hooks("gone")}  (attempt a2)
+      ONB10001  never seen
+  europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)
+      ONB10003  proven, last {AT}
+      its notifications arrive, so it exists: reconciler state resolve europe/staging/lost --created
+  europe/staging/offers  live  -> {hooks("offers")}  (attempt a1)
+      ONB10011  proven, last {AT}
+      ONB10012  never seen
+  warning: europe/staging/offers still delivers ONB10012 (attempt a1), more than is wanted; to have it removed:\
+ reconciler state retire europe/staging/offers --attempt a1
+  To send to the operator, for europe/staging/gone (attempt a2):
+    Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("gone")}, created {AT}.
+    and once it is gone: reconciler state removed europe/staging/gone --attempt a2
+  2 changes to make or to settle: reconciler plan
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "last"), [(1, "  1 change to make or to settle: reconciler plan"), (0, "  as desired")]
+)
+def test_status_left(names: int, last: str) -> None:
+    """How much is left to do."""
+    scene = Scene()
+    for number in range(names):
+        scene.want(f"s{number}", "ONB10001", hooks("offers"))
+    plan = scene.plan().targets[EUROPE]
+    lines = status_text([standing_of(scene.records[EUROPE], plan, datetime(2026, 11, 21, tzinfo=UTC))])
+    assert last == lines[-1].text
+
+
+def test_status_document(standing: TargetStanding) -> None:
+    """The same as data: what is in force, what is open with what notifications suggest, and what waits."""
+    document = status_document([standing])["targets"]
+    assert isinstance(document, dict)
+    target = document["europe/staging"]
+    offers = {
+        "address": "europe/staging/offers",
+        "attempt": "a1",
+        "eventCodes": ["ONB10011", "ONB10012"],
+        "webhookUrl": hooks("offers"),
+        "heard": {"ONB10011": {"proof": "proven", "at": AT}, "ONB10012": {"proof": "never seen", "at": None}},
+        "status": "live",
+    }
+    assert ["gone", "offers"] == [one["address"].rpartition("/")[2] for one in target["in_force"]]
+    assert offers == target["in_force"][1]
+    lost = target["unknown"][1]
+    assert (AT, "its notifications arrive, so it exists: reconciler state resolve europe/staging/lost --created") == (
+        lost["since"], lost["suggestion"],
+    )  # fmt: skip
+    assert ["a2"] == [one["attempt"] for one in target["awaiting_removal"]]
+    surplus = [{"address": "europe/staging/offers", "attempt": "a1", "eventCodes": ["ONB10012"]}]
+    assert (surplus, 2) == (target["surplus"], target["changes"])
+
+
+def test_status_markdown(standing: TargetStanding) -> None:
+    """The same for a comment, what waits for a person first."""
+    report = read(status_markdown([standing]))
+    settle = "find out, and settle it: reconciler state resolve europe/staging/flying --created or --not-created"
+    row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
+    assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report
+    assert row in report
+    assert "- `europe/staging/gone`: `Please delete the webhook subscription of europe/staging" in report
+
+
+def test_silent() -> None:
+    """A route that was heard long ago is silent, and that is a warning."""
+    scene = Scene()
+    scene.hold("offers", "ONB10011", hooks("offers"))
+    observed = Observed(at=AT, by=BY, address=address_of("offers"), url=hooks("offers"), received={"ONB10011": AT})
+    scene._tell(EUROPE, observed)
+    now = datetime(2026, 11, 21, tzinfo=UTC) + timedelta(days=60)
+    lines = status_text([standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], now)])
+    assert Line(f"      ONB10011  silent, last {AT}", Tone.WARNING) in lines
+
+
+def test_observed() -> None:
+    """What notifications came to: what was heard, what could be several, and what nobody manages."""
+    evidence = Evidence(
+        {(address_of("offers"), hooks("offers"), "ONB10011"): AT},
+        (
+            Unexplained("ONB10001", "/a", 2, AT, (address_of("one"), address_of("two"))),
+            Unexplained("ONB10002", "/b", 1, AT),
+        ),
+    )
+    assert (
+        text(observed_text(evidence))
+        == f"""\
+  europe/staging/offers  ONB10011  last {AT}
+  warning: ONB10001 at /a, 2 times, last {AT}: it may be any of europe/staging/one, europe/staging/two
+  warning: ONB10002 at /b, 1 times, last {AT}: no recorded subscription explains it; one exists that nobody manages
+"""
+    )
+    assert "No notifications.\n" == text(observed_text(Evidence({}, ())))

@@ -1,0 +1,280 @@
+"""Text for a terminal or a log: what a person reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
+
+from reconciler.model.desired import Replace
+from reconciler.model.entry import SecretSet, Settled
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action
+from reconciler.model.result import Applied, Done, Result
+from reconciler.reports.text import (
+    Line,
+    Tone,
+    applied_text,
+    attempt_text,
+    list_text,
+    plan_text,
+    removal_text,
+    result_line,
+)
+
+if TYPE_CHECKING:
+    from reconciler.model.entry import Scalar
+    from reconciler.model.record import Attempt
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing wanted."""
+    return Scene()
+
+
+def text(lines: list[Line]) -> str:
+    """Lines as they are printed."""
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def planned(scene: Scene) -> str:
+    """The plan as it is printed, without its digest."""
+    printed = text(plan_text(scene.plan()))
+    return printed.replace(scene.plan().digest, "(digest)")
+
+
+def test_nothing_to_do(scene: Scene) -> None:
+    """Nothing to do is one sentence."""
+    assert [Line("No changes: 0 subscriptions as desired.")] == plan_text(scene.plan())
+
+
+def test_unchanged(scene: Scene) -> None:
+    """One subscription is one."""
+    scene.want("offers", "ONB10011", hooks("offers"))
+    scene.hold("offers", "ONB10011", hooks("offers"))
+    assert "No changes: 1 subscription as desired.\n" == planned(scene)
+
+
+def test_create(scene: Scene) -> None:
+    """A create says what is sent, and its plan how many there are and what to approve."""
+    scene.want("offers", "ONB10011 LOA10013", hooks("offers"))
+    assert (
+        planned(scene)
+        == """\
+europe/staging
+  + europe/staging/offers  create
+      eventCodes: LOA10013, ONB10011
+      webhookUrl: https://hooks.partner.example/offers
+
+Plan: 1 to create, 0 unchanged.
+Digest: (digest)
+"""
+    )
+
+
+def test_extend(scene: Scene) -> None:
+    """An extension shows the difference, and what alone is sent."""
+    scene.want("offers", "ONB10011 LOA10013", hooks("offers"))
+    scene.hold("offers", "ONB10011", hooks("offers"))
+    assert (
+        planned(scene)
+        == """\
+europe/staging
+  ~ europe/staging/offers  extend
+      + eventCodes: LOA10013
+      not delivered yet: LOA10013
+      sends LOA10013 to https://hooks.partner.example/offers
+      warning: https://hooks.partner.example/offers then has one more secret: its notifications are signed with either
+
+Plan: 1 to extend, 0 unchanged.
+Digest: (digest)
+"""
+    )
+
+
+def test_replace(scene: Scene) -> None:
+    """A replacement shows the old URL and the new."""
+    scene.want("offers", "ONB10001", hooks("new"))
+    scene.hold("offers", "ONB10001 ONB10002", hooks("old"))
+    assert (
+        planned(scene)
+        == """\
+europe/staging
+  ± europe/staging/offers  replace
+      - eventCodes: ONB10002
+      ~ webhookUrl: https://hooks.partner.example/old -> https://hooks.partner.example/new
+      the URL changed from https://hooks.partner.example/old
+      sends ONB10001 to https://hooks.partner.example/new
+      warning: until the operator removes the old one, both deliver
+
+Plan: 1 to replace, 0 unchanged.
+Digest: (digest)
+"""
+    )
+
+
+def test_all_else(scene: Scene) -> None:
+    """What needs no call, what is blocked, what is too much and what is still to go: each says what to do."""
+    scene.set_mode(Replace.WAIT)
+    scene.retire(scene.hold("back", "ONB10001", hooks("back")))
+    scene.want("back", "ONB10001", hooks("back"))
+    scene.hold("gone", "ONB10002", hooks("gone"))
+    scene.hold("shrunk", "ONB10003 ONB10004", hooks("shrunk"))
+    scene.want("shrunk", "ONB10003", hooks("shrunk"))
+    scene.lose("lost", "ONB10005", hooks("lost"))
+    assert (
+        planned(scene)
+        == """\
+europe/staging
+  ↺ europe/staging/back  restore
+      it awaits removal and is wanted again
+      warning: withdraw the request to the operator to remove a1
+  - europe/staging/gone  retire
+      no longer wanted
+  ! europe/staging/lost  blocked
+      a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; find out and settle it:\
+ reconciler state resolve europe/staging/lost --created or --not-created
+  warning: europe/staging/shrunk still delivers ONB10004 (attempt a3), more than is wanted; to have it removed:\
+ reconciler state retire europe/staging/shrunk --attempt a3
+  awaiting removal: europe/staging/back (attempt a1), ONB10001 to https://hooks.partner.example/back
+
+Plan: 1 to restore, 1 to retire, 1 blocked, 1 unchanged.
+Digest: (digest)
+"""
+    )
+
+
+def test_targets(scene: Scene) -> None:
+    """Targets follow each other by name; one with nothing to say is left out."""
+    scene.declare(target(USA, base_url="https://api.usa.example"))
+    scene.want("usa/staging/offers", "ONB10011", hooks("offers"))
+    headings = [line.text for line in plan_text(scene.plan()) if line.tone is Tone.HEADING]
+    assert ["usa/staging", "Plan: 1 to create, 0 unchanged."] == headings
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (
+            Result(address_of("offers"), Action.CREATE, Done.CREATED, 201, "a1"),
+            Line("  + europe/staging/offers  created (201)", Tone.ADDED),
+        ),
+        (
+            Result(address_of("offers"), Action.EXTEND, Done.NOT_SENT, detail="refused"),
+            Line("  ~ europe/staging/offers  not sent: refused", Tone.ERROR),
+        ),
+        (
+            Result(address_of("offers"), Action.BLOCKED, Done.SKIPPED, detail="it waits"),
+            Line("  ! europe/staging/offers  skipped: it waits", Tone.WARNING),
+        ),
+    ],
+)
+def test_result(result: Result, line: Line) -> None:
+    """A result is one line: the sign, the address, what became of it, and why."""
+    assert line == result_line(result)
+
+
+def test_applied(scene: Scene) -> None:
+    """An apply: every address, what to send to the operator, and the counts."""
+    old = scene.begin("old", "ONB10001", hooks("old"))
+    told = Settled(at=AT, by=BY, attempt=old, outcome=Outcome.CREATED, fields={"webhookId": "w-7", "state": "on"})
+    scene._tell_of(old, told)
+    results = (
+        Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502),
+        Result(address_of("old"), Action.RETIRE, Done.RETIRED),
+    )
+    assert (
+        text(applied_text(Applied(results, (scene.attempt(old),), 3)))
+        == """\
+  + europe/staging/offers  unknown (502)
+  - europe/staging/old  retired
+
+  To send to the operator, for europe/staging/old (attempt a1):
+    Please delete the webhook subscription of europe/staging that delivers ONB10001 to\
+ https://hooks.partner.example/old, created 2026-11-20T13:30:00Z (webhookId w-7).
+    and once it is gone: reconciler state removed europe/staging/old --attempt a1
+
+Applied: 1 unknown, 1 retired.
+"""
+    )
+
+
+def test_applied_nothing() -> None:
+    """An apply with nothing to do says so, and nothing else."""
+    assert "Nothing to do.\n" == text(applied_text(Applied((), (), 0)))
+
+
+def test_no_removal() -> None:
+    """Nothing to remove is no text."""
+    assert [] == removal_text([])
+
+
+def test_list(scene: Scene) -> None:
+    """`state list`: a line for each attempt that is not gone, by address; what may be in flight is unknown."""
+    scene.hold("offers", "ONB10011 ONB10001", hooks("offers"))
+    scene.begin("loans", "LOA10013", hooks("loans"))
+    scene.remove(scene.hold("gone", "ONB10003", hooks("gone")))
+    lines = list_text(scene.records.values())
+    assert [Tone.ERROR, Tone.PLAIN] == [line.tone for line in lines]
+    assert (
+        text(lines)
+        == """\
+  europe/staging/loans  unknown  LOA10013 -> https://hooks.partner.example/loans  (attempt a2, 2026-11-20T13:30:00Z)
+  europe/staging/offers  live  ONB10001, ONB10011 -> https://hooks.partner.example/offers\
+  (attempt a1, 2026-11-20T13:30:00Z)
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "where"),
+    [("age:YWdl", "sealed in the journal"), ("file", "in a private file of the machine that applied")],
+)
+def test_attempt(scene: Scene, response: str, where: str) -> None:
+    """`state show`: an attempt whole, but for its secrets, of which it says where they are."""
+    attempt = scene.begin("offers", "ONB10011", hooks("offers"))
+    fields: dict[str, Scalar] = {"id": 7, "webhookUrl": hooks("offers")}
+    told = Settled(
+        at="2026-11-20T13:30:01Z", by={"user": "grace"}, attempt=attempt, outcome=Outcome.CREATED, detail="201 Created",
+        fields=fields, response=response,
+    )  # fmt: skip
+    scene._tell_of(attempt, told)
+    scene._tell_of(attempt, SecretSet(at="2026-11-20T13:30:02Z", by=BY, attempt=attempt, secret="age:c2VjcmV0"))
+    assert (
+        text(attempt_text([scene.attempt(attempt)]))
+        == f"""\
+  europe/staging/offers  attempt a1
+      status: live
+      eventCodes: ONB10011
+      webhookUrl: https://hooks.partner.example/offers
+      begun: 2026-11-20T13:30:00Z by deployer on build-7
+      last change: 2026-11-20T13:30:02Z by deployer on build-7
+      detail: 201 Created
+      response: {where}
+      secret set: 1
+      field id: 7
+      field webhookUrl: https://hooks.partner.example/offers
+"""
+    )
+
+
+def test_attempt_plain(scene: Scene) -> None:
+    """What is not known of an attempt has no row."""
+    shown = text(attempt_text(_attempts(scene)))
+    assert "response" not in shown
+    assert "secret" not in shown
+
+
+def _attempts(scene: Scene) -> list[Attempt]:
+    scene.bring("offers", "ONB10011", hooks("offers"))
+    return scene.records[EUROPE].at_address(address_of("offers"))
+
+
+def test_line() -> None:
+    """A line holds no other."""
+    line = Line("  one\n  two\x1b[2J")
+    assert r"  one\n  two\x1b[2J" == line.text
+    assert line == replace(line, tone=Tone.PLAIN)

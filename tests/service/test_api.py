@@ -1,0 +1,216 @@
+"""The calls of the service over real HTTP: what is sent, the repeat after a 401, and what is said afterwards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from lending_service import SECRET
+from raw_server import reset
+
+from reconciler.errors import CallFailed, TokenError
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Request
+from reconciler.service.api import LeadAnswer, Service
+from reconciler.service.transport import always
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lending_service import LendingService
+    from raw_server import RawServer
+
+    from reconciler.model.desired import Target
+    from reconciler.service.credentials import Credentials
+    from reconciler.service.tokens import Tokens
+    from reconciler.service.transport import Transport
+
+REQUEST = Request(("ONB10011", "LOA10013"), "https://hooks.example/applications")
+TOKEN_1, TOKEN_2 = "token-1-abcdefgh", "token-2-abcdefgh"
+
+
+@pytest.fixture
+def service(
+    transport: Transport, tokens: Tokens, target_at: Callable[..., Target], credentials: Credentials,
+    lending_service: LendingService,
+) -> Service:  # fmt: skip
+    """The lending service as a target's credentials see it."""
+    return Service(transport, tokens, target_at(lending_service.url), credentials, 5)
+
+
+def bearers(lending_service: LendingService) -> list[str]:
+    """The tokens that the calls came with."""
+    return [call.headers["authorization"].removeprefix("Bearer ") for call in lending_service.calls]
+
+
+class TestCreateSubscription:
+    """Creating a webhook subscription (service description, section 4.2)."""
+
+    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+        """Headers and body are the documented ones, the codes sorted."""
+        answer = service.create_subscription(REQUEST, always)
+        (call,) = lending_service.calls
+        assert (call.method, call.headers["content-type"]) == ("POST", "application/json")
+        assert bearers(lending_service) == [TOKEN_1]
+        assert json.loads(call.get_data()) == {"eventCodes": ["LOA10013", "ONB10011"], "webhookUrl": REQUEST.url}
+        assert (answer.outcome, answer.status, answer.fields) == (Outcome.CREATED, 201, {"id": "sub-1"})
+        assert answer.body == b'{"id": "sub-1"}'
+
+    def test_what_was_sent_may_come_back(self, service: Service, lending_service: LendingService) -> None:
+        """Of the response only identifiers and what was sent are taken out."""
+        body = {"webhookUrl": REQUEST.url, "eventCodes": ["ONB10011"], "secretKey": "k3y"}
+        lending_service.answers_with([(200, json.dumps(body))])
+        assert service.create_subscription(REQUEST, always).fields == {"webhookUrl": REQUEST.url}
+
+    def test_the_body_is_left_out_of_the_repr(self, service: Service, lending_service: LendingService) -> None:
+        """It may hold the subscription's secret."""
+        lending_service.answers_with([(200, '{"secretKey": "k3y"}')])
+        assert "k3y" not in repr(service.create_subscription(REQUEST, always))
+
+    def test_a_401_is_repeated_once_with_a_new_token(self, service: Service, lending_service: LendingService) -> None:
+        """The old token is thrown away; leave is asked for each of the two calls."""
+        asked = []
+
+        def leave() -> bool:
+            asked.append(1)
+            return True
+
+        lending_service.answers_with([(401, ""), (201, "{}")])
+        assert service.create_subscription(REQUEST, leave).outcome is Outcome.CREATED
+        assert (bearers(lending_service), len(asked)) == ([TOKEN_1, TOKEN_2], 2)
+
+    def test_a_second_401_is_rejected(self, service: Service, lending_service: LendingService) -> None:
+        """There is no third call."""
+        lending_service.answers_with([(401, '{"message": "no"}')])
+        answer = service.create_subscription(REQUEST, always)
+        assert (answer.outcome, answer.status) == (Outcome.REJECTED, 401)
+        assert bearers(lending_service) == [TOKEN_1, TOKEN_2]
+
+    def test_a_401_and_no_new_token_is_rejected(self, service: Service, lending_service: LendingService) -> None:
+        """Both are said."""
+        service.authorise()
+        lending_service.token_answers = [(403, '{"error": "revoked"}')]
+        lending_service.answers_with([(401, "")])
+        answer = service.create_subscription(REQUEST, always)
+        assert (answer.outcome, answer.status, len(lending_service.calls)) == (Outcome.REJECTED, 401, 1)
+        assert str(answer.detail).startswith("HTTP 401 Unauthorized; europe/staging: no access token: HTTP 403")
+
+    def test_no_time_left_to_repeat(self, service: Service, lending_service: LendingService) -> None:
+        """After a 401 the repeat needs leave like the first call; without it nothing was created."""
+        leave = iter([True, False])
+        lending_service.answers_with([(401, "")])
+        answer = service.create_subscription(REQUEST, lambda: next(leave))
+        assert (answer.outcome, len(lending_service.calls)) == (Outcome.NOT_SENT, 1)
+
+    def test_no_token_is_not_sent(self, service: Service, lending_service: LendingService) -> None:
+        """Without a token there is no call."""
+        lending_service.token_answers = [(401, "")]
+        answer = service.create_subscription(REQUEST, always)
+        assert (answer.outcome, lending_service.calls) == (Outcome.NOT_SENT, [])
+        assert "no access token" in str(answer.detail)
+
+    def test_a_409_names_state_import(self, service: Service, lending_service: LendingService) -> None:
+        """What exists already can be recorded."""
+        lending_service.answers_with([(409, '{"message": "exists"}')])
+        answer = service.create_subscription(REQUEST, always)
+        assert answer.outcome is Outcome.REJECTED
+        assert "HTTP 409 Conflict: exists; " in str(answer.detail)
+        assert "reconciler state import ADDRESS" in str(answer.detail)
+
+    def test_a_429_says_how_long_to_wait(self, service: Service, lending_service: LendingService) -> None:
+        """Waiting and repeating is the caller's, who knows how long it may."""
+        lending_service.answers_with([(429, "", {"Retry-After": "7"})])
+        answer = service.create_subscription(REQUEST, always)
+        assert (answer.outcome, answer.retry_after, len(lending_service.calls)) == (Outcome.REJECTED, 7.0, 1)
+
+    @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 404, 408, 422, 499, 500, 502, 503, 504])
+    def test_nothing_else_is_repeated(self, service: Service, lending_service: LendingService, status: int) -> None:
+        """One call, whatever the status; a redirect is not followed."""
+        lending_service.answers_with([(status, "", {"Location": "/api/notification/webhooksubscription"})])
+        answer = service.create_subscription(REQUEST, always)
+        assert (status, 1) == (answer.status, len(lending_service.calls))
+
+    def test_an_echo_is_redacted(self, service: Service, lending_service: LendingService) -> None:
+        """A service that echoes what it was sent does not bring token or secret into the detail."""
+        body = {"message": f"bad header Bearer {TOKEN_1}, {TOKEN_1[:12]}... {SECRET}"}
+        lending_service.answers_with([(400, json.dumps(body))])
+        detail = str(service.create_subscription(REQUEST, always).detail)
+        assert detail == "HTTP 400 Bad Request: bad header Bearer [redacted], [redacted]... [redacted]"
+
+
+class TestAuthorise:
+    """Getting the token before anything is intended."""
+
+    def test_the_create_uses_that_token(self, service: Service, lending_service: LendingService) -> None:
+        """It is asked for once."""
+        service.authorise()
+        service.create_subscription(REQUEST, always)
+        assert len(lending_service.token_requests) == 1
+
+    def test_no_token_is_an_error(self, service: Service, lending_service: LendingService) -> None:
+        """So that no intent is recorded."""
+        lending_service.token_answers = [(401, "")]
+        with pytest.raises(TokenError):
+            service.authorise()
+
+
+class TestCreateLead:
+    """Creating a lead (service description, section 4.3)."""
+
+    LEAD = b'{"amount": "10.00",\n "x": 1.10}'
+
+    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+        """The document goes out as it is, with the documented headers and a token for the onboarding API."""
+        lending_service.answers_with([(201, '{"LeadId": "l-1"}')])
+        assert LeadAnswer(201, b'{"LeadId": "l-1"}', None) == service.create_lead(self.LEAD)
+        (call,) = lending_service.calls
+        assert (call.path, call.get_data()) == ("/api/onboarding/leads", self.LEAD)
+        assert (call.headers["accept"], call.headers["content-type"]) == ("application/json",) * 2
+        assert json.loads(lending_service.token_requests[0].get_data())["audience"] == "https://api.example/onboarding"
+
+    def test_a_401_is_repeated_once(self, service: Service, lending_service: LendingService) -> None:
+        """As with every call."""
+        lending_service.answers_with([(401, ""), (200, "{}")])
+        service.create_lead(self.LEAD)
+        assert bearers(lending_service) == [TOKEN_1, TOKEN_2]
+
+    @pytest.mark.parametrize(
+        ("status", "words"),
+        [(400, "the lead was rejected: HTTP 400"), (302, "is unknown: HTTP 302"), (503, "is unknown: HTTP 503")],
+    )
+    def test_what_may_have_become_of_it(
+        self, service: Service, lending_service: LendingService, status: int, words: str
+    ) -> None:
+        """The error says whether the lead may exist; nothing is sent twice, and 409 speaks of no subscription."""
+        lending_service.answers_with([(status, "")])
+        with pytest.raises(CallFailed, match=words):
+            service.create_lead(self.LEAD)
+        assert len(lending_service.calls) == 1
+
+    def test_not_sent(
+        self, transport: Transport, tokens: Tokens, target_at: Callable[..., Target], credentials: Credentials,
+        lending_service: LendingService,
+    ) -> None:  # fmt: skip
+        """Where the service cannot be reached, nothing was created for certain."""
+        target = replace(target_at(lending_service.url), base_url="http://nonexistent.invalid")
+        with pytest.raises(CallFailed, match=r"was not sent: .*nothing was created"):
+            Service(transport, tokens, target, credentials, 5).create_lead(self.LEAD)
+
+    def test_no_answer(
+        self, transport: Transport, tokens: Tokens, target_at: Callable[..., Target], credentials: Credentials,
+        lending_service: LendingService, serve: Callable[..., RawServer],
+    ) -> None:  # fmt: skip
+        """Where the answer is lost, nobody knows."""
+        server = serve(reset)
+        target = replace(target_at(lending_service.url), base_url=server.url)
+        with pytest.raises(CallFailed, match=r"is unknown: .*ask the operator"):
+            Service(transport, tokens, target, credentials, 5).create_lead(self.LEAD)
+        assert len(server.requests) == 1
+
+    def test_no_token(self, service: Service, lending_service: LendingService) -> None:
+        """The token's own error says most."""
+        lending_service.token_answers = [(401, "")]
+        with pytest.raises(TokenError):
+            service.create_lead(self.LEAD)

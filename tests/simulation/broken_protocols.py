@@ -1,0 +1,166 @@
+"""Protocols that are broken on purpose, each in one way: a simulation that finds nothing wrong with them is useless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim_machine import Machine
+from sim_store import SimStore
+
+from reconciler.applying import protocol, writing
+from reconciler.applying.agenda import Agenda
+from reconciler.applying.events import Appended, Send
+from reconciler.applying.ledger import Ledger
+from reconciler.applying.protocol import TargetRun
+from reconciler.model.entry import Settled
+from reconciler.model.outcome import Answer, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    import pytest
+
+    Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def forget_outcomes(patch: pytest.MonkeyPatch) -> None:
+    """Outcomes are not recorded."""
+    owe = Ledger.owe
+
+    def owe_nothing(self: Ledger, entry: Any) -> None:
+        if not isinstance(entry, Settled):
+            owe(self, entry)
+
+    patch.setattr(Ledger, "owe", owe_nothing)
+
+
+def send_first(patch: pytest.MonkeyPatch) -> None:
+    """A call is sent at once, and its intent is appended meanwhile."""
+    pump, send_first = TargetRun._pump, TargetRun._send_first
+
+    def pump_and_send(self: Any, now: Any) -> list[Any]:
+        effects = pump(self, now)
+        return effects + send_first(self, [call for call in self._calls.values() if not call.tries], now)
+
+    patch.setattr(TargetRun, "_pump", pump_and_send)
+    patch.setattr(TargetRun, "_send_first", lambda self, calls, now: [])
+
+
+def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
+    """The store appends whatever the head is."""
+    patch.setattr(SimStore, "append", lambda self, target, head, lines, note: self.graft(target, lines))
+
+
+def take_unknown_for_rejected(patch: pytest.MonkeyPatch) -> None:
+    """Where nobody knows, the service is taken to have said no."""
+    settle = TargetRun._settle
+
+    def settle_boldly(self: Any, call: Any, answer: Answer, now: Any, response: str | None = None) -> None:
+        known = Answer(Outcome.REJECTED) if answer.outcome is Outcome.UNKNOWN else answer
+        settle(self, call, known, now, response)
+
+    patch.setattr(TargetRun, "_settle", settle_boldly)
+
+
+def repeat_unknown(patch: pytest.MonkeyPatch) -> None:
+    """A call that came to nothing known is repeated."""
+    wait = TargetRun._wait_before_repeat
+
+    def wait_for_all(self: Any, call: Any, answer: Answer, now: Any) -> float | None:
+        known = Answer(Outcome.NOT_SENT) if answer.outcome is Outcome.UNKNOWN else answer
+        return wait(self, call, known, now)
+
+    patch.setattr(TargetRun, "_wait_before_repeat", wait_for_all)
+
+
+def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
+    """Where somebody else was first, the old plan is carried out all the same."""
+    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: list(old))
+
+
+def trust_a_plan_of_yesterday(patch: pytest.MonkeyPatch) -> None:
+    """The plan is not compared with the record as it is when the run starts."""
+    patch.setattr(TargetRun, "keep_only", lambda self, fresh: None)
+
+
+def adopt_any_head(patch: pytest.MonkeyPatch) -> None:
+    """After a lost answer, the head is taken from what was read: others may have gone on from there, unplanned."""
+    conclude = Ledger.conclude
+
+    def conclude_and_see(self: Any, event: Any, now: Any) -> Any:
+        verdict, batch = conclude(self, event, now)
+        if verdict == "durable" and not isinstance(event, Appended) and event.journal is not None:
+            self._see(event.journal)
+        return verdict, batch
+
+    patch.setattr(Ledger, "conclude", conclude_and_see)
+
+
+def write_anew_after_a_failure(patch: pytest.MonkeyPatch) -> None:
+    """An append that failed is taken not to have arrived, and what it carried is proposed again under another id."""
+    conclude = Ledger.conclude
+
+    def conclude_hastily(self: Any, event: Any, now: Any) -> Any:
+        verdict, batch = conclude(self, event, now)
+        if verdict == "again":
+            self._again = self._retry_at = None
+            return "moved", batch
+        return verdict, batch
+
+    patch.setattr(Ledger, "conclude", conclude_hastily)
+
+
+def forget_the_window(patch: pytest.MonkeyPatch) -> None:
+    """Calls are sent however late it is."""
+    propose, send = TargetRun._propose_send, Machine._send
+
+    def propose_for_ever(self: Any, change: Any, now: Any) -> None:
+        propose(self, change, now)
+        for call in self._calls.values():
+            call.send_by = float("inf")
+
+    def send_for_ever(self: Any, run: TargetRun, effect: Send) -> None:
+        send(self, run, Send(effect.attempt, effect.address, effect.request, float("inf")))
+
+    patch.setattr(TargetRun, "_propose_send", propose_for_ever)
+    patch.setattr(Machine, "_send", send_for_ever)
+
+
+def open_many_intents(patch: pytest.MonkeyPatch) -> None:
+    """All that is planned is intended at once."""
+    propose = TargetRun._propose_sends
+
+    def propose_all(self: Any, now: Any) -> None:
+        if self._authorised:
+            while self._agenda.sends:
+                self._propose_send(self._agenda.sends.popleft(), now)
+        propose(self, now)
+
+    patch.setattr(TargetRun, "_propose_sends", propose_all)
+
+
+def ignore_other_targets(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks after their own intent whether another target of the service has the route."""
+    patch.setattr(protocol, "hindrance", lambda request, records: None)
+
+
+def give_up_what_is_owed(patch: pytest.MonkeyPatch) -> None:
+    """What is owed when an append has failed is given up."""
+    failed = Ledger._failed
+
+    def fail_for_good(self: Any, batch: Any, now: Any) -> Any:
+        self._owed.clear()
+        return failed(self, batch, now)
+
+    patch.setattr(Ledger, "_failed", fail_for_good)
+
+
+def mistake_an_outcome(patch: pytest.MonkeyPatch) -> None:
+    """A failure of the service is recorded as a call that was not sent."""
+
+    def mistaken(attempt: str, answer: Answer, *rest: Any) -> Settled:
+        outcome = Outcome.NOT_SENT if answer.status == 500 else answer.outcome
+        return writing.outcome_of(attempt, Answer(outcome, answer.status, answer.detail), *rest)
+
+    patch.setattr(protocol, "outcome_of", mistaken)

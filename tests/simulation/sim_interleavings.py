@@ -1,0 +1,290 @@
+"""Every order in which the steps of a few runs can happen, with a number of faults at any of them.
+
+A step is whatever another run could notice: a read of the record, an append that arrives, a call that arrives, a report
+of a failed append (which reads). What only the run itself notices happens at once. States that are alike in all that
+can still matter are explored once; the orders that lead through them are counted all the same.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sim_service import Violation
+from sim_state import Part, Report, Runner, State
+
+from reconciler.applying.events import (
+    Answered,
+    Append,
+    Appended,
+    AppendFailed,
+    Authorise,
+    Authorised,
+    Moved,
+    Send,
+    Ticked,
+)
+from reconciler.applying.protocol import TargetRun
+from reconciler.applying.terms import Limits, Terms
+from reconciler.model.clock import Instant
+from reconciler.model.entry import Bound, Resolved
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.selection import Selection
+from reconciler.planning.planner import plan_target
+from reconciler.state.journal import link
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from reconciler.applying.events import Effect, Event
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.plan import Change
+    from reconciler.model.record import Record
+    from reconciler.state.journal import Journal
+
+    Step = partial[None]
+
+WALL = 1_800_000_000.0
+AT = "2027-01-15T08:00:00Z"
+BY = {"user": "operator"}
+
+
+class Explorer:
+    """Explores every order. `states` counts those that differ; `explore` gives the number of whole orders."""
+
+    def __init__(
+        self, journals: Mapping[TargetName, Journal], parts: Sequence[Part], *, faults: int, parallelism: int
+    ) -> None:
+        self.states = 0
+        self.ends = 0
+        self._limits = Limits(parallelism=parallelism)
+        self._orders: dict[object, int] = {}
+        self._rested: set[object] = set()
+        self._state = State(dict(journals), [], faults, parallelism)
+        self._state.runners = [
+            Runner(part, self._plan(part, self._state.journals[part.target].record())) for part in parts
+        ]
+
+    def explore(self) -> int:
+        """The number of orders. Raises Violation for one that breaks a promise."""
+        return self._explore(self._state)
+
+    def _explore(self, state: State) -> int:
+        key = state.key()
+        if key not in self._orders:
+            self.states += 1
+            steps = list(self._steps(state))
+            if not steps:
+                self._check_rest(state)
+            self._orders[key] = sum(self._explore(self._after(state, step)) for step in steps) or 1
+        return self._orders[key]
+
+    def _after(self, state: State, step: Step) -> State:
+        self._state = state.fork()
+        step()
+        return self._state
+
+    # What can happen next
+
+    def _steps(self, state: State) -> Iterator[Step]:
+        for number, runner in enumerate(state.runners):
+            if runner.ended:
+                continue
+            if runner.run is None:
+                yield partial(self._begin, number)
+            for index, pending in enumerate(runner.pending):
+                yield from self._outcomes(number, index, pending, faulty=state.faults > 0)
+            if runner.run is not None and not runner.pending:
+                yield partial(self._tick, number)
+        if state.faults and any(not runner.ended for runner in state.runners):
+            yield from (partial(self._bystand, target) for target in state.journals)
+
+    def _outcomes(self, number: int, index: int, pending: Effect | Report, *, faulty: bool) -> Iterator[Step]:
+        """How a pending effect can go, and the faults that can befall it."""
+        match pending:
+            case Append():
+                yield partial(self._append, number, index, pending)
+                for way in ("moved", "failed", "unreadable") if faulty else ():
+                    yield partial(self._append_in_vain, number, index, pending, way, arrives=True)
+                    yield partial(self._append_in_vain, number, index, pending, way, arrives=False)
+            case Send():
+                yield partial(self._send, number, index, pending, Outcome.CREATED, commits=True)
+                if faulty:
+                    yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=True, fault=True)
+                    yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=False, fault=True)
+                    yield partial(self._send, number, index, pending, Outcome.NOT_SENT, commits=False, fault=True)
+            case Report(way):
+                yield partial(self._report, number, index, way)
+        if faulty:
+            yield partial(self._crash, number, index, done=False)
+            yield partial(self._crash, number, index, done=True)
+
+    # Steps; each changes the state that is explored next
+
+    def _begin(self, number: int) -> None:
+        runner = self._state.runners[number]
+        part = runner.part
+        journal = self._state.journals[part.target]
+        terms = Terms(
+            limits=self._limits,
+            by=BY,
+            run=f"r{number}.{runner.ids}",
+            account="account",
+            new_id=partial(self._new_id, number),
+            replan=partial(self._plan, part),
+            siblings=partial(self._records_beside, part.target),
+        )
+        runner.run = TargetRun(runner.planned, journal, terms)
+        runner.run.keep_only(self._plan(part, journal.record()))
+        runner.heard = (*runner.heard, "begin", tuple(one.head for one in self._state.journals.values()))
+        self._take(runner, runner.run.start(self._now(runner)))
+
+    def _append(self, number: int, index: int, effect: Append) -> None:
+        runner = self._state.runners[number]
+        del runner.pending[index]
+        if self._arrives(runner, effect):
+            self._hear(runner, Appended())
+        else:
+            self._hear(runner, Moved(self._state.journals[runner.part.target]))
+
+    def _append_in_vain(self, number: int, index: int, effect: Append, way: str, *, arrives: bool) -> None:
+        self._state.faults -= 1
+        runner = self._state.runners[number]
+        del runner.pending[index]
+        if arrives:
+            self._arrives(runner, effect)
+        runner.pending.append(Report(way))
+
+    def _report(self, number: int, index: int, way: str) -> None:
+        runner = self._state.runners[number]
+        del runner.pending[index]
+        journal = self._state.journals[runner.part.target]
+        reports: dict[str, Event] = {
+            "moved": Moved(journal),
+            "failed": AppendFailed("", journal),
+            "unreadable": AppendFailed(""),
+        }
+        self._hear(runner, reports[way])
+
+    def _send(
+        self, number: int, index: int, send: Send, outcome: Outcome, *, commits: bool, fault: bool = False
+    ) -> None:
+        self._state.faults -= fault
+        runner = self._state.runners[number]
+        del runner.pending[index]
+        if commits:
+            self._state.commit(runner.part.target, send)
+        self._hear(runner, Answered(send.attempt, Answer(outcome)))
+
+    def _crash(self, number: int, index: int, *, done: bool) -> None:
+        """The machine dies just before or after one of its steps, and begins anew, with a plan of its own."""
+        self._state.faults -= 1
+        runner = self._state.runners[number]
+        effect = runner.pending[index]
+        if done and isinstance(effect, Append):
+            self._arrives(runner, effect)
+        elif done and isinstance(effect, Send):
+            self._state.commit(runner.part.target, effect)
+        planned = self._plan(runner.part, self._state.journals[runner.part.target].record())
+        self._state.runners[number] = Runner(runner.part, planned, ids=runner.ids + 100, heard=(*runner.heard, "crash"))
+
+    def _tick(self, number: int) -> None:
+        runner = self._state.runners[number]
+        if runner.run is None or runner.run.wake_at is None:
+            raise Violation("a run waits for nothing")
+        runner.steady = runner.run.wake_at
+        self._hear(runner, Ticked())
+
+    def _bystand(self, target: TargetName) -> None:
+        """Somebody appends something that changes nothing."""
+        self._state.faults -= 1
+        self._record_all(target, [Bound(at=AT, by=BY, base_url=self._state.journals[target].record().base_url)])
+
+    # What steps are made of
+
+    def _hear(self, runner: Runner, event: Event) -> None:
+        assert runner.run is not None
+        heard = [type(event).__name__, getattr(event, "attempt", ""), runner.steady]
+        if isinstance(event, Moved | AppendFailed):
+            heard += [event.journal and event.journal.head, self._heads_beside(runner.part.target)]
+        elif isinstance(event, Appended):
+            heard.append(self._heads_beside(runner.part.target))
+        elif isinstance(event, Answered):
+            heard.append(event.answer.outcome)
+        runner.heard = (*runner.heard, tuple(heard))
+        self._take(runner, runner.run.handle(event, self._now(runner)))
+
+    def _take(self, runner: Runner, effects: Sequence[Effect]) -> None:
+        """The effects are pending; a token is at hand at once."""
+        assert runner.run is not None
+        runner.pending += (effect for effect in effects if not isinstance(effect, Authorise))
+        if any(isinstance(effect, Authorise) for effect in effects):
+            self._hear(runner, Authorised())
+        runner.ended = runner.run.finished
+
+    def _arrives(self, runner: Runner, effect: Append) -> bool:
+        if self._state.journals[runner.part.target].head != effect.head:
+            return False
+        self._state.grow(runner.part.target, effect.lines)
+        return True
+
+    def _record_all(self, target: TargetName, entries: Sequence[AnyEntry]) -> None:
+        journal = self._state.journals[target]
+        self._state.grow(target, link(journal.head, len(journal.lines), entries)[0])
+
+    def _check_rest(self, state: State) -> None:
+        """Once a person has settled all truthfully, applies without faults leave nothing to do."""
+        self.ends += 1
+        key = tuple(journal.head for journal in state.journals.values()), frozenset(state.created)
+        if key in self._rested:
+            return
+        self._rested.add(key)
+        self._state = state.fork()
+        for _ in range(4):
+            self._resolve()
+            idle = [not self._apply(number) for number in range(len(state.runners))]
+            if all(idle):
+                return
+        raise Violation("it does not come to rest")
+
+    def _resolve(self) -> None:
+        for target, journal in self._state.journals.items():
+            entries = [
+                Resolved(at=AT, by=BY, attempt=one.id, created=one.id in self._state.created)
+                for one in journal.record().attempts.values()
+                if one.unsettled
+            ]
+            if entries:
+                self._record_all(target, entries)
+
+    def _apply(self, number: int) -> bool:
+        """Apply without faults; whether there was anything to do."""
+        old = self._state.runners[number]
+        planned = self._plan(old.part, self._state.journals[old.part.target].record())
+        self._state.runners[number] = Runner(old.part, planned, ids=old.ids + 1000)
+        self._state.faults = 0
+        while not self._state.runners[number].ended:
+            steps = [step for step in self._steps(self._state) if step.args[0] == number]
+            steps[0]()
+        return any(change.block is None for change in planned)
+
+    # What runs ask of the outside
+
+    def _plan(self, part: Part, record: Record) -> Sequence[Change]:
+        records = {name: journal.record() for name, journal in self._state.journals.items()}
+        return plan_target(part.target, part.desired, {**records, part.target: record}, Selection()).changes
+
+    def _records_beside(self, target: TargetName) -> list[Record]:
+        return [journal.record() for name, journal in self._state.journals.items() if name != target]
+
+    def _heads_beside(self, target: TargetName) -> tuple[str, ...]:
+        return tuple(record.head for record in self._records_beside(target))
+
+    def _new_id(self, number: int) -> str:
+        runner = self._state.runners[number]
+        runner.ids += 1
+        return f"m{number}a{runner.ids}"
+
+    def _now(self, runner: Runner) -> Instant:
+        return Instant(WALL, runner.steady)

@@ -1,0 +1,88 @@
+"""A store that keeps every version of its journals, and checks every append as the journal code would."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from sim_service import Violation
+
+from reconciler.errors import HeadMoved, RecordMissing
+from reconciler.model.record import MeaninglessEntry
+from reconciler.state.entries import from_fields
+from reconciler.state.journal import extend, link, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry, Begun
+    from reconciler.state.journal import Journal
+
+_CHAIN = ("seq", "prev", "hash")
+
+
+class SimStore:
+    """Journals in memory. `watch` is told of each append: the journal before, the journal after, the new entries."""
+
+    location = "simulated"
+    local = False
+
+    def __init__(self, watch: Callable[[Journal, Journal, Sequence[AnyEntry]], None]) -> None:
+        self.watch = watch
+        self.data: dict[TargetName, bytes] = {}
+        self.versions: dict[TargetName, list[Journal]] = {}
+
+    def begin(self, begun: Begun) -> None:
+        data, _ = link(None, 0, [begun])
+        self.data[begun.target] = data
+        self.versions[begun.target] = [parse(data, begun.target, self.location)]
+
+    def journal(self, target: TargetName) -> Journal:
+        """The journal as it is now. Raises RecordMissing."""
+        if target not in self.versions:
+            raise RecordMissing("there is no such journal", where=target)
+        return self.versions[target][-1]
+
+    def targets(self) -> list[TargetName]:
+        return sorted(self.data)
+
+    def read(self, target: TargetName) -> bytes | None:
+        return self.data.get(target)
+
+    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+        """Compare and append. Raises HeadMoved, and Violation for lines that do not belong there."""
+        before = self.journal(target)
+        if before.head != head:
+            raise HeadMoved("somebody else was first", where=target)
+        self.graft(target, lines)
+
+    def graft(self, target: TargetName, lines: bytes) -> None:
+        """Append without comparing. Raises Violation for lines that do not belong there."""
+        before = self.journal(target)
+        after, entries = grown(before, lines)
+        self.data[target] += lines
+        self.versions[target].append(after)
+        self.watch(before, after, entries)
+
+    def check(self) -> None:
+        """Raises Violation unless the bytes are the journals: what was checked line by line holds for the whole."""
+        for target, data in self.data.items():
+            if parse(data, target, self.location) != self.journal(target):
+                raise Violation(f"the journal of {target} does not read as what was appended to it")
+
+
+def grown(journal: Journal, lines: bytes) -> tuple[Journal, Sequence[AnyEntry]]:
+    """The journal with `lines` at its end, and their entries. Raises Violation for lines that do not belong there."""
+    entries = [_decode(line) for line in lines.splitlines()]
+    try:
+        after, linked = extend(journal, entries)
+    except MeaninglessEntry as problem:
+        raise Violation(f"an entry cannot follow the ones before it: {problem}") from None
+    if linked != lines:
+        raise Violation("the chain of hashes is broken")
+    return after, entries
+
+
+def _decode(line: bytes) -> AnyEntry:
+    return from_fields({key: value for key, value in json.loads(line).items() if key not in _CHAIN})

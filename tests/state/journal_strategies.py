@@ -1,0 +1,120 @@
+"""Hypothesis strategies for journal entries, alone and as histories in which each can follow the ones before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from hypothesis import strategies as st
+
+from reconciler.model.address import Address, TargetName
+from reconciler.model.entry import (
+    AnyEntry,
+    Begun,
+    Bound,
+    Imported,
+    Intent,
+    Moved,
+    Removed,
+    Resolved,
+    Restored,
+    Retired,
+    RollbackAccepted,
+    SecretSet,
+    Settled,
+)
+from reconciler.model.outcome import Outcome
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+EntryT = TypeVar("EntryT", bound=AnyEntry)
+
+TARGET = TargetName("europe/staging")
+
+texts = st.text(max_size=20)
+names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
+record_ids = st.text("0123456789abcdef", min_size=32, max_size=32)
+addresses = names.map(lambda name: Address.of(TARGET, name))
+codes = st.lists(st.from_regex(r"[A-Z]{3}[0-9]{5}", fullmatch=True), min_size=1, max_size=3).map(tuple)
+urls = names.map(lambda name: f"https://hooks.example/{name}")
+moments = st.floats(0, 4e9, allow_nan=False)
+scalars = texts | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
+
+
+def _entries(kind: type[EntryT], **fields: SearchStrategy[object]) -> SearchStrategy[EntryT]:
+    stamps = st.just("2026-11-20T13:30:00Z")
+    return st.builds(kind, at=stamps, by=st.dictionaries(texts, texts, max_size=3), **fields)
+
+
+beginnings = _entries(
+    Begun, record=record_ids, target=st.just(TARGET), base_url=st.just("https://api.example"), format=st.just(1)
+)
+
+
+def about_no_attempt() -> SearchStrategy[AnyEntry]:
+    """Entries that can follow any other."""
+    return (
+        _entries(Bound, base_url=urls, account=st.none() | texts)
+        | _entries(Moved, source=addresses, address=addresses)
+        | _entries(RollbackAccepted, lost_head=record_ids, lost_entries=st.integers(1, 99))
+    )
+
+
+def beginning_an_attempt(attempt: str) -> SearchStrategy[AnyEntry]:
+    """Entries that begin an attempt."""
+    return _entries(
+        Intent,
+        attempt=st.just(attempt),
+        address=addresses,
+        action=st.sampled_from(["create", "extend", "replace"]),
+        codes=codes,
+        url=urls,
+        send_by=moments,
+        settled_by=moments,
+        run=texts,
+    ) | _entries(Imported, attempt=st.just(attempt), address=addresses, codes=codes, url=urls)
+
+
+def about_an_attempt(attempts: list[str]) -> SearchStrategy[AnyEntry]:
+    """Entries that follow the beginning of an attempt."""
+    attempt = st.sampled_from(attempts)
+    return (
+        _entries(
+            Settled,
+            attempt=attempt,
+            outcome=st.sampled_from(Outcome),
+            status=st.none() | st.integers(0, 599),
+            detail=st.none() | texts,
+            date=st.none() | texts,
+            fields=st.dictionaries(texts, scalars, max_size=3),
+            response=st.none() | st.just("file") | st.just("age:YWdl"),
+        )
+        | _entries(Resolved, attempt=attempt, created=st.booleans(), note=st.none() | texts, forced=st.booleans())
+        | _entries(Retired, attempt=attempt, reason=st.none() | texts)
+        | _entries(Restored, attempt=attempt)
+        | _entries(Removed, attempt=attempt, forced=st.booleans())
+        | _entries(SecretSet, attempt=attempt, secret=texts)
+    )
+
+
+def any_entries() -> SearchStrategy[AnyEntry]:
+    """Any single entry."""
+    return beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(["a1", "a2"])
+
+
+@st.composite
+def histories(draw: DrawFn, max_size: int = 8) -> list[AnyEntry]:
+    """The entries of a whole journal of TARGET, in an order in which they can follow each other."""
+    entries: list[AnyEntry] = [draw(beginnings)]
+    attempts: list[str] = []
+    for _ in range(draw(st.integers(0, max_size - 1))):
+        kinds = ["none", "begin", "about"] if attempts else ["none", "begin"]
+        match draw(st.sampled_from(kinds)):
+            case "none":
+                entries.append(draw(about_no_attempt()))
+            case "begin":
+                attempts.append(f"a{len(attempts)}")
+                entries.append(draw(beginning_an_attempt(attempts[-1])))
+            case _:
+                entries.append(draw(about_an_attempt(attempts)))
+    return entries

@@ -1,0 +1,180 @@
+"""Create responses: sealed, or private to their owner."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pyrage  # type: ignore[import-untyped]
+import pytest
+from journal_samples import RECORD
+
+from reconciler.errors import SettingsError, StateError
+from reconciler.state.responses import PrivateFiles, open_sealed, seal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def identity() -> tuple[str, str]:
+    """A key pair: the content of an identity file, and the recipient."""
+    key = pyrage.x25519.Identity.generate()
+    return f"# created: today\n# public key: {key.to_public()}\n\n{key}\n", str(key.to_public())
+
+
+@pytest.mark.parametrize("response", [b"", b'{"secretKey": "s3cret"}', bytes(range(256)) * 40])
+def test_sealed_and_opened(response: bytes) -> None:
+    """Each recipient can open what was sealed, among identities that cannot."""
+    (one, to_one), (other, to_other), (stranger, _) = identity(), identity(), identity()
+    sealed = seal([to_one, to_other], response)
+    assert sealed.startswith("age:")
+    assert sealed.isascii()
+    assert response == open_sealed(sealed, [one]) == open_sealed(sealed, [stranger, other])
+
+
+def test_sealed_hides() -> None:
+    """Nobody else can open it, and the error says so."""
+    sealed = seal([identity()[1]], b"s3cret")
+    with pytest.raises(StateError, match="none of the identities opens this response; use the identity of one"):
+        open_sealed(sealed, [identity()[0]])
+
+
+@pytest.mark.parametrize("text", ["", "file", "age:", "age:%%%", "age", "YWdl"])
+def test_not_sealed(text: str) -> None:
+    """What was never sealed is not opened."""
+    with pytest.raises(StateError, match="no sealed response"):
+        open_sealed(text, [identity()[0]])
+
+
+@pytest.mark.parametrize("damage", ["age:YWdl", "age:AAAA"])
+def test_damaged(damage: str) -> None:
+    """Damage is an error."""
+    with pytest.raises(StateError, match="none of the identities"):
+        open_sealed(damage, [identity()[0]])
+
+
+def test_no_identity() -> None:
+    """Without an identity nothing is opened; comments are none."""
+    with pytest.raises(StateError, match=r"no age identity is given.*--identity"):
+        open_sealed("age:YWdl", ["# nothing here\n\n"])
+
+
+def test_bad_identity() -> None:
+    """A line that is no identity is named by its number, never by its text."""
+    content = identity()[0] + "AGE-SECRET-KEY-1BROKEN\n"
+    with pytest.raises(StateError, match="line 5 of identity file 2 is no age identity") as caught:
+        open_sealed("age:YWdl", [identity()[0], content])
+    assert "BROKEN" not in str(caught.value)
+
+
+def test_bad_recipient() -> None:
+    """A recipient that is none, perhaps the private key, is named by its number, never by its text."""
+    content, recipient = identity()
+    secret = content.splitlines()[-1]
+    with pytest.raises(SettingsError, match=r"recipient 2 is no age public key.*age1") as caught:
+        seal([recipient, secret], b"")
+    assert secret not in str(caught.value)
+
+
+def test_no_recipients() -> None:
+    """Sealing to nobody would lose the response."""
+    with pytest.raises(SettingsError, match="nobody"):
+        seal([], b"s3cret")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory for private files, not made yet."""
+    return tmp_path / "data" / "responses"
+
+
+def test_kept_and_read(directory: Path) -> None:
+    """What is kept is read again, oldest first; a second response of an attempt does not overwrite the first."""
+    files = PrivateFiles(directory)
+    kept = [files.keep(RECORD, "a-1", "response", data) for data in (b"one", b"two")]
+    files.keep(RECORD, "a-1", "secret", b"other kind")
+    files.keep(RECORD, "a-11", "response", b"other attempt")
+    expected = [str(directory / RECORD / f"a-1.response.{number}") for number in (1, 2)]
+    assert (expected, [b"one", b"two"]) == (kept, PrivateFiles(directory).read(RECORD, "a-1", "response"))
+
+
+def test_many_kept(directory: Path) -> None:
+    """The tenth comes after the ninth."""
+    files = PrivateFiles(directory)
+    expected = [str(number).encode() for number in range(12)]
+    for data in expected:
+        files.keep(RECORD, "a1", "response", data)
+    assert expected == files.read(RECORD, "a1", "response")
+
+
+def test_nothing_kept(directory: Path) -> None:
+    """Where nothing was kept there is nothing."""
+    assert PrivateFiles(directory).read(RECORD, "a1", "response") == []
+
+
+def test_modes(directory: Path) -> None:
+    """Files and directories are their owner's alone, whatever the umask; nothing else is left behind."""
+    before = os.umask(0)
+    try:
+        PrivateFiles(directory).check_writable()
+        PrivateFiles(directory).keep(RECORD, "a1", "response", b"s3cret")
+    finally:
+        os.umask(before)
+    below = directory / RECORD
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (directory, below)] == [0o700, 0o700]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in below.iterdir()] == [0o600]
+    assert [below] == list(directory.iterdir())
+
+
+def test_on_the_disk_before_it_returns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is synced before it has its name, and the directory afterwards."""
+    steps: list[str] = []
+    link, sync = os.link, os.fsync
+
+    def note_link(source: Path, target: Path) -> None:
+        steps.append("link")
+        link(source, target)
+
+    def note_sync(file: int) -> None:
+        steps.append("directory" if stat.S_ISDIR(os.fstat(file).st_mode) else "file")
+        sync(file)
+
+    files = PrivateFiles(directory)
+    files.keep(RECORD, "a1", "response", b"first")
+    monkeypatch.setattr(os, "link", note_link)
+    monkeypatch.setattr(os, "fsync", note_sync)
+    files.keep(RECORD, "a2", "response", b"second")
+    assert steps == ["file", "link", "directory"]
+
+
+@pytest.mark.parametrize(
+    "parts", [("../x", "a1", "response"), (RECORD, "a/1", "response"), (RECORD, "a1", "R"), ("", "a", "b")]
+)
+def test_no_names_for_files(directory: Path, parts: tuple[str, str, str]) -> None:
+    """What comes from a journal never leads out of the directory."""
+    files = PrivateFiles(directory)
+    with pytest.raises(StateError, match="no name for a file"):
+        files.keep(*parts, b"s3cret")
+    with pytest.raises(StateError, match="no name for a file"):
+        files.read(*parts)
+
+
+def test_cannot_be_written(tmp_path: Path) -> None:
+    """That a response could not be kept is known beforehand, and said with what to do."""
+    (tmp_path / "file").write_text("")
+    files = PrivateFiles(tmp_path / "file" / "responses")
+    with pytest.raises(StateError, match=r"cannot be written here: Not a directory.*recipients"):
+        files.check_writable()
+    with pytest.raises(StateError, match="cannot be written"):
+        files.keep(RECORD, "a1", "response", b"s3cret")
+    with pytest.raises(StateError, match="cannot be read"):
+        files.read(RECORD, "a1", "response")
+
+
+def test_open_to_others(directory: Path) -> None:
+    """Nothing is kept where others can write."""
+    directory.mkdir(parents=True)
+    directory.chmod(0o777)
+    with pytest.raises(SettingsError, match="cannot be trusted"):
+        PrivateFiles(directory).check_writable()

@@ -1,0 +1,94 @@
+"""From what the user calls a store to the store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from git_world import GitWorld
+
+from reconciler.errors import SettingsError, StateError
+from reconciler.state import location
+from reconciler.state.files import FileStore
+from reconciler.state.git import GitStore
+
+if TYPE_CHECKING:
+    from reconciler.state.store import Store
+
+
+def open_store(spec: str) -> Store:
+    """The store, with a cache directory that is not there."""
+    return location.open_store(spec, Path("cache"), os.environ)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("state", "state"),
+        ("./odd:name", "odd:name"),
+        ("some/git:state", "some/git:state"),
+        ("file:state", "state"),
+        ("FILE:/srv/state", "/srv/state"),
+        ("file:///srv/my%20state", "/srv/my state"),
+        ("file://localhost/srv/state", "/srv/state"),
+    ],
+)
+def test_files(spec: str, expected: str) -> None:
+    """A path and a file: URL name a directory."""
+    store = open_store(spec)
+    assert isinstance(store, FileStore)
+    assert (expected, True) == (store.location, store.local)
+
+
+@pytest.mark.parametrize("spec", ["", "  ", "file:", "file://", "file://server.example/state"])
+def test_nowhere(spec: str) -> None:
+    """What names no directory of this machine is refused, with an example of what does."""
+    with pytest.raises(SettingsError, match="--state file:///"):
+        open_store(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("git:state", "git:state of /srv/origin.git"),
+        ("GIT:state", "git:state of /srv/origin.git"),
+        ("git+https://me:hunter2@git.example/a/b.git#state", "git+https://git.example/a/b.git#state"),
+        ("git+ssh://git@git.example/a/b#state", "git+ssh://git.example/a/b#state"),
+        ("git+file:///srv/a#x/y", "git+file:///srv/a#x/y"),
+        ("git+/srv/a:b#state", "git+/srv/a:b#state"),
+        ("git+/srv/a#state", "git+/srv/a#state"),
+    ],
+)
+def test_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, expected: str) -> None:
+    """A branch of the origin, or of a URL; credentials are no part of the location."""
+    GitWorld(tmp_path, monkeypatch).git("remote", "set-url", "origin", "/srv/origin.git")
+    store = open_store(spec)
+    assert isinstance(store, GitStore)
+    assert (expected, False) == (store.location, store.local)
+
+
+@pytest.mark.parametrize(
+    "spec", ["git+ssh://me:hunter2@git.example/a", "git+hunter2@git.example:a/b", "git:", "git+/a"]
+)
+def test_no_branch(spec: str) -> None:
+    """What names no branch of a repository is refused, and nothing of its URL is echoed."""
+    with pytest.raises(SettingsError, match="write git:BRANCH") as caught:
+        open_store(spec)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "postgresql"])
+def test_other_stores(scheme: str) -> None:
+    """Stores that this version lacks are known by name."""
+    with pytest.raises(StateError, match=f"{scheme}: stores are not available") as caught:
+        open_store(f"{scheme}://me:hunter2@store.example/a")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_unknown_scheme() -> None:
+    """An unknown scheme is refused, with the known ones; never taken for a path."""
+    with pytest.raises(SettingsError, match=r"gopher: is no kind of store; known are file:, git:, s3:") as caught:
+        open_store("gopher://me:hunter2@store.example")
+    assert "hunter2" not in str(caught.value)

@@ -1,0 +1,68 @@
+"""What linters say of the workflows and the action, offline."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runner import ROOT
+
+BIN = Path(sys.executable).parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTION = ROOT / ".github" / "actions" / "reconcile"
+
+
+def run(*command: str | Path) -> tuple[int, str]:
+    """Run a linter; its exit code and what it said."""
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.decode()
+
+
+def test_zizmor() -> None:
+    """The audit of workflows and action finds nothing."""
+    code, said = run(BIN / "zizmor", "--offline", "--no-progress", ".github")
+    assert 0 == code, said
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"), [("github-workflows", WORKFLOWS), ("github-actions", [ACTION / "action.yml"])]
+)
+def test_schema(schema: str, files: list[Path]) -> None:
+    """They are what GitHub reads."""
+    code, said = run(BIN / "check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
+    assert 0 == code, said
+
+
+def test_pinned_by_hash() -> None:
+    """Every third-party action is pinned to a commit, with its version beside it."""
+    texts = [path.read_text() for path in (*WORKFLOWS, ACTION / "action.yml")]
+    used = [line for text in texts for line in re.findall(r"uses: (?!\./)(.*)", text)]
+    assert [] == [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", line)]
+
+
+def test_requirements_are_hashes_without_addresses() -> None:
+    """The action installs by hash, from whatever index the runner has."""
+    text = (ACTION / "requirements.txt").read_text()
+    pinned = re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE)
+    assert "://" not in text
+    assert len(pinned) > 20
+    assert [] == [one for one in re.split(r"\n(?=\w)", text.partition("\nannotated")[2]) if "--hash=sha256:" not in one]
+
+
+def test_requirements_follow_the_project() -> None:
+    """What the project depends on is pinned in the action's list."""
+    project = (ROOT / "pyproject.toml").read_text()
+    block = project.partition("dependencies = [")[2].partition("]")[0]
+    pinned = re.findall(r"^([\w.-]+)==", (ACTION / "requirements.txt").read_text(), re.MULTILINE)
+    assert set() == set(re.findall(r'"([\w-]+)', block)) - set(pinned)
+
+
+def test_documented() -> None:
+    """The action's README names every input and every output."""
+    action, readme = (ACTION / "action.yml").read_text(), (ACTION / "README.md").read_text()
+    named = re.findall(r"^  ([a-z-]+):\n    description", action, re.MULTILINE)
+    assert len(named) > 20
+    assert [] == [name for name in named if f"`{name}`" not in readme]
