@@ -14,10 +14,11 @@
     │   ├── RecordForeign           1   of another target, service or account
     │   ├── HeadMoved               1   somebody else appended first
     │   └── StoreUnavailable        1   the store could not be read or written
-    ├── ServiceError                1   the lending service
-    │   ├── TokenError              1   no access token to be had
-    │   └── CallFailed              1   a call that is not a create failed
-    └── Interrupted             130/143 a signal ended the run
+    └── ServiceError                1   the lending service
+        ├── TokenError              1   no access token to be had
+        └── CallFailed              1   a call that is not a create failed
+
+    Interrupted                 130/143 a signal ended the run
 """
 
 from __future__ import annotations
@@ -137,8 +138,12 @@ class CallFailed(ServiceError):
     """A call that is not a create failed; creates have outcomes instead."""
 
 
-class Interrupted(ReconcilerError):
-    """A signal ended the run: 130 for SIGINT, 143 for SIGTERM."""
+class Interrupted(BaseException):
+    """A signal ended the run: 130 for SIGINT, 143 for SIGTERM.
+
+    No `Exception`, since it comes between any two steps: a library that goes on after whatever failed (logging does)
+    would take it for its own failure, and the signal would be lost.
+    """
 
     def __init__(self, signal_number: int) -> None:
         super().__init__("interrupted")

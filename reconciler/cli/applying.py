@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +12,7 @@ from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
 from reconciler.applying.terms import Limits
 from reconciler.cli.failpoints import Failpoints
+from reconciler.cli.interrupts import interrupts
 from reconciler.cli.logs import start_logging
 from reconciler.cli.progress import progress
 from reconciler.errors import SettingsError
@@ -22,7 +21,7 @@ from reconciler.state.responses import seal
 from reconciler.state.unrecorded import keep_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from reconciler.cli.calling import Calling
     from reconciler.cli.planning import Planned
@@ -55,7 +54,7 @@ class Undertaking:
     def carry_out(self) -> Applied:
         """Carry the plan out, as it was approved."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
-        with _signals(inbox) as caught, progress(planned.plan) as observe:
+        with interrupts(inbox.interrupt) as caught, progress(planned.plan) as observe:
             workplace = Workplace(
                 store=workspace.store,
                 read=workspace.read,
@@ -111,20 +110,3 @@ def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callabl
         return "file"
 
     return keep
-
-
-@contextmanager
-def _signals(inbox: Inbox) -> Iterator[list[int]]:
-    """While inside, SIGINT and SIGTERM ask the run to end, instead of ending it; gives those that came."""
-    caught: list[int] = []
-
-    def catch(number: int, _frame: object) -> None:
-        caught.append(number)
-        inbox.interrupt()
-
-    before = {number: signal.signal(number, catch) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, Full, Queue
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, Semaphore
 from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.interrupts import interrupts
 from reconciler.cli.options import common_options
 from reconciler.cli.output import say, warn
 from reconciler.cli.workspace import Workspace
-from reconciler.errors import SettingsError
+from reconciler.errors import Interrupted, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def _listen(
             if verifier is not None:
                 verifier.tell()
             try:
-                news.show_forever()
+                news.show_until_interrupted()
             finally:
                 ending.set()
 
@@ -105,22 +106,30 @@ class _News:
 
     def __init__(self, show: Callable[[Delivery], None]) -> None:
         self._show = show
-        self._waiting: Queue[Delivery] = Queue(_UNSHOWN_LIMIT)
+        self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()  # None: a signal asked to end
+        self._room = Semaphore(_UNSHOWN_LIMIT)
         self._unshown = 0
 
     def tell(self, delivery: Delivery) -> None:
         """Have a delivery shown; given up where nobody reads stdout, since answers would wait for it."""
-        try:
-            self._waiting.put(delivery, timeout=_PATIENCE)
-        except Full:
+        if self._room.acquire(timeout=_PATIENCE):
+            self._waiting.put(delivery)
+        else:
             self._unshown += 1
 
-    def show_forever(self) -> None:
-        """Shows what is told, until a signal handler raises."""
-        while True:
-            # Short waits: one without end misses a signal that comes just before it begins.
-            with suppress(Empty):
-                self._show(self._waiting.get(timeout=0.2))
+    def show_until_interrupted(self) -> None:
+        """Shows what is told. Raises Interrupted once a signal comes."""
+        with interrupts(lambda: self._waiting.put(None)) as caught:
+            while not caught:
+                # Short waits: one without end misses a signal that comes just before it begins.
+                with suppress(Empty):
+                    self._show_one(self._waiting.get(timeout=0.2))
+        raise Interrupted(caught[0])
+
+    def _show_one(self, delivery: Delivery | None) -> None:
+        if delivery is not None:
+            self._room.release()
+            self._show(delivery)
 
     def __enter__(self) -> None:
         """Begins."""
@@ -130,6 +139,6 @@ class _News:
         if not isinstance(problem, OSError):
             with suppress(Empty):
                 while True:
-                    self._show(self._waiting.get_nowait())
+                    self._show_one(self._waiting.get_nowait())
         if self._unshown:
             warn(f"{self._unshown} deliveries were not shown, since nobody read them")

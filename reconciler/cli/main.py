@@ -66,7 +66,7 @@ def run(args: Sequence[str] | None = None) -> int:
     try:
         code = cli.main(args, prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except Exception as problem:  # noqa: BLE001 - no traceback ever reaches a user
+    except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
         return _explain(problem)
 
 
@@ -91,11 +91,14 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
     raise Interrupted(number)
 
 
-def _explain(problem: Exception) -> int:
+def _explain(problem: Exception | Interrupted) -> int:
     """Say what went wrong, on stderr; the exit code."""
     from reconciler.cli.output import complain, print_problem  # noqa: PLC0415 - nothing that --help needs
 
     match problem:
+        case Interrupted():
+            complain("interrupted")
+            return problem.exit_code
         case ReconcilerError():
             print_problem(problem)
             return problem.exit_code
