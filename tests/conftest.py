@@ -17,6 +17,11 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", 
 _FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "SSL_CERT_", *_PROXIES)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Twice as many as there are cores: most tests wait for the processes they start, half of the time."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home."""

@@ -126,7 +126,7 @@ class Project:
         )
 
 
-def end(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM, timeout: float = 20) -> Finished:
+def end(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM, timeout: float = 60) -> Finished:
     """Send a signal to a started command, unless it has ended, and wait for its end."""
     if process.poll() is None:
         process.send_signal(number)

@@ -53,7 +53,7 @@ def kill_until_done(path: Path, random: Random, count: int) -> Counter[str]:
     return told
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
 def test_no_random_kill_creates_twice_or_loses(tmp_path: Path, seed: int) -> None:
     """However often an apply is killed: no route twice, none lost, and in the end all of them there."""
     told = kill_until_done(tmp_path, Random(seed), 10)
