@@ -45,8 +45,6 @@ log = logging.getLogger("reconciler.applying")
 
 _LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled only once it ends
 
-_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled only once it ends
-
 
 class Caller(Protocol):
     """Makes the calls of one target."""

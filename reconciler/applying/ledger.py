@@ -1,7 +1,9 @@
 """What is still to be appended: outcomes that are owed, and entries that are proposed.
 
-One append is under way at a time; what gathers meanwhile goes out together in the next. Owed entries come first and are
-never given up; proposals hold only for the head they were made for.
+One append is under way at a time; what gathers meanwhile goes out together in the next. So that calls which end one
+shortly after the other share an append, what is owed may wait for as long as the last append took: where an append is a
+push, that halves their number, and where it is a write to a file, nobody notices. Owed entries come first and are never
+given up; proposals hold only for the head they were made for.
 """
 
 from __future__ import annotations
@@ -64,6 +66,8 @@ class Ledger:
         self._terms = terms
         self._owed: list[AnyEntry] = []
         self._owed_in_vain = 0
+        self._owed_since = 0.0
+        self._begun_at = self._took = 0.0
         self._proposals: list[Proposal] = []
         self._under_way: Batch | None = None
         self._again: Batch | None = None
@@ -94,10 +98,17 @@ class Ledger:
     @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, there is something to do, if nothing is heard of the store until then."""
-        times = [time for time in (self._retry_at, None if self.idle else self.give_up_at) if time is not None]
-        return min(times, default=None)
+        gathered_at = self._gathered_at if self.idle and self._owes_something_new else None
+        times = (self._retry_at, None if self.idle else self.give_up_at, gathered_at)
+        return min((time for time in times if time is not None), default=None)
 
-    def owe(self, entry: AnyEntry) -> None:
+    def gathers(self, now: Instant) -> bool:
+        """Whether what is owed may still wait for more to come, no longer than an append takes."""
+        return self.idle and self._owes_something_new and now.steady < self._gathered_at
+
+    def owe(self, entry: AnyEntry, now: Instant) -> None:
+        if not self._owes_something_new:
+            self._owed_since = now.steady
         self._owed.append(entry)
 
     def propose(self, proposal: Proposal) -> None:
@@ -111,6 +122,7 @@ class Ledger:
             self._under_way, self._again, self._retry_at = self._again, None, None
         elif self._proposals or self._owes_something_new:
             self._under_way = self._batch(now)
+        self._begun_at = now.steady
         return None if self._under_way is None else self._under_way.effect
 
     def conclude(self, event: Appended | Moved | AppendFailed, now: Instant) -> tuple[Verdict, Batch]:
@@ -118,6 +130,7 @@ class Ledger:
         batch = self._under_way
         assert batch is not None  # noqa: S101 - only an append under way can end
         self._under_way = None
+        self._took = now.steady - self._begun_at
         journal = None if isinstance(event, Appended) else event.journal
         if isinstance(event, Appended) or (journal is not None and journal.contains(batch.head, batch.number)):
             return self._durable(batch)
@@ -136,6 +149,10 @@ class Ledger:
         self._under_way = self._again = self._retry_at = None
         self._owed_in_vain = len(self._owed)
         return batch
+
+    @property
+    def _gathered_at(self) -> float:
+        return self._owed_since + min(self._took, self._terms.limits.gathering)
 
     @property
     def _owes_something_new(self) -> bool:

@@ -251,14 +251,23 @@ class TargetRun:
     def _pump(self, now: Instant) -> list[Effect]:
         effects = self._repeat_due(now)
         self._give_up_overdue(now)
+        if not self._waits_for_others(now):
+            effects += self._append(now)
+        self.finished = not (self._agenda or self._calls or self._ledger.busy)
+        return effects
+
+    def _waits_for_others(self, now: Instant) -> bool:
+        """Whether the next append waits for calls in flight, whose outcomes it could carry too."""
+        in_flight = any(call.in_flight for call in self._calls.values())
+        return in_flight and not self._interrupts and self._ledger.gathers(now)
+
+    def _append(self, now: Instant) -> list[Effect]:
+        """The append to make now, with what there is to propose."""
         if self._ledger.idle:
             self._propose_quiet(now)
             self._propose_sends(now)
         append = self._ledger.next_append(now)
-        if append is not None:
-            effects.append(append)
-        self.finished = not (self._agenda or self._calls or self._ledger.busy)
-        return effects
+        return [] if append is None else [append]
 
     def _repeat_due(self, now: Instant) -> list[Effect]:
         due = [call for call in self._calls.values() if call.retry_at is not None and call.retry_at <= now.steady]
@@ -335,10 +344,10 @@ class TargetRun:
     def _settle(self, call: _Call, answer: Answer, now: Instant, response: str | None = None) -> None:
         """The attempt is over: its outcome is owed to the record."""
         self._calls.pop(call.attempt, None)
-        self._ledger.owe(outcome_of(call.attempt, answer, response, self.terms, now))
+        self._ledger.owe(outcome_of(call.attempt, answer, response, self.terms, now), now)
         if answer.outcome is Outcome.CREATED:
             for entry in retirements(call.change, f"replaced by {call.change.address}", self.terms, now):
-                self._ledger.owe(entry)
+                self._ledger.owe(entry, now)
             self.retired += call.change.concerns
         self._heed(answer.outcome)
         self._agenda.conclude(call.change, Done.of(answer.outcome), answer.status, call.attempt, answer.detail)

@@ -18,8 +18,9 @@ class Limits:
 
     `send_window`: how long after its intent a call may start. `call_timeout`: how long one call may take, in all.
     `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls in flight. `parting`: how
-    long one that is interrupted twice waits for the store. `backoff`: the waits before a call that was certainly not
-    sent is repeated, and before a failed append is. `unknowns`: how many unknown outcomes in a row end a target.
+    long one that is interrupted twice waits for the store. `gathering`: how long an outcome waits at most for those of
+    other calls in flight, to be appended together. `backoff`: the waits before a call that was certainly not sent is
+    repeated, and before a failed append is. `unknowns`: how many unknown outcomes in a row end a target.
     """
 
     parallelism: int = 4
@@ -29,6 +30,7 @@ class Limits:
     grace: float = 5.0
     parting: float = 1.0
     backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
+    gathering: float = 2.0
     unknowns: int = 3
 
     @property

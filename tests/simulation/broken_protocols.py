@@ -28,9 +28,9 @@ def forget_outcomes(patch: pytest.MonkeyPatch) -> None:
     """Outcomes are not recorded."""
     owe = Ledger.owe
 
-    def owe_nothing(self: Ledger, entry: Any) -> None:
+    def owe_nothing(self: Ledger, entry: Any, now: Any) -> None:
         if not isinstance(entry, Settled):
-            owe(self, entry)
+            owe(self, entry, now)
 
     patch.setattr(Ledger, "owe", owe_nothing)
 

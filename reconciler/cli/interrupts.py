@@ -1,0 +1,33 @@
+"""Signals that ask a command to end, for the commands that must not be cut off in the middle of something."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
+    """While inside, SIGINT and SIGTERM call `ask` instead of ending the command; gives the numbers of those that came.
+
+    `ask` runs between any two steps of the main thread: it may set a flag or put to a SimpleQueue, and no more.
+    """
+    caught: list[int] = []
+
+    def catch(number: int, _frame: object) -> None:
+        caught.append(number)
+        ask()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as in the background of a shell without job control
+            signal.signal(number, catch)
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
