@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from reconciler.applying.events import Send
     from reconciler.service.api import Service
+
+log = logging.getLogger("reconciler.applying")
 
 
 class ServiceCaller:
@@ -37,6 +40,6 @@ class ServiceCaller:
             return Answered(send.attempt, settled, self._keep(send.attempt, answer.body))
         except Exception as problem:  # noqa: BLE001 - whatever it was, the subscription exists
             why = str(problem) if isinstance(problem, ReconcilerError) else type(problem).__name__
-            return Answered(
-                send.attempt, replace(settled, detail=f"created, but its response could not be kept: {why}")
-            )
+            detail = f"created, but its response could not be kept: {why}"
+            log.error("%s: %s; what the service said of it is lost", send.address, detail)  # noqa: TRY400 - see `why`
+            return Answered(send.attempt, replace(settled, detail=detail))

@@ -86,8 +86,10 @@ def test_only_what_came_with_a_creation_is_kept(answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("problem", "told"), [(StoreUnavailable("no disk"), "no disk"), (ValueError("secret"), "ValueError")]
 )
-def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(problem: Exception, told: str) -> None:
-    """The outcome stays created, and says what is missing; of an unexpected error only its name."""
+def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(
+    caplog: pytest.LogCaptureFixture, problem: Exception, told: str
+) -> None:
+    """The outcome stays created, and it is said what is missing, at once too; of an unexpected error only its name."""
 
     def keep(attempt: str, body: bytes) -> str:
         raise problem
@@ -98,6 +100,9 @@ def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(problem: Exce
         answered.response,
         answered.answer.detail,
     )
+    (record,) = caplog.records
+    assert "ERROR" == record.levelname
+    assert record.getMessage().endswith(f"{told}; what the service said of it is lost")
 
 
 def test_no_token_is_told() -> None:

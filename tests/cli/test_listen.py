@@ -60,7 +60,7 @@ class TestReceiving:
 
     def test_is_told_as_a_line_of_json(self, project: Project) -> None:
         """Off a terminal; the notification in it to the letter."""
-        body = b'{"EventCode": "LOA10013",\r\n "Message": "\xc3\xa4\xe2\x80\xa8", '
+        body = b'{"EventCode": "LOA10013",\r\n "Message": "##[error]\xc3\xa4\xe2\x80\xa8", '
         body += b'"EventProperties": {"n": 1.10, "m": 1E400}}'
         with listening(project, "--record", "r.jsonl") as listen:
             assert (200, "") == post(f"{listen.url}/a?b", body)
@@ -68,6 +68,7 @@ class TestReceiving:
         raw = (project.path / "listen-0.out").read_bytes()
         assert b'"n": 1.10, "m": 1E400' in raw
         assert raw.isascii()
+        assert b"##[" not in raw
         assert json.loads(body) == told.pop("notification")
         assert told.pop("at").endswith("Z")
         assert {
