@@ -106,6 +106,50 @@ Digest: `{plan.digest}`
     )
 
 
+def test_every_action(scene: Scene) -> None:
+    """A plan with everything that a plan can have shows each of them."""
+    want_everything(scene, 0)
+    plan = scene.plan()
+    report = read(plan_markdown(plan))
+    actions = {change.address.name: change.action for change in plan.changes}
+    assert set(Action) == set(actions.values())
+    for name, action in actions.items():
+        assert re.search(rf"^\| \S \| `europe/staging/{name}` \| {action} \|", report, re.MULTILINE), name
+        assert re.search(rf"^- \S `europe/staging/{name}`$", report, re.MULTILINE), name
+    assert "- `europe/staging/shrunk-0` still delivers `ONB00007`, more than is wanted" in report
+    assert "- `europe/staging/gone-0`: `ONB00008` to" in report
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_digest_for_machines(scene: Scene, count: int) -> None:
+    """However much a plan has, its report fits into a comment, and begins with the digest where nobody sees it."""
+    for number in range(count):
+        want_everything(scene, number)
+    plan = scene.plan()
+    report = plan_markdown(plan)
+    assert f"<!-- reconciler:plan {plan.digest} -->" == report.partition("\n")[0]
+    assert len(report.encode()) < 65_000
+    assert ("lines are left out" in report) == (count == 30)
+
+
+def want_everything(scene: Scene, number: int) -> None:
+    """Want and record what gives each action once, a surplus, and something that awaits removal."""
+    codes = [f"ONB{10 * number + digit:05}" for digit in range(10)]
+    url = hooks(f"{number}")
+    scene.want(f"created-{number}", codes[0], url)
+    scene.want(f"extended-{number}", f"{codes[1]} {codes[2]}", url)
+    scene.hold(f"extended-{number}", codes[1], url)
+    scene.want(f"replaced-{number}", codes[3], url)
+    scene.hold(f"replaced-{number}", codes[3], hooks(f"old/{number}"))
+    scene.want(f"restored-{number}", codes[4], url)
+    scene.retire(scene.hold(f"restored-{number}", codes[4], url))
+    scene.hold(f"retired-{number}", codes[5], url)
+    scene.lose(f"lost-{number}", codes[9], url)
+    scene.want(f"shrunk-{number}", codes[6], url)
+    scene.hold(f"shrunk-{number}", f"{codes[6]} {codes[7]}", url)
+    scene.retire(scene.hold(f"gone-{number}", codes[8], url))
+
+
 def test_no_changes(scene: Scene) -> None:
     """Nothing to do: the sentence and the digest."""
     plan = scene.plan()

@@ -6,79 +6,31 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from runner import Forge
-
-from reconciler.sandbox import Sandbox
+from workflow_scene import REGIONS, committed, declare, declared_repository, one_client_sandbox, push, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+    from runner import Forge
+
+    from reconciler.sandbox import Sandbox
+
 FROM_FORK = {"pull_request": {"number": 1, "head": {"ref": "x", "repo": {"full_name": "fork/hooks"}}}}
 FROM_HERE = {"pull_request": {"number": 1, "head": {"ref": "x", "repo": {"full_name": "partner/hooks"}}}}
-REGIONS = ("europe", "usa")
 
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     """The service, with one client for every target."""
-    targets = ("europe/staging", "europe/production", "usa/staging", "usa/production")
-    with Sandbox(credentials=dict.fromkeys(targets, ("client", "the-client-secret"))) as served:
+    with one_client_sandbox() as served:
         yield served
 
 
 @pytest.fixture
 def forge(tmp_path: Path, sandbox: Sandbox) -> Forge:
     """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
-    forge = Forge(tmp_path / "forge")
-    forge.secrets = {f"{region.upper()}_{name}": value for region in REGIONS for name, value in CREDENTIALS.items()}
-    declare(forge, sandbox, ["ONB10001"])
-    forge.push("Declare subscriptions")
-    forge.project.succeed("state", "init", "--state", "git:reconciler-state")
-    return forge
-
-
-CREDENTIALS = {"CLIENT_ID": "client", "CLIENT_SECRET": "the-client-secret"}
-
-
-def declare(forge: Forge, sandbox: Sandbox, codes: list[str]) -> None:
-    """Write config/: applications with these codes, and offers, on every target."""
-    lines = [f"recipients: [{RECIPIENT}]", "targets:"]
-    for name, target in sandbox.world.targets.items():
-        lines += [
-            f"  {name}:",
-            f"    auth_url: {target.provider.auth_url}",
-            f"    base_url: {target.base_url}",
-            f"    audience_base: {target.provider.audience_base}",
-        ]
-    lines += ["subscriptions:", '  "*/*":', "    applications:", f"      eventCodes: [{', '.join(codes)}]"]
-    lines += ['      webhookUrl: "https://hooks.partner.example/{region}/{environment}/applications"', "    offers:"]
-    lines += ["      eventCodes: [ONB10011]", '      webhookUrl: "https://hooks.partner.example/{region}/offers"']
-    forge.project.write("config/all.yaml", "\n".join(lines) + "\n")
-
-
-def variables(sandbox: Sandbox, environment: str) -> dict[str, str]:
-    """The variables of a GitHub environment: the addresses as they were approved."""
-    found = {}
-    for region in REGIONS:
-        target = sandbox.world.targets[f"{region}/{environment}"]
-        found[f"{region.upper()}_AUTH_URL"] = target.provider.auth_url
-        found[f"{region.upper()}_BASE_URL"] = target.base_url
-        found[f"{region.upper()}_AUDIENCE_BASE"] = target.provider.audience_base
-    return found
-
-
-def committed(sandbox: Sandbox, environment: str) -> list[tuple[str, tuple[str, ...]]]:
-    """What the service has in an environment: (target, codes), sorted."""
-    return sorted((one.target, one.codes) for one in sandbox.world.commits if one.target.endswith(environment))
-
-
-def push(forge: Forge, sandbox: Sandbox, environment: str, **extra: str) -> tuple[int, str]:
-    """Run the jobs of a push, up to the apply of an environment."""
-    forge.variables = variables(sandbox, environment)
-    done = forge.run("push", {}, job=f"apply-{environment}", extra=extra)
-    return done.code, done.log
+    return declared_repository(tmp_path / "forge", sandbox)
 
 
 def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
@@ -89,6 +41,8 @@ def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
     assert [] == sandbox.world.commits
     plans = [json.loads(path.read_text()) for path in (forge.path / "artifacts").rglob("plan.json")]
     assert [8] == [plan["summary"]["create"] for plan in plans]
+    assert "### Plan: 8 to create" in done.summary
+    assert 2 == done.summary.count("<!-- reconciler:parity -->")
 
 
 def test_pull_request_from_here(forge: Forge) -> None:
@@ -161,10 +115,14 @@ def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox) -> None:
     assert [] == sandbox.world.commits
 
 
-def test_schedule(forge: Forge) -> None:
-    """The daily report plans everything, and says what it cannot say."""
-    done = forge.run("schedule", {})
-    assert 0 == done.code, done.log
+def test_addresses_that_are_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
+    """An environment that does not say where secrets go sends none."""
+    forge.variables = variables(sandbox, "staging")
+    del forge.variables["USA_BASE_URL"]
+    done = forge.run("push", {}, job="apply-staging")
+    assert 0 != done.code
+    assert "RECONCILER_USA_STAGING_BASE_URL is empty" in done.log
+    assert (0, []) == (sandbox.world.requests.total(), sandbox.world.commits)
 
 
 def test_history_of_the_branch(forge: Forge, sandbox: Sandbox) -> None:

@@ -14,22 +14,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.cli.main import run
+from reconciler.errors import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
+PLANNED = (0, 2, 3)
+"""Exit codes of a plan that was made, whatever is in it."""
 
 
 def main() -> int:
-    """Run the command that the inputs name; the step's exit code."""
+    """Run the command that the inputs name; the step's exit code, also where a signal comes between two runs."""
+    try:
+        return _command()
+    except Interrupted as problem:
+        return _told(problem.exit_code)
+
+
+def _command() -> int:
     command = os.environ["INPUT_COMMAND"]
     folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
     _tell({"folder": str(folder), "number": folder.name[-8:]})
     if command == "validate":
         return _told(run(["validate"]))
     if command == "plan":
-        return _told(_plan(folder, report=True), tolerated=(0, 2, 3))
+        return _told(_plan(folder, report=True), tolerated=PLANNED)
     if command == "apply":
         return _apply(folder)
     sys.stderr.write("Error: command: one of validate, plan, apply is wanted\n")
@@ -56,17 +66,16 @@ def _plan(folder: Path, *, report: bool) -> int:
 
 def _apply(folder: Path) -> int:
     """Apply what was approved, or whatever the plan is, and tell what became of it."""
-    if _plan(folder, report=False) == 1:
+    planned = _plan(folder, report=False)
+    if planned not in PLANNED:  # failed, or the run was cancelled
         _summarise(folder / "plan.md")
-        return _told(1)
+        return _told(planned)
     digest, most = os.environ.get("INPUT_EXPECT_DIGEST"), os.environ.get("INPUT_MAX_CREATES")
     approval = ["--expect-digest", digest] if digest else ["--auto-approve"]
     guard = ["--max-creates", most] if most else []
     with _stdout_to(folder / "apply.md"):
         code = run(["apply", *_targets(), *approval, *guard, "--format", "markdown"])
     _summarise(folder / "apply.md")
-    with _stdout_to(folder / "history.txt"):
-        run(["state", "history"])
     return _told(code)
 
 
@@ -99,7 +108,7 @@ def _tell_plan(file: Path) -> None:
 
 def _summarise(report: Path) -> None:
     """Put a report on the job's summary, and name it; where there is none, the log says why."""
-    text = report.read_text(encoding="utf-8") or "reconciler failed before there was a report; the log says why.\n"
+    text = report.read_text(encoding="utf-8") or "reconciler ended before there was a report; the log says why.\n"
     report.write_text(text, encoding="utf-8")
     _append("GITHUB_STEP_SUMMARY", text)
     _tell({"report-file": str(report)})

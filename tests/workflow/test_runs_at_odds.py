@@ -1,0 +1,209 @@
+"""Runs that meet, runs that are cancelled, and what the daily report does about what they left open."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from project import Project
+from runner import ACTION, Forge
+from workflow_scene import committed, declared_repository, hold_creates, one_client_sandbox, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from runner import Running
+
+    from reconciler.sandbox import Sandbox
+
+STATE = "git:reconciler-state"
+STAGING = [(f"{region}/staging", codes) for region in ("europe", "usa") for codes in (("ONB10001",), ("ONB10011",))]
+WAITS = "A create has an unknown outcome and waits for a person"
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """The service, with one client for every target."""
+    with one_client_sandbox() as served:
+        yield served
+
+
+@pytest.fixture
+def forge(tmp_path: Path, sandbox: Sandbox) -> Forge:
+    """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
+    forge = declared_repository(tmp_path / "forge", sandbox)
+    forge.variables = variables(sandbox, "staging")
+    return forge
+
+
+@pytest.fixture
+def operator(forge: Forge, sandbox: Sandbox) -> Project:
+    """The clone of somebody who has the credentials."""
+    given = {**forge.project.environment, **dict(sandbox.variables()), "RECONCILER_STATE": STATE}
+    return Project(forge.work, given)
+
+
+def start(forge: Forge, failpoint: str) -> Running:
+    """Start the jobs of a push, up to the apply of staging."""
+    return forge.start("push", {}, job="apply-staging", extra={"RECONCILER_TEST_FAILPOINT": failpoint})
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until, "it does not come to that"
+        time.sleep(0.01)
+
+
+def artifact(forge: Forge, name: str) -> str:
+    """A file in the artifact of the apply."""
+    (path,) = (forge.path / "artifacts").glob(f"reconciler-apply-*/*/{name}")
+    return path.read_text()
+
+
+def assert_in_line(operator: Project, sandbox: Sandbox) -> None:
+    """Staging has everything once, the branch's journals hold together, and there is nothing left to do."""
+    assert STAGING == committed(sandbox, "staging")
+    operator.succeed("state", "verify")
+    operator.succeed("plan", "--detailed-exitcode", "-t", "*/staging")
+
+
+def test_two_runs_at_once(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
+    """Two runners apply at once, planned on one head: between them they create everything, and nothing twice."""
+    others = forge.another_runner("other")
+    with start(forge, "before-append:1:stop") as one, start(others, "before-append:1:stop") as other:
+        for stopped in [one.wait_until_stopped(), other.wait_until_stopped()]:
+            os.kill(stopped, signal.SIGCONT)
+        ended = [one.finish(), other.finish()]
+    assert_in_line(operator, sandbox)
+    for job in ended:  # 1 where the other had something under way when this one looked for the last time
+        assert job.code == 0 or "::set-output:: exit-code=1\n" in job.log, job.log
+    told = artifact(forge, "apply.md") + artifact(others, "apply.md")
+    assert (len(STAGING), len(STAGING)) == (told.count("| created |"), told.count("| skipped |"))
+
+
+def test_run_that_was_overtaken(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
+    """An apply that comes to its first intent after another has done everything sends nothing, and succeeds."""
+    others = forge.another_runner("other")
+    with start(forge, "before-append:1:stop") as late:
+        stopped = late.wait_until_stopped()
+        with start(others, "") as early:
+            assert 0 == early.finish().code
+        os.kill(stopped, signal.SIGCONT)
+        ended = late.finish()
+    assert 0 == ended.code, ended.log
+    assert len(STAGING) == artifact(forge, "apply.md").count("| skipped |")
+    assert_in_line(operator, sandbox)
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answered", "never-answered"])
+def test_cancelled_run(forge: Forge, operator: Project, sandbox: Sandbox, answered: bool) -> None:
+    """A cancelled run sends nothing more, and records what is in flight as what it becomes, on the branch too.
+
+    The signals go where a runner sends them, to the step's entry process: SIGINT, and SIGTERM if that is not enough.
+    """
+    answers = hold_creates(sandbox)
+    with start(forge, "grace=30" if answered else "grace=0.5") as running:
+        wait_until(lambda: sandbox.world.commits)
+        step = running.entry()
+        os.kill(step, signal.SIGINT)
+        if answered:
+            time.sleep(1)  # until the program has certainly taken notice
+            os.kill(step, signal.SIGTERM)
+            answers.set()
+        ended = running.finish()
+        answers.set()
+    assert "::set-output:: exit-code=130\n" in ended.log, ended.log
+    assert (1, STAGING[:1]) == (ended.code, committed(sandbox, "staging"))
+    (attempt,) = operator.succeed("state", "list", "--format", "json").document
+    assert ("live" if answered else "unknown") == attempt["status"]
+    operator.succeed("state", "verify")
+    assert (2 if answered else 3) == operator.run("plan", "--detailed-exitcode", "-t", "*/staging").code
+    assert "europe/staging/applications" in ended.summary.replace("&#47;", "/")
+    last = json.loads(artifact(forge, "state/europe/staging.jsonl").splitlines()[-1])
+    assert attempt["attempt"] == last["attempt"]
+    assert ("created" if answered else "unknown") == last["outcome"]
+    assert "europe/staging/applications" in artifact(forge, "history.txt")
+
+
+def test_cancelled_before_the_apply(tmp_path: Path) -> None:
+    """A run that is cancelled while it still plans does not go on to apply."""
+    pipe, told = tmp_path / "config.yaml", tmp_path / "output"
+    os.mkfifo(pipe)
+    script = tmp_path / "script.sh"
+    (run,) = [one["run"] for one in yaml.safe_load(ACTION.read_text())["runs"]["steps"] if one.get("id") == "run"]
+    script.write_text(run)
+    given = {
+        "INPUT_COMMAND": "apply",
+        "RECONCILER_CONFIG": str(pipe),
+        "PYTHON": sys.executable,
+        "GITHUB_ACTION_PATH": str(ACTION.parent),
+        "GITHUB_OUTPUT": str(told),
+        "RUNNER_TEMP": str(tmp_path),
+    }
+    step = subprocess.Popen(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script], cwd=tmp_path, env={**os.environ, **given},
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        written_to = _open_once_it_is_read(pipe)
+        step.send_signal(signal.SIGINT)
+        time.sleep(0.5)  # until it has certainly taken notice
+        os.close(written_to)
+        assert 130 == step.wait(30)
+    finally:
+        step.kill()
+        step.wait()
+    assert "exit-code=130\n" in told.read_text()
+    assert [] == list(tmp_path.glob("reconciler-report-*/apply.md"))
+
+
+def _open_once_it_is_read(pipe: Path) -> int:
+    """The end of a pipe to write to, once somebody has opened the other."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError("nobody reads the configuration")
+
+
+def issues(forge: Forge) -> list[dict[str, str]]:
+    """The repository's issues."""
+    return [json.loads(path.read_text()) for path in sorted((forge.path / "issues").glob("*.json"))]
+
+
+def test_daily_report_of_what_is_in_order(forge: Forge, operator: Project) -> None:
+    """With nothing unknown no issue is opened; the summary tells what awaits removal, and what it cannot tell."""
+    operator.succeed("state", "import", "--all")
+    operator.succeed("state", "retire", "usa/production/offers")
+    done = forge.run("schedule", {})
+    assert (0, False) == (done.code, (forge.path / "issues" / "calls").exists()), done.log
+    assert "Awaiting removal by the operator" in done.summary
+    assert "The service itself cannot be read" in done.summary
+
+
+def test_daily_report_of_an_unknown(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
+    """An unknown outcome opens one issue, and the next reports bring that one up to date, and no other."""
+    forge.secrets["GITHUB_TOKEN"] = "a-token"
+    (forge.path / "issues" / "1.json").write_text(json.dumps({"title": f"Re: {WAITS}", "state": "open", "body": "?"}))
+    for name in ("applications", "offers"):
+        sandbox.world.fail_next("500", count=1, target="usa/staging")
+        assert 3 == operator.run("apply", "--auto-approve", "-t", f"usa/staging/{name}").code
+        done = forge.run("schedule", {})
+        assert 0 == done.code, done.log
+        unrelated, ours = issues(forge)
+        assert ("?", WAITS) == (unrelated["body"], ours["title"])
+        assert f"usa/staging/{name}" in ours["body"].replace("&#47;", "/")
+        assert "The service itself cannot be read" in ours["body"]
+    assert ["list", "create", "list", "edit"] == (forge.path / "issues" / "calls").read_text().split()
