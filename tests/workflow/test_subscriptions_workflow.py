@@ -111,7 +111,7 @@ def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox) -> None:
     forge.git(forge.work, "checkout", "-q", "main")
     code, log = push(forge, sandbox, "staging")
     assert 0 != code
-    assert "the branch has moved on" in log
+    assert "Failure - Main Stop unless this commit is still the branch's tip" in log
     assert [] == sandbox.world.commits
 
 
@@ -121,7 +121,7 @@ def test_addresses_that_are_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
     del forge.variables["USA_BASE_URL"]
     done = forge.run("push", {}, job="apply-staging")
     assert 0 != done.code
-    assert "RECONCILER_USA_STAGING_BASE_URL is empty" in done.log
+    assert "Failure - Main Stop unless what was approved is known" in done.log
     assert (0, []) == (sandbox.world.requests.total(), sandbox.world.commits)
 
 
