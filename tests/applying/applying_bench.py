@@ -32,7 +32,7 @@ from reconciler.planning.planner import plan_target
 from reconciler.state.journal import Journal, link, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reconciler.applying.events import Effect, Event
     from reconciler.model.desired import Desired, Replace
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 SERVICE = "https://api.example"
 WALL = 1_800_000_000.0
+BOOTED = 5_000.0  # seconds ago, on the steady clock
 CREATED = Answer(Outcome.CREATED, status=201)
 REJECTED = Answer(Outcome.REJECTED, status=400, detail="HTTP 400")
 UNKNOWN = Answer(Outcome.UNKNOWN, status=503)
@@ -84,10 +85,17 @@ def journal_of(*entries: AnyEntry) -> Journal:
 class Bench:
     """One run. `effects` are what it has asked for and was not yet answered; `steady` is the time, in seconds."""
 
-    def __init__(self, desired: Desired, journal: Journal | None = None, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        desired: Desired,
+        journal: Journal | None = None,
+        *,
+        limits: Limits | None = None,
+        by: Mapping[str, str] | None = None,
+    ) -> None:
         self.desired = desired
         self.journal = journal or journal_of()
-        self.steady = 0.0
+        self.steady = BOOTED
         self.effects: list[Effect] = []
         self.replan_problem: Exception | None = None
         self.siblings: Sequence[Record] | ReconcilerError = ()
@@ -95,7 +103,7 @@ class Bench:
         self._ids = 0
         terms = Terms(
             limits=limits or Limits(),
-            by={"user": "bench"},
+            by=by or {"user": "bench"},
             run="run1",
             account="account1",
             new_id=self._new_id,
@@ -173,7 +181,7 @@ class Bench:
 
     @property
     def now(self) -> Instant:
-        return Instant(WALL + self.steady, self.steady)
+        return Instant(WALL + self.steady - BOOTED, self.steady)
 
     @property
     def sends(self) -> list[Send]:

@@ -9,7 +9,7 @@ from reconciler.applying.events import Append, AppendFailed, Moved
 from reconciler.applying.terms import Limits
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
-from reconciler.model.entry import Bound, Removed, SecretSet
+from reconciler.model.entry import Bound, Removed, Retired, SecretSet
 from reconciler.model.entry import Moved as Renamed
 from reconciler.state.journal import link, parse
 
@@ -20,10 +20,10 @@ def test_what_comes_out_the_same_goes_on() -> None:
     """Somebody else was first, but with something else: the change is intended anew, with a window of its own."""
     bench = Bench(wanting("a", "z"), journal_of(known("z")))
     bench.start()
-    bench.steady = 10.0
+    bench.steady += 10.0
     bench.overtake(SECRET)
     bench.append()
-    assert [("a2", 70.0)] == [(send.attempt, send.send_by) for send in bench.sends]
+    assert [("a2", bench.steady + 60.0)] == [(send.attempt, send.send_by) for send in bench.sends]
     bench.create_all()
     assert {"create a": "created"} == bench.outcomes
 
@@ -109,7 +109,7 @@ def test_an_append_that_failed_is_tried_again_to_the_letter() -> None:
     bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0)))
     bench.start()
     first = bench.fail_append()
-    assert (0.5, []) == (bench.run.wake_at, bench.appends)
+    assert (bench.steady + 0.5, []) == (bench.run.wake_at, bench.appends)
     bench.wait(0.4)
     assert [] == bench.appends
     bench.wait(0.1)
@@ -255,3 +255,30 @@ def test_a_note_says_what_an_append_is_about() -> None:
     bench.append()
     bench.answer(CREATED)
     assert "europe/staging: created a, create b" == bench.appends[0].note
+
+
+def test_a_note_of_many_entries_names_the_first_and_the_run() -> None:
+    """Whoever reads the history finds the run that wrote it."""
+    bench = Bench(
+        wanting(),
+        journal_of(*(known(name) for name in "vwxyz")),
+        by={"user": "operator", "url": "https://run.example/1"},
+    )
+    bench.start()
+    assert "europe/staging: retired v, retired w, retired x and 2 more (https://run.example/1)" == bench.appends[0].note
+
+
+def test_a_replacement_retires_what_it_replaces() -> None:
+    """With its outcome it is recorded since when, and why, the old one is to go."""
+    bench = Bench(wanting("a", host="new"), journal_of(known("a")))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    outcome, retired = bench.append()
+    assert isinstance(retired, Retired)
+    assert (outcome.at, bench.run.terms.by, "old-a", "replaced by europe/staging/a") == (
+        retired.at,
+        retired.by,
+        retired.attempt,
+        retired.reason,
+    )

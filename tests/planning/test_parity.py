@@ -9,6 +9,7 @@ from value_scene import EUROPE, PLACE, USA, Scene, hooks, target
 
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, ParityException
+from reconciler.model.parity import View
 from reconciler.planning.parity import compare, gate
 
 
@@ -37,7 +38,7 @@ def test_codes_differ(scene: Scene) -> None:
     """Other codes are a difference, with both sides."""
     scene.want(f"{USA}/offers", "ONB10011 ONB10012", hooks("offers"))
     (found,) = compare(scene.desired, {}, EUROPE, USA).differences
-    assert ("offers", "desired") == (found.name, found.what)
+    assert ("offers", View.DESIRED) == (found.name, found.what)
     assert {"eventCodes": ["ONB10011"], "webhookUrl": hooks("offers")} == found.a
     assert {"eventCodes": ["ONB10011", "ONB10012"], "webhookUrl": hooks("offers")} == found.b
 
@@ -66,7 +67,7 @@ def test_in_force_differs(scene: Scene) -> None:
     scene.retire(attempt)
     assert compare(scene.desired, only_one, EUROPE, USA).in_line
     (found,) = compare(scene.desired, scene.records, EUROPE, USA).differences
-    assert ("old", "in force", {"eventCodes": ["ONB10003"]}, None) == (found.name, found.what, found.a, found.b)
+    assert ("old", View.IN_FORCE, {"eventCodes": ["ONB10003"]}, None) == (found.name, found.what, found.a, found.b)
 
 
 def test_gone_is_not_in_force(scene: Scene) -> None:
@@ -117,7 +118,7 @@ def test_gate_is_shut(scene: Scene, happens: str) -> None:
             pass
     records = {} if happens == "no record" else scene.records
     parity = gate(scene.desired, records, EUROPE, USA)
-    assert [("offers", "desired but not in force")] == [(one.name, one.what) for one in parity.differences]
+    assert [("offers", View.GATE)] == [(one.name, one.what) for one in parity.differences]
 
 
 def test_gate_wants_the_same_url_as_written(scene: Scene) -> None:
