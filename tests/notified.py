@@ -102,7 +102,7 @@ class Listening:
     def _wait_for_url(self) -> str:
         said = wait_until(lambda: self.said, lambda said: "Listening at " in said and said.endswith("\n"))
         assert "Listening at " in said, f"it did not start: {said}"
-        return said.partition("Listening at ")[2].partition(",")[0]
+        return said.partition("Listening at ")[2].partition(" ")[0]
 
 
 def wait_until(look: Callable[[], T], is_right: Callable[[T], bool], seconds: float = 20) -> T:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.plan import Plan
 
-_PLAN_AGAIN = "look at a new plan, and approve that"
+_PLAN_AGAIN = "look at a new plan, made with the same variables, and approve that"
 
 
 @dataclass(frozen=True, slots=True)

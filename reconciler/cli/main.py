@@ -93,11 +93,11 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
 
 def _explain(problem: Exception | Interrupted) -> int:
     """Say what went wrong, on stderr; the exit code."""
-    from reconciler.cli.output import complain, print_problem  # noqa: PLC0415 - nothing that --help needs
+    from reconciler.cli.output import complain, end, print_problem  # noqa: PLC0415 - nothing that --help needs
 
     match problem:
         case Interrupted():
-            complain("interrupted")
+            end("Interrupted.")
             return problem.exit_code
         case ReconcilerError():
             print_problem(problem)

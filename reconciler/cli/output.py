@@ -95,6 +95,11 @@ def complain(text: str) -> None:
     _tell("error", text, Line(f"Error: {visible(text)}"))
 
 
+def end(text: str) -> None:
+    """Tell the user, whatever was given, how the command came to its end where that is no mistake of anyone's."""
+    _tell("error", text, Line(visible(text)))
+
+
 def print_problem(problem: ReconcilerError) -> None:
     """Print an error: where, what, what to do."""
     if isinstance(problem, ConfigError):

@@ -34,6 +34,11 @@ def command(a: str, b: str, is_gate: bool, form: str) -> int:
     Exits with 0 if A and B are, and with 2 and what differs if they are not. Compared are names, codes, and URLs as
     written before substitution; and what is in force, where both have a state record. Differences that are meant are
     declared in config/, under parity: {ignore: [{address: ..., reason: ...}]}.
+
+    With --gate, A is the target that went ahead, and B the one that may follow once A has all that B desires:
+
+    \b
+        reconciler parity europe/staging europe/production --gate
     """
     workspace = Workspace()
     one, other = _target(workspace, a), _target(workspace, b)

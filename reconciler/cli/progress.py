@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -30,28 +31,36 @@ def progress(plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
         with _live(creates) as observe:
             yield observe
     else:
-        yield _tell_plainly()
+        yield _tell_plainly(sum(change.action is not Action.BLOCKED for change in plan.changes))
 
 
 class _News:
-    """Which results of which run were told already."""
+    """How many results of the run under way were told already; runs come one after the other."""
 
     def __init__(self) -> None:
-        self._told: dict[int, int] = {}
+        self._run: TargetRun | None = None
+        self._told = 0
 
     def of(self, run: TargetRun) -> list[Result]:
         """The results that are new since the last time."""
-        new = list(islice(run.results.values(), self._told.get(id(run), 0), None))
-        self._told[id(run)] = len(run.results)
+        if run is not self._run:
+            self._run, self._told = run, 0
+        new = list(islice(run.results.values(), self._told, None))
+        self._told = len(run.results)
         return new
 
 
-def _tell_plainly() -> Callable[[TargetRun], None]:
+def _tell_plainly(count: int) -> Callable[[TargetRun], None]:
+    """One line for each change that is over. The report at the end tells them all again, so each says how far it is."""
     news = _News()
+    over = 0
 
     def observe(run: TargetRun) -> None:
+        nonlocal over
         for result in news.of(run):
-            say_line(result_line(result))
+            over += result.action is not Action.BLOCKED
+            line = result_line(result)
+            say_line(replace(line, text=f"{over} of {count}:{line.text}"))
 
     return observe
 
@@ -60,7 +69,6 @@ def _tell_plainly() -> Callable[[TargetRun], None]:
 def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
     from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
     console = Console(stderr=True)
     columns = (TextColumn("Creating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -70,7 +78,6 @@ def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
 
         def observe(run: TargetRun) -> None:
             for result in news.of(run):
-                bar.print(Text(result_line(result).text))
                 bar.advance(task, result.action in SENDS)
 
         yield observe

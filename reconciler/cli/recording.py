@@ -51,13 +51,13 @@ def now_by(workspace: Workspace) -> tuple[str, Mapping[str, str]]:
     return stamp(time.time()), workspace.by()
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str, remedy: str = "see: reconciler state list") -> Address:
     """Raises Refused for what is no address."""
     if not _ADDRESS.fullmatch(text):
         raise Refused(
             "an address is written region/environment/name, each with a-z, 0-9 and -",
             where=text,
-            remedy="see: reconciler state list",
+            remedy=remedy,
         )
     return Address(text)
 

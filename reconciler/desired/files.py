@@ -17,6 +17,7 @@ SIZE_LIMIT = 8 * 1024 * 1024
 """Bytes in one file. Ten thousand subscriptions take about two million."""
 
 _SUFFIXES = (".yaml", ".yml")
+_EXAMPLE = "config/ of reconciler's own repository is an example"
 
 
 class File(NamedTuple):
@@ -31,11 +32,7 @@ def read(config: Path, mistakes: Mistakes) -> list[File]:
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
-            mistakes.hide(
-                _top(_name(config)),
-                "the directory holds no *.yaml or *.yml file",
-                "`reconciler init` writes an example",
-            )
+            mistakes.hide(_top(_name(config)), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
     else:
         paths = [config]
     files = (_read(path, mistakes, explicit=path == config) for path in paths)
@@ -105,7 +102,7 @@ def place_after(name: str, text: str) -> Place:
 
 
 def _refuse(path: Path, what: str, mistakes: Mistakes) -> None:
-    remedy = "see to it, or name another place with --config or RECONCILER_CONFIG; `reconciler init` writes an example"
+    remedy = f"see to it, or name another place with --config or RECONCILER_CONFIG; {_EXAMPLE}"
     mistakes.hide(_top(_name(path)), what, remedy)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,15 +13,23 @@ if TYPE_CHECKING:
     from reconciler.model.desired import ParityException
 
 
+class View(StrEnum):
+    """What is compared; at the GATE it is what is in force in the first target, with what the second desires."""
+
+    DESIRED = "desired"
+    IN_FORCE = "in force"
+    GATE = "desired but not in force"
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One subscription that differs. `what` says between which views; a side that has no such subscription is None.
+    """One subscription that differs. `what` says in which view; a side that has no such subscription is None.
 
     A side has sorted `eventCodes`, and where URLs are compared the `webhookUrl` as written.
     """
 
     name: str
-    what: str
+    what: View
     a: Mapping[str, object] | None
     b: Mapping[str, object] | None
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.model.address import Address
-from reconciler.model.parity import Difference, Parity
+from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 def compare(desired: Desired, records: Mapping[TargetName, Record], a: TargetName, b: TargetName) -> Parity:
     """Desired against desired, and where both have a record, what is in force against what is in force."""
-    found = _differences("desired", _wanted(desired, a), _wanted(desired, b))
+    found = _differences(View.DESIRED, _wanted(desired, a), _wanted(desired, b))
     if a in records and b in records:
-        found += _differences("in force", _in_force(records[a]), _in_force(records[b]))
+        found += _differences(View.IN_FORCE, _in_force(records[a]), _in_force(records[b]))
     return _declared(desired, a, b, found)
 
 
@@ -35,7 +35,7 @@ def gate(desired: Desired, records: Mapping[TargetName, Record], a: TargetName, 
     """Whether all that `b` desires is in force in `a` already, so that `b` may follow."""
     there = _live_as_wanted(desired, records[a]) if a in records else {}
     found = [
-        Difference(name, "desired but not in force", there.get(name), wanted)
+        Difference(name, View.GATE, there.get(name), wanted)
         for name, wanted in sorted(_wanted(desired, b).items())
         if not _covers(there.get(name), wanted)
     ]
@@ -78,7 +78,7 @@ def _covers(there: Mapping[str, object] | None, wanted: Mapping[str, object]) ->
 
 
 def _differences(
-    what: str, a: Mapping[str, Mapping[str, object]], b: Mapping[str, Mapping[str, object]]
+    what: View, a: Mapping[str, Mapping[str, object]], b: Mapping[str, Mapping[str, object]]
 ) -> list[Difference]:
     return [Difference(name, what, a.get(name), b.get(name)) for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 

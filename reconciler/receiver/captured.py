@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 LINE_LIMIT = 16 * 1024 * 1024  # bytes; escaped, a body of 1 MiB can take three times as much
@@ -100,10 +100,11 @@ def _unreadable(what: str, where: object) -> SettingsError:
     )
 
 
-def captured_in(path: Path) -> Iterator[Captured]:
+def captured_in(path: Path, left_out: Callable[[SettingsError], object] = lambda _: None) -> Iterator[Captured]:
     """The requests in a capture file, in order. What follows the last newline is left out if it cannot be read.
 
-    Raises SettingsError for a file or a line that cannot be read, the line by its number.
+    `left_out` is told then, since it may be a line that is still being written. Raises SettingsError for a file or a
+    line that cannot be read, the line by its number.
     """
     try:
         with path.open("rb") as file:
@@ -113,6 +114,7 @@ def captured_in(path: Path) -> Iterator[Captured]:
                 yield parse_captured(line, f"{path}:{number}")
     except OSError as problem:
         raise SettingsError(f"cannot be read: {problem.strerror}", where=path) from None
-    except SettingsError:
+    except SettingsError as problem:
         if line.endswith(b"\n") or len(line) == LINE_LIMIT:
             raise
+        left_out(problem)

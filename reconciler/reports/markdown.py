@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.plan import Action
 from reconciler.model.result import Done
-from reconciler.reports.difference import change_rows, parity_rows
+from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
@@ -19,16 +19,17 @@ from reconciler.reports.wording import (
     plan_summary,
     removal_request,
     settle_advice,
-    side_missing,
+    status_word,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reconciler.model.parity import Difference, Parity
+    from reconciler.model.parity import Parity
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.result import Applied, Result
     from reconciler.model.standing import AttemptStanding, TargetStanding
+    from reconciler.reports.difference import Disparity
 
 LIMIT = 65_000
 """Bytes that a report has at most; a comment may have 65,536 characters."""
@@ -128,16 +129,15 @@ def _result_row(result: Result) -> str:
 def parity_markdown(parity: Parity) -> str:
     """Whether two targets are in line, and where they are not."""
     paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
-    paper.bullets("Differences", [_difference(parity, one) for one in parity.differences])
-    ignored = [f"- {code(one.name)} {one.what}: {code(declared.reason)}\n" for one, declared in parity.ignored]
+    paper.bullets("Differences", [_disparity(one) for one in disparities(parity)])
+    ignored = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared to differ", ignored)
     return paper.text("")
 
 
-def _difference(parity: Parity, difference: Difference) -> str:
-    missing = side_missing(parity, difference)
-    rows = "".join(f"  - {sign} {code(text)}\n" for sign, text in parity_rows(difference))
-    return f"- {code(difference.name)} {difference.what}{f', {code(missing)}' if missing else ''}\n{rows}"
+def _disparity(one: Disparity) -> str:
+    rows = "".join(f"  - {sign} {code(text)}\n" for sign, text in one.rows)
+    return f"- {code(one.name)} {code(one.how)}\n{rows}"
 
 
 def status_markdown(standings: Iterable[TargetStanding]) -> str:
@@ -159,8 +159,7 @@ def status_markdown(standings: Iterable[TargetStanding]) -> str:
 def _standing_row(standing: AttemptStanding) -> str:
     one = standing.attempt
     heard = code(", ".join(f"{name} {told.proof}" for name, told in standing.heard.items()))
-    status = "unknown" if one.unsettled else one.status.value.replace("_", " ")
-    return f"| {code(one.address)} | {status} | {code(one.url)} | {heard} |\n"
+    return f"| {code(one.address)} | {status_word(one)} | {code(one.url)} | {heard} |\n"
 
 
 class _Paper:

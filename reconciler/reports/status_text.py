@@ -8,7 +8,7 @@ from reconciler.model.record import Status
 from reconciler.model.standing import Proof
 from reconciler.reports.text import Line, Tone, removal_text, surplus_lines
 from reconciler.reports.visible import visible
-from reconciler.reports.wording import settle_advice
+from reconciler.reports.wording import settle_advice, status_word, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,9 +33,8 @@ def status_text(standings: Iterable[TargetStanding]) -> list[Line]:
 
 def _attempt_lines(standing: AttemptStanding) -> list[Line]:
     one = standing.attempt
-    status = "unknown" if one.unsettled else one.status.value
     tone = Tone.ERROR if one.unsettled else Tone.FAINT if one.status is Status.AWAITING_REMOVAL else Tone.PLAIN
-    lines = [Line(f"  {visible(one.address)}  {status}  -> {visible(one.url)}  (attempt {one.id})", tone)]
+    lines = [Line(f"  {visible(one.address)}  {status_word(one)}  -> {visible(one.url)}  (attempt {one.id})", tone)]
     for code, heard in standing.heard.items():
         when = "" if heard.at is None else f", last {visible(heard.at)}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _TONES[heard.proof]))
@@ -58,7 +57,7 @@ def observed_text(evidence: Evidence) -> list[Line]:
         for (address, _, code), at in sorted(evidence.received.items())
     ]
     for one in evidence.unexplained:
-        what = f"  warning: {visible(one.code)} at {visible(one.where)}, {one.count} times, last {visible(one.last)}"
+        what = f"  warning: {visible(one.code)} at {visible(one.where)}, {times(one.count)}, last {visible(one.last)}"
         if one.ambiguous:
             lines.append(Line(f"{what}: it may be any of {', '.join(map(visible, one.ambiguous))}", Tone.WARNING))
         else:

@@ -10,15 +10,16 @@ from reconciler.model.entry import who
 from reconciler.model.plan import Action, Request
 from reconciler.model.record import Status
 from reconciler.model.result import Done
-from reconciler.reports.difference import change_rows, parity_rows
+from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.visible import harmless_line, visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
+    how_to_settle,
     parity_summary,
     plan_summary,
     removal_request,
-    side_missing,
+    status_word,
 )
 
 if TYPE_CHECKING:
@@ -144,14 +145,22 @@ def _awaiting_line(attempt: Attempt) -> Line:
 
 
 def applied_text(applied: Applied) -> list[Line]:
-    """What an apply came to: every address, the requests to the operator, and the counts."""
+    """What an apply came to: every address, what waits for a person, and the counts."""
     lines = [result_line(result) for result in applied.results]
+    unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN]
+    if unknown:
+        lines += [Line(""), *(_settling_line(result) for result in unknown)]
     if applied.removal:
         lines += [Line(""), *removal_text(applied.removal)]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
     return lines
+
+
+def _settling_line(result: Result) -> Line:
+    address = visible(result.address)
+    return Line(f"  {address}: nobody knows whether it exists; {how_to_settle(address)}", Tone.ERROR)
 
 
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
@@ -181,7 +190,7 @@ def list_text(records: Iterable[Record]) -> list[Line]:
     attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
     return [
         Line(
-            f"  {visible(one.address)}  {'unknown' if one.unsettled else one.status.value}  {', '.join(one.codes)}"
+            f"  {visible(one.address)}  {status_word(one)}  {', '.join(one.codes)}"
             f" -> {visible(one.url)}  (attempt {one.id}, {one.at})",
             Tone.ERROR if one.unsettled else Tone.PLAIN,
         )
@@ -194,7 +203,7 @@ def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
     lines: list[Line] = []
     for one in attempts:
         rows = {
-            "status": one.status.value,
+            "status": one.status.value.replace("_", " "),
             "eventCodes": ", ".join(one.codes),
             "webhookUrl": one.url,
             "begun": f"{one.since} by {who(one.begun_by)}",
@@ -218,10 +227,9 @@ def _where(response: str | None) -> str | None:
 def parity_text(parity: Parity) -> list[Line]:
     """Whether two targets are in line, and where they are not."""
     lines = []
-    for one in parity.differences:
-        missing = side_missing(parity, one)
-        lines.append(Line(f"  ~ {visible(one.name)}  {one.what}{f', {missing}' if missing else ''}", Tone.CHANGED))
-        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in parity_rows(one)]
-    for one, declared in parity.ignored:
-        lines.append(Line(f"    {visible(one.name)}  {one.what}, as declared: {visible(declared.reason)}", Tone.FAINT))
+    for one in disparities(parity):
+        lines.append(Line(f"  ~ {visible(one.name)}  {visible(one.how)}", Tone.CHANGED))
+        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in one.rows]
+    for name, views, reason in declared_disparities(parity):
+        lines.append(Line(f"    {visible(name)}  {views}, as declared: {visible(reason)}", Tone.FAINT))
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]

@@ -8,7 +8,7 @@ from reconciler.model.plan import Action
 from reconciler.model.result import Done
 
 if TYPE_CHECKING:
-    from reconciler.model.parity import Difference, Parity
+    from reconciler.model.parity import Parity
     from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied
@@ -35,11 +35,26 @@ def removal_request(attempt: Attempt) -> str:
     )
 
 
+def status_word(attempt: Attempt) -> str:
+    """Where an attempt stands, for people."""
+    return "unknown" if attempt.unsettled else attempt.status.value.replace("_", " ")
+
+
+def times(count: int) -> str:
+    """How often, in words."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def settle_advice(standing: AttemptStanding) -> str:
     """How to settle an attempt whose outcome nobody knows, as far as notifications help."""
     address = standing.attempt.address
     if standing.has_spoken:
         return f"its notifications arrive, so it exists: reconciler state resolve {address} --created"
+    return how_to_settle(address)
+
+
+def how_to_settle(address: str) -> str:
+    """What to do about an outcome that nobody knows."""
     return f"find out, and settle it: reconciler state resolve {address} --created or --not-created"
 
 
@@ -64,16 +79,9 @@ def applied_summary(applied: Applied) -> str:
 
 
 def parity_summary(parity: Parity) -> str:
-    """Whether two targets are in line, in a sentence."""
+    """Whether two targets are in line, in a sentence; a subscription that differs in both views counts once."""
     if parity.in_line:
-        declared = f", but for {len(parity.ignored)} declared" if parity.ignored else ""
-        return f"{parity.a} and {parity.b} are in line{declared}."
-    count = len(parity.differences)
-    return f"{parity.a} and {parity.b} differ: {count} difference{'' if count == 1 else 's'}."
-
-
-def side_missing(parity: Parity, difference: Difference) -> str | None:
-    """Which target lacks a subscription altogether, in words; None where both have it."""
-    if difference.a is None:
-        return f"not in {parity.a}"
-    return f"not in {parity.b}" if difference.b is None else None
+        declared = len({one.name for one, _ in parity.ignored})
+        return f"{parity.a} and {parity.b} are in line{f', but for {declared} declared' if declared else ''}."
+    count = len({one.name for one in parity.differences})
+    return f"{parity.a} and {parity.b} differ in {count} subscription{'' if count == 1 else 's'}."

@@ -264,7 +264,7 @@ def remove_journal(partner: Partner) -> Response:
 def test_documents_are_alone_on_stdout(begun: Partner) -> None:
     """Progress, warnings and notices go to stderr; the document has the keys of the interface."""
     done = begun.succeed("apply", "--auto-approve", "--format", "json")
-    assert f"  + {OFFERS}  created (201)\n" == done.err
+    assert f"1 of 1:  + {OFFERS}  created (201)\n" == done.err
     assert ["format_version", "results", "removal_requests", "summary"] == list(done.document)
     assert ["address", "action", "outcome", "status", "attempt", "detail"] == list(done.document["results"][0])
     counts: dict[str, Any] = done.document["summary"]

@@ -83,7 +83,7 @@ def test_live_progress(partner: Partner) -> None:
     assert "europe/staging/a  created (201)" in bar.out
     objects = at_terminal(partner, "apply", "--auto-approve", "--log-format", "json")
     assert "Creating" not in objects.out
-    assert '"message": "+ europe/staging/b  created (201)"' in objects.out
+    assert '"message": "1 of 1:  + europe/staging/b  created (201)"' in objects.out
 
 
 def test_mistakes_are_annotated_in_actions(partner: Partner) -> None:

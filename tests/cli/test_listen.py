@@ -101,7 +101,7 @@ class TestReceiving:
         with listening(project) as listen:
             post(listen.url, b"{}")
         kept = project.path.parent / "home" / "data" / "reconciler" / "notifications.jsonl"
-        assert listen.said.startswith(f"Listening at {listen.url}, at any path; ")
+        assert listen.said.startswith(f"Listening at {listen.url} for any path; ")
         assert f"Notifications are kept in {kept}." in listen.said
         assert "a tunnel of your choice" in listen.said
         assert [b"{}"] == [one.body for one in captured_in(kept)]
@@ -127,7 +127,7 @@ class TestReceiving:
                 assert code == end(listen.process, number).code
                 assert sender.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
             assert [200] == [one["status"] for one in listen.told]
-        assert listen.said.endswith("Error: interrupted\n")
+        assert listen.said.endswith("Interrupted.\n")
 
     def test_nobody_reads_its_output(self, project: Project) -> None:
         """It ends, as every command does."""
@@ -138,7 +138,7 @@ class TestReceiving:
         )  # fmt: skip
         said = project.path / "said"
         text = wait_until(lambda: said.read_text() if said.exists() else "", lambda one: "tunnel" in one)
-        url = text.partition("Listening at ")[2].partition(",")[0]
+        url = text.partition("Listening at ")[2].partition(" ")[0]
         code = project.path / "code"
 
         def posted() -> str:

@@ -60,11 +60,17 @@ def test_differ(partner: Project, form: str) -> None:
 
 
 def test_missing_side(partner: Project) -> None:
-    """A subscription that one lacks is said to be missing there."""
+    """A subscription that only one has is said to be there only, once, whether it is desired or in force as well."""
+    partner.succeed("state", "import", "--all")
+    partner.succeed("state", "removed", "europe/production/offers", "--force")
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
     for form in ("text", "markdown"):
         done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
-        assert (2, True) == (done.code, "not in europe/production" in unescape(done.out))
+        told = "desired and in force in europe/staging only"
+        assert (2, 1) == (done.code, unescape(done.out).count(told))
+        assert "europe/staging and europe/production differ in 1 subscription." in unescape(done.out)
+    document = partner.run("parity", "europe/staging", "europe/production", "--format", "json").document
+    assert ["desired", "in force"] == [one["what"] for one in document["differences"]]
 
 
 def test_declared_and_unused(partner: Project) -> None:
@@ -82,9 +88,11 @@ def test_declared_and_unused(partner: Project) -> None:
 def test_gate(partner: Project) -> None:
     """Production may follow once staging has it in force."""
     gate = ("parity", "europe/staging", "europe/production", "--gate")
-    assert 2 == partner.run(*gate).code
+    done = partner.run(*gate)
+    assert (2, True) == (done.code, "desired in europe/production, not in force in europe/staging" in done.out)
     partner.succeed("apply", "--auto-approve", "-t", "europe/staging")
     assert 0 == partner.run(*gate).code
+    assert f"\n      reconciler {' '.join(gate)}\n" in partner.succeed("parity", "--help").out
 
 
 @pytest.mark.parametrize("pair", [("europe/staging", "europe/nowhere"), ("staging", "europe/production")])
@@ -161,9 +169,22 @@ def test_observed_in_vain(partner: Project) -> None:
     ]
     partner.write("seen.jsonl", "".join(lines))
     done = partner.succeed("state", "observe", "seen.jsonl")
-    assert "ONB10099 at /staging/offers, 1 times" in done.out
+    assert "ONB10099 at /staging/offers, once, " in done.out
     assert "one exists that nobody manages" in done.out
     assert "5 lines are no evidence" in done.err
+
+
+def test_observed_while_it_is_written(partner: Project) -> None:
+    """What follows the last newline is left out, with a warning that names the line; any other line is an error."""
+    partner.succeed("state", "import", "--all")
+    partner.write("seen.jsonl", line("/staging/offers") + line("/production/offers")[:-9])
+    done = partner.succeed("state", "observe", "seen.jsonl")
+    assert (1, True) == (done.out.count("ONB10011"), done.out.startswith("  europe/staging/offers  ONB10011  last "))
+    assert done.err.startswith("Warning: seen.jsonl:2: left out: this captured request is not a JSON object, and it ")
+    partner.write("seen.jsonl", line("/production/offers")[:-9] + "\n" + line("/staging/offers"))
+    done = partner.run("state", "observe", "seen.jsonl")
+    assert (1, "") == (done.code, done.out)
+    assert done.err.startswith("Error: seen.jsonl:1: this captured request is not a JSON object; ")
 
 
 def test_ambiguous(partner: Project) -> None:

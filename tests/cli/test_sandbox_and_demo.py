@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
 from project import end
+
+from reconciler.sandbox.faults import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,13 +46,28 @@ def test_serve(project: Project, serving: Popen[bytes]) -> None:
     assert lead.code == 0
 
 
+def test_serve_says_what_can_go_wrong(project: Project) -> None:
+    """Its help names every fault."""
+    words = set(re.split(r"[\s,]+", project.succeed("sandbox", "serve", "--help").out))
+    assert set() == set(FAULTS) - words
+
+
+def test_serve_as_its_help_has_it(project: Project) -> None:
+    """The lines of shell in its help work as they stand."""
+    lines = [line for line in project.succeed("sandbox", "serve", "--help").out.splitlines() if "sandbox.env" in line]
+    recipe = "\n".join(lines).replace("reconciler ", '"$reconciler" ')
+    done = project.shell(f"{recipe}\necho $RECONCILER_SANDBOX_URL; kill $!; wait $!")
+    assert (2, 143) == (len(lines), done.code)
+    assert done.out.startswith("http://127.0.0.1:")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_serve_ends_with_a_signal(serving: Popen[bytes], number: signal.Signals, code: int) -> None:
     """Promptly, and with the code of the signal."""
     assert serving.stderr is not None
     assert serving.stderr.readline().startswith(b"Serving at http://127.0.0.1:")
     done = end(serving, number, timeout=10)
-    assert (code, "Error: interrupted\n") == (done.code, done.err)
+    assert (code, "Interrupted.\n") == (done.code, done.err)
 
 
 def test_serve_on_a_port_that_is_taken(project: Project) -> None:

@@ -105,6 +105,45 @@ class TestShow:
         assert (f"::add-mask::{SIGNING_KEY}\n", f"{SIGNING_KEY}\n") == (done.err, done.out)
 
 
+class TestLost:
+    """What exists, and whose response nobody has."""
+
+    ADVICE = f"ask the operator for its secret, and keep it with: reconciler secret set {OFFERS}"
+
+    @pytest.fixture
+    def settled(self, partner: Partner) -> Partner:
+        """A partner with one create that a person settled as created."""
+        partner.begin(offers=["ONB10011"])
+        partner.lose_answer()
+        partner.succeed("state", "resolve", OFFERS, "--created")
+        return partner
+
+    def test_it_is_said_what_to_do(self, settled: Partner) -> None:
+        """Until the secret is kept."""
+        attempt = settled.attempt()
+        for named in ([], ["--attempt", attempt]):
+            done = settled.run("secret", "show", OFFERS, *named)
+            assert (1, "") == (done.code, done.out)
+            assert f"{' '.join([self.ADVICE, *named])}\n" in done.err
+        settled.succeed("secret", "set", OFFERS, stdin="hunter2")
+        assert "hunter2\n" == settled.succeed("secret", "show", OFFERS).out
+
+    def test_the_secret_of_an_earlier_one_is_not_shown_for_it(self, created: Partner) -> None:
+        """It signs nothing of what is live now, and is shown by its attempt alone."""
+        old = created.attempt()
+        created.declare({"offers": (["ONB10011"], "https://hooks.partner.example/else")})
+        created.lose_answer()
+        created.succeed("state", "resolve", OFFERS, "--created")
+        created.succeed("state", "retire", OFFERS, "--attempt", old)
+        assert self.ADVICE in created.run("secret", "show", OFFERS).err
+        assert json.loads(created.succeed("secret", "show", OFFERS, "--attempt", old).out) == TOLD
+
+    def test_of_what_does_not_exist(self, created: Partner) -> None:
+        """There is no secret to ask for."""
+        done = created.run("secret", "show", "europe/staging/none")
+        assert (1, False) == (done.code, "operator" in done.err)
+
+
 class TestSet:
     """A secret that came another way."""
 

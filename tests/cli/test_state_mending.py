@@ -74,6 +74,12 @@ class TestImport:
         partner.want()
         assert "Nothing is desired there.\n" == partner.succeed("state", "import", "--all").out
 
+    def test_a_pattern_is_taken_with_all(self, partner: Partner) -> None:
+        """And where none is taken, that is said."""
+        partner.begin(offers=["ONB10011"])
+        done = partner.run("state", "import", "europe/*/offers")
+        assert (1, True) == (done.code, "several are taken with --all -t PATTERN" in done.err)
+
     def test_only_the_missing_codes(self, doubled: Partner) -> None:
         """What is recorded stays as it is."""
         assert [["ONB10004"], ["ONB10011"]] == sorted(codes for _, _, codes in doubled.listed())
@@ -102,15 +108,34 @@ class TestResolve:
         with unknown.appending("resolved"):
             done = unknown.succeed("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
         assert f"  {OFFERS}: attempt {unknown.attempt()} is settled as created\n" == done.out
+        assert done.err.startswith("No response to the create is recorded, and so no secret: ask the operator ")
+        assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
         assert [] == unknown.planned()
         assert r"settled by a person as created: the operator\nsaw it" in unknown.succeed("state", "history").out
         with unknown.appending():
             assert 1 == unknown.run("state", "resolve", OFFERS, "--created").code
 
+    def test_created_several(self, partner: Partner) -> None:
+        """What to do about their secrets is said once."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"])
+        partner.service.answer_next(refusal(500), refusal(500))
+        assert 3 == partner.run("apply", "--auto-approve").code
+        done = partner.succeed("state", "resolve", "europe/*", "--created")
+        assert (1, True) == (done.err.count("\n"), done.err.endswith("reconciler secret set ADDRESS\n"))
+
+    def test_created_quietly(self, unknown: Partner) -> None:
+        """With -q it is not said what to do about the secret."""
+        assert "" == unknown.succeed("state", "resolve", OFFERS, "--created", "-q").err
+
+    def test_created_with_its_secret_kept(self, unknown: Partner) -> None:
+        """Then there is nothing to ask for."""
+        unknown.succeed("secret", "set", OFFERS, stdin="hunter2")
+        assert "" == unknown.succeed("state", "resolve", OFFERS, "--created").err
+
     def test_not_created(self, unknown: Partner) -> None:
         """The next apply creates it; a pattern will do."""
         with unknown.appending("resolved"):
-            unknown.succeed("state", "resolve", "europe/*", "--not-created")
+            assert "" == unknown.succeed("state", "resolve", "europe/*", "--not-created").err
         unknown.succeed("apply", "--auto-approve")
         assert 2 == len(unknown.service.creates)
 

@@ -99,7 +99,7 @@ def test_interrupted_while_reading(begun: Partner, number: signal.Signals, code:
     process = begun.start("apply", "pipe")
     with (begun.path / "pipe").open("wb"):
         done = end(process, number)
-    assert (code, "", "Error: interrupted\n") == (done.code, done.out, done.err)
+    assert (code, "", "Interrupted.\n") == (done.code, done.out, done.err)
 
 
 def test_what_nobody_expected(begun: Partner) -> None:

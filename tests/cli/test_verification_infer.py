@@ -48,9 +48,12 @@ class TestSecretVariable:
     """With the secret from the environment."""
 
     def test_the_scheme_that_fits(self, captor: Project, tmp_path: Path) -> None:
-        """Is printed such that `config/` takes it."""
+        """Is printed such that `config/` takes it; where it goes is said beside it, and in the help."""
         done = captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
-        assert (0, "") == (done.code, done.err)
+        assert "This goes into any file of config/, at the top level.\n" == done.err
+        assert "" == captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET", "-q").err
+        told = " ".join(captor.succeed("verification", "infer", "--help").out.split())
+        assert "any file of config/, at the top level" in told
         assert done.out.startswith("verification:\n  header: X-Sig\n  algorithm: hmac-sha512\n")
         assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
 
@@ -64,6 +67,15 @@ class TestSecretVariable:
         }
         captor.write("one.json", texts[form])
         captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+
+    def test_from_standard_input(self, captor: Project) -> None:
+        """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""
+        arguments = ["verification", "infer", "-", "--secret-variable", "HOOK_SECRET"]
+        assert captor.succeed(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
+        for given, told in (("", "this captured request is not a"), (captor.read("one.json") * 2, "it holds more")):
+            done = captor.run(*arguments, stdin=given)
+            assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
+        assert "give one line of it: tail -n 1 FILE | reconciler verification infer -\n" in done.err
 
     def test_from_a_dotenv(self, captor: Project) -> None:
         """As every variable."""

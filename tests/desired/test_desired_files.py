@@ -132,11 +132,11 @@ def test_a_file_that_cannot_be_read_is_a_mistake(
 
 @pytest.mark.parametrize("name", ["nowhere", "nowhere/a.yaml", "x" * 5000, "a\0b"])
 def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: str) -> None:
-    """A path that leads to nothing names --config and `reconciler init`."""
+    """A path that leads to nothing names --config, and where an example is."""
     (mistake,) = mistakes_in(tmp_path / name)
     assert (1, 1) == (mistake.place.line, mistake.place.column)
     assert "--config" in mistake.remedy
-    assert "reconciler init" in mistake.remedy
+    assert "is an example" in mistake.remedy
 
 
 def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:

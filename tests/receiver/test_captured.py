@@ -123,16 +123,20 @@ class TestReading:
 
     @pytest.mark.parametrize("length", [1, 20, -2])
     def test_a_torn_last_line_is_left_out(self, tmp_path: Path, length: int) -> None:
-        """It was never confirmed."""
+        """It was never confirmed; whoever wants to know is told which line it is."""
         path = tmp_path / "r.jsonl"
         path.write_bytes(line_of(ONE) + line_of(OTHER)[:length])
         assert [ONE] == list(captured_in(path))
+        told: list[SettingsError] = []
+        assert [ONE] == list(captured_in(path, told.append))
+        assert [f"{path}:2"] == [one.where for one in told]
 
     def test_a_last_line_that_lacks_only_its_newline_is_read(self, tmp_path: Path) -> None:
         """Others may have written it so."""
         path = tmp_path / "r.jsonl"
         path.write_bytes(line_of(ONE) + line_of(OTHER).rstrip())
-        assert [ONE, OTHER] == list(captured_in(path))
+        told: list[SettingsError] = []
+        assert ([ONE, OTHER], []) == (list(captured_in(path, told.append)), told)
 
     def test_any_other_damage_is_an_error(self, tmp_path: Path) -> None:
         """That names the line."""

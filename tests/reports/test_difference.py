@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from value_scene import Scene, address_of, hooks
+from value_scene import EUROPE, PLACE, USA, Scene, address_of, hooks
 
-from reconciler.model.parity import Difference
+from reconciler.model.desired import ParityException
+from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action, Change, Request
-from reconciler.reports.difference import change_rows, differences, parity_rows
+from reconciler.reports.difference import change_rows, declared_disparities, differences, disparities
 
 SCRIPT = """
 import sys
@@ -74,10 +75,57 @@ def test_concerned_only() -> None:
     assert [("~", f"webhookUrl: {hooks('second')} -> {hooks('third')}")] == change_rows(scene.change())
 
 
-def test_parity_rows() -> None:
-    """What the second target has otherwise than the first; where one has nothing, there are no rows."""
-    one = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
-    other = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/b"}
-    rows = [("-", "eventCodes: ONB10002"), ("~", "webhookUrl: {hooks}/a -> {hooks}/b")]
-    assert rows == parity_rows(Difference("offers", "desired", one, other))
-    assert [] == parity_rows(Difference("offers", "desired", one, None))
+ONE = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
+OTHER = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/b"}
+
+
+def told(*differences: Difference) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """What is said of differences between europe/staging and usa/staging."""
+    found = disparities(Parity(EUROPE, USA, differences, (), ()))
+    return [(one.name, one.how, list(one.rows)) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("view", "how", "verbs"),
+    [
+        (View.DESIRED, "desired", ("desires", "desires")),
+        (View.IN_FORCE, "in force", ("has", "has")),
+        (View.GATE, "desired in usa/staging, in force otherwise in europe/staging", ("has", "desires")),
+    ],
+)
+def test_disparity_of_what_both_have(view: View, how: str, verbs: tuple[str, str]) -> None:
+    """Each row names the target it is about, and whether that desires it or has it."""
+    rows = [
+        ("-", "eventCodes: ONB10002 in europe/staging only"),
+        ("~", f"webhookUrl: europe/staging {verbs[0]} {{hooks}}/a, usa/staging {verbs[1]} {{hooks}}/b"),
+    ]
+    assert [("offers", how, rows)] == told(Difference("offers", view, ONE, OTHER))
+    added = [("+", "eventCodes: ONB10002 in usa/staging only")]
+    assert [("offers", how, added)] == told(Difference("offers", view, {**ONE, "eventCodes": ["ONB10001"]}, ONE))
+
+
+def test_disparity_of_what_one_has() -> None:
+    """It is said which one that is, and there are no rows."""
+    assert [("a", "desired in europe/staging only", [])] == told(Difference("a", View.DESIRED, ONE, None))
+    assert [("a", "in force in usa/staging only", [])] == told(Difference("a", View.IN_FORCE, None, ONE))
+    gated = told(Difference("a", View.GATE, None, ONE))
+    assert [("a", "desired in usa/staging, not in force in europe/staging", [])] == gated
+
+
+def test_disparities_that_are_the_same_are_one() -> None:
+    """As desired and in force, with the same rows; otherwise each is told."""
+    codes = [{"eventCodes": side["eventCodes"]} for side in (ONE, OTHER)]
+    both = [Difference("a", View.DESIRED, ONE, None), Difference("a", View.IN_FORCE, codes[0], None)]
+    assert [("a", "desired and in force in europe/staging only", [])] == told(*both)
+    rows = [("-", "eventCodes: ONB10002 in europe/staging only")]
+    both = [Difference("a", view, *codes) for view in (View.DESIRED, View.IN_FORCE)]
+    assert [("a", "desired and in force", rows)] == told(*both)
+    for other in (Difference("a", View.IN_FORCE, None, ONE), Difference("b", View.IN_FORCE, ONE, None)):
+        assert 2 == len(told(Difference("a", View.DESIRED, ONE, None), other))
+
+
+def test_declared_disparities() -> None:
+    """Both views of one subscription are one, with the reason."""
+    why = ParityException("a", "not yet", PLACE)
+    ignored = tuple((Difference("a", view, ONE, None), why) for view in (View.DESIRED, View.IN_FORCE))
+    assert [("a", "desired and in force", "not yet")] == declared_disparities(Parity(EUROPE, USA, (), ignored, ()))

@@ -12,7 +12,7 @@ from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
 from reconciler.errors import Place
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
-from reconciler.model.parity import Difference, Parity
+from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.standing import TargetStanding, Unexplained
 from reconciler.planning.evidence import Evidence
 from reconciler.planning.standing import standing_of
@@ -23,13 +23,18 @@ from reconciler.reports.text import Line, Tone, parity_text
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
 B = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
-DIFFERENT = Difference("offers", "desired", A, B)
+DIFFERENT = Difference("offers", View.DESIRED, A, B)
 IGNORED = ParityException("*/*/loans", "not sold there", Place("config/all.yaml", 1, 1))
 PARITY = Parity(
     EUROPE,
     USA,
-    (DIFFERENT, Difference("left", "desired", A, None), Difference("right", "in force", None, A)),
-    ((Difference("loans", "desired", A, None), IGNORED),),
+    (
+        DIFFERENT,
+        Difference("left", View.DESIRED, A, None),
+        Difference("left", View.IN_FORCE, A, None),
+        Difference("right", View.IN_FORCE, None, A),
+    ),
+    ((Difference("loans", View.DESIRED, A, None), IGNORED), (Difference("loans", View.IN_FORCE, A, None), IGNORED)),
     (IGNORED,),
 )
 IN_LINE = Parity(EUROPE, USA, (), (), ())
@@ -66,20 +71,20 @@ def test_parity_text() -> None:
         text(parity_text(PARITY))
         == """\
   ~ offers  desired
-      + eventCodes: ONB10002
-  ~ left  desired, not in usa/staging
-  ~ right  in force, not in europe/staging
-    loans  desired, as declared: not sold there
-europe/staging and usa/staging differ: 3 differences.
+      + eventCodes: ONB10002 in usa/staging only
+  ~ left  desired and in force in europe/staging only
+  ~ right  in force in usa/staging only
+    loans  desired and in force, as declared: not sold there
+europe/staging and usa/staging differ in 3 subscriptions.
 """
     )
     assert text(parity_text(IN_LINE)) == "europe/staging and usa/staging are in line.\n"
 
 
 def test_parity_counts() -> None:
-    """One difference is one, and declared ones are named where nothing else is."""
+    """A subscription counts once, and declared ones are counted where nothing else differs."""
     one = Parity(EUROPE, USA, (DIFFERENT,), (), ())
-    assert "europe/staging and usa/staging differ: 1 difference." == parity_text(one)[-1].text
+    assert "europe/staging and usa/staging differ in 1 subscription." == parity_text(one)[-1].text
     declared = Parity(EUROPE, USA, (), PARITY.ignored, ())
     assert "europe/staging and usa/staging are in line, but for 1 declared." == parity_text(declared)[-1].text
 
@@ -95,9 +100,12 @@ def test_parity_document() -> None:
         "differences": [
             {"name": "offers", "what": "desired", "a": A, "b": B},
             missing,
+            {**missing, "what": "in force"},
             {"name": "right", "what": "in force", "a": None, "b": A},
         ],
-        "ignored": [{**missing, "name": "loans", "reason": "not sold there"}],
+        "ignored": [
+            {**missing, "name": "loans", "what": what, "reason": "not sold there"} for what in ("desired", "in force")
+        ],
         "unused": [{"address": "*/*/loans", "reason": "not sold there"}],
     }
 
@@ -108,18 +116,18 @@ def test_parity_markdown() -> None:
         read(parity_markdown(PARITY))
         == """\
 <!-- reconciler:parity -->
-### `europe/staging and usa/staging differ: 3 differences.`
+### `europe/staging and usa/staging differ in 3 subscriptions.`
 
 **Differences**
 
-- `offers` desired
-  - + `eventCodes: ONB10002`
-- `left` desired, `not in usa/staging`
-- `right` in force, `not in europe/staging`
+- `offers` `desired`
+  - + `eventCodes: ONB10002 in usa/staging only`
+- `left` `desired and in force in europe/staging only`
+- `right` `in force in usa/staging only`
 
 <details><summary>Declared to differ</summary>
 
-- `loans` desired: `not sold there`
+- `loans` desired and in force: `not sold there`
 
 </details>
 """
@@ -135,7 +143,7 @@ europe/staging
   europe/staging/flying  unknown  -> {hooks("flying")}  (attempt a3)
       ONB10002  never seen
       find out, and settle it: reconciler state resolve europe/staging/flying --created or --not-created
-  europe/staging/gone  awaiting_removal  -> {hooks("gone")}  (attempt a2)
+  europe/staging/gone  awaiting removal  -> {hooks("gone")}  (attempt a2)
       ONB10001  never seen
   europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)
       ONB10003  proven, last {AT}
@@ -225,7 +233,7 @@ def test_observed() -> None:
         == f"""\
   europe/staging/offers  ONB10011  last {AT}
   warning: ONB10001 at /a, 2 times, last {AT}: it may be any of europe/staging/one, europe/staging/two
-  warning: ONB10002 at /b, 1 times, last {AT}: no recorded subscription explains it; one exists that nobody manages
+  warning: ONB10002 at /b, once, last {AT}: no recorded subscription explains it; one exists that nobody manages
 """
     )
     assert "No notifications.\n" == text(observed_text(Evidence({}, ())))

@@ -192,6 +192,9 @@ def test_applied(scene: Scene) -> None:
   + europe/staging/offers  unknown (502)
   - europe/staging/old  retired
 
+  europe/staging/offers: nobody knows whether it exists; find out, and settle it:\
+ reconciler state resolve europe/staging/offers --created or --not-created
+
   To send to the operator, for europe/staging/old (attempt a1):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to\
  https://hooks.partner.example/old, created 2026-11-20T13:30:00Z (webhookId w-7).
@@ -217,14 +220,17 @@ def test_list(scene: Scene) -> None:
     scene.hold("offers", "ONB10011 ONB10001", hooks("offers"))
     scene.begin("loans", "LOA10013", hooks("loans"))
     scene.remove(scene.hold("gone", "ONB10003", hooks("gone")))
+    scene.retire(scene.hold("old", "ONB10002", hooks("old")))
     lines = list_text(scene.records.values())
-    assert [Tone.ERROR, Tone.PLAIN] == [line.tone for line in lines]
+    assert [Tone.ERROR, Tone.PLAIN, Tone.PLAIN] == [line.tone for line in lines]
     assert (
         text(lines)
         == """\
   europe/staging/loans  unknown  LOA10013 -> https://hooks.partner.example/loans  (attempt a2, 2026-11-20T13:30:00Z)
   europe/staging/offers  live  ONB10001, ONB10011 -> https://hooks.partner.example/offers\
   (attempt a1, 2026-11-20T13:30:00Z)
+  europe/staging/old  awaiting removal  ONB10002 -> https://hooks.partner.example/old\
+  (attempt a4, 2026-11-20T13:30:00Z)
 """
     )
 
@@ -259,6 +265,13 @@ def test_attempt(scene: Scene, response: str, where: str) -> None:
       field webhookUrl: https://hooks.partner.example/offers
 """
     )
+
+
+def test_attempt_that_awaits_removal(scene: Scene) -> None:
+    """Its status is in words."""
+    attempt = scene.hold("offers", "ONB10011", hooks("offers"))
+    scene.retire(attempt)
+    assert "      status: awaiting removal\n" in text(attempt_text([scene.attempt(attempt)]))
 
 
 def test_attempt_plain(scene: Scene) -> None:

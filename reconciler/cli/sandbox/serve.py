@@ -21,12 +21,27 @@ from reconciler.reports.text import Line
 def command(port: int, retry_interval: float, faults: tuple[str, ...], seed: int | None) -> None:
     """Serve until interrupted.
 
-    On 127.0.0.1: tokens, subscriptions, leads, and deliveries. On start it prints, as NAME=value lines, the variables
-    that point reconciler at it:
+    On 127.0.0.1: tokens, subscriptions, leads, and deliveries. Once it is ready it prints, as NAME=value lines, the
+    variables that point reconciler at it:
 
     \b
-        reconciler sandbox serve >sandbox.env &
-        set -a; . ./sandbox.env; set +a
+        rm -f sandbox.env; reconciler sandbox serve >sandbox.env &
+        until [ -s sandbox.env ]; do sleep 0.1; done; set -a; . ./sandbox.env; set +a
+
+    When it ends it forgets all, its credentials too: start a new state record for each (--state).
+
+    \b
+    Faults, each with a probability from 0 to 1, such as --fault reset-after=0.1:
+      refuse, reset-before, hang          the request is not carried out, and not answered
+      reset-after, hang-after, half       it is carried out, and the answer is lost or breaks off
+      drip, huge, empty                   it is carried out; the answer comes a byte a second, is 100 MB, is empty
+      html                                it is carried out, and answered with 502 and a page
+      500-after, 502-after                it is carried out, and answered so all the same
+      400 401 403 404 408 409 422 429     it is not carried out, and answered so; 499 500 503 too
+      401-once                            the token is revoked, so that another has to be fetched
+      429-retry-after, 429-forever        429, to be repeated after a second, after three years
+      html-200, redirect, redirect-303    it is not carried out, and a proxy answers in its place
+      token-NAME                          the same for the token endpoint, but for 401-once
     """
     from reconciler.sandbox.sandbox import Sandbox  # noqa: PLC0415 - a server is nothing --help needs
 

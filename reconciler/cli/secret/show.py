@@ -19,6 +19,7 @@ from reconciler.model.record import Status
 from reconciler.state.responses import open_sealed
 
 if TYPE_CHECKING:
+    from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
 
 
@@ -37,6 +38,7 @@ def command(address: str, attempt: str | None, identity: Path | None, field: str
     wanted = parse_address(address)
     record = workspace.read(wanted.target).record()
     attempts = [one for one in record.attempts.values() if one.address == wanted and (one.response or one.secrets)]
+    _refuse_untold(record.at_address(wanted), attempt, wanted)
     live = [one for one in attempts if one.status is Status.LIVE]
     current = live or [one for one in attempts if one.in_force] or attempts
     chosen = pick(attempts if attempt else current, attempt, wanted, "with a response or a secret")
@@ -48,6 +50,20 @@ def command(address: str, attempt: str | None, identity: Path | None, field: str
     value = _field(body, field)
     mask(value)
     print_value(value)
+
+
+def _refuse_untold(attempts: list[Attempt], wanted: str | None, address: Address) -> None:
+    """Raises Refused where what is meant exists, and no response told its secret. What awaits removal has another."""
+    here = [one for one in attempts if one.in_force and wanted in (None, one.id)]
+    meant = [one for one in here if one.status is Status.LIVE] or here
+    if meant and not any(one.response or one.secrets for one in meant):
+        live = " that is live" if meant != here else ""
+        named = "" if wanted is None else f" --attempt {wanted}"
+        raise Refused(
+            f"it has no attempt with a response or a secret{live}",
+            where=address,
+            remedy=f"ask the operator for its secret, and keep it with: reconciler secret set {address}{named}",
+        )
 
 
 def read_secret(workspace: Workspace, record: Record, attempt: Attempt, identity: Path | None) -> bytes:

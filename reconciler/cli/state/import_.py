@@ -57,7 +57,7 @@ def _wanted(workspace: Workspace, address: str | None, targets: tuple[str, ...])
         selection = Selection.of(targets)
         refuse_unmatched(selection, [*workspace.desired.targets], [*subscriptions])
         return [one for one in subscriptions.values() if selection.has(one.address)]
-    wanted = parse_address(address)
+    wanted = parse_address(address, "name one that config/ declares; several are taken with --all -t PATTERN")
     if wanted not in subscriptions:
         raise Refused("it is not desired", where=wanted, remedy="declare it in config/ as it exists, then import it")
     return [subscriptions[wanted]]

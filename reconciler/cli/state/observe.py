@@ -23,6 +23,7 @@ from reconciler.reports.status_text import observed_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reconciler.errors import SettingsError
     from reconciler.model.address import Address, TargetName
     from reconciler.model.record import Record
     from reconciler.planning.evidence import Evidence
@@ -38,6 +39,7 @@ def command(file: Path) -> None:
     FILE is what `listen --record` writes, or what an endpoint of your own logs in that format. Each event code is noted
     with the address whose subscription explains it, and when it was received last: `status` shows what has proven to
     deliver. Notifications that no recorded subscription explains are reported: something delivers that nobody manages.
+    A last line that is still being written is left out.
     """
     workspace = Workspace()
     names = workspace.recorded_targets()
@@ -49,14 +51,19 @@ def command(file: Path) -> None:
 
 def _sightings(file: Path) -> Iterator[Sighting]:
     unusable = 0
-    for captured in captured_in(file):
+    for captured in captured_in(file, _warn_left_out):
         at, code = _when(captured), _code_of(captured)
         if captured.verified is False or at is None or code is None:
             unusable += 1
         else:
             yield Sighting(at, code, captured.path, captured.url)
     if unusable:
-        warn(f"{file}: {unusable} lines are no evidence: a wrong signature, no event code, or no time with an offset")
+        lines = "1 line is" if unusable == 1 else f"{unusable} lines are"
+        warn(f"{file}: {lines} no evidence: a wrong signature, no event code, or no time with an offset")
+
+
+def _warn_left_out(problem: SettingsError) -> None:
+    warn(f"{problem.where}: left out: {problem.what}, and it ends without a newline, as one does that is being written")
 
 
 def _when(captured: Captured) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
+from reconciler.cli.output import print_lines, say
 from reconciler.cli.recording import attempt_option, now_by, pick, record_entries
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
@@ -62,6 +62,10 @@ def command(pattern: str, created: bool | None, note: str | None, force: bool, a
     for name, attempts in chosen.items():
         record_entries(workspace, name, draft, f"resolved {pattern}")
         print_lines(Line(f"  {visible(one.address)}: attempt {one.id} is settled as {word}") for one in attempts)
+    if created:
+        _tell_what_is_lost(
+            [one for attempts in chosen.values() for one in attempts if not (one.response or one.secrets)]
+        )
 
 
 def _chosen(record: Record, selection: Selection, attempt: str | None) -> list[Attempt]:
@@ -71,6 +75,16 @@ def _chosen(record: Record, selection: Selection, attempt: str | None) -> list[A
         if one.unsettled and selection.has(one.address):
             by_address.setdefault(one.address, []).append(one)
     return [pick(found, attempt, address, "with an unknown outcome") for address, found in by_address.items()]
+
+
+def _tell_what_is_lost(attempts: list[Attempt]) -> None:
+    """Say how to come by the secret of what exists, since no response told it."""
+    if attempts:
+        address = attempts[0].address if len(attempts) == 1 else "ADDRESS"
+        say(
+            "No response to the create is recorded, and so no secret: ask the operator for the secret, and keep it"
+            f" with: reconciler secret set {address}"
+        )
 
 
 def _refuse_in_flight(chosen: list[Attempt]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
 def command(request: Path, address: str | None, identity: Path | None, secret_variable: str | None) -> None:
     """Find out how a captured notification was signed.
 
-    REQUEST is a file with one request, a line as `listen --record` writes it. Of all schemes of the usual kind, the one
-    that gives the signature in its headers is printed, as it goes into config/. Exit code 1 where none does, or more
-    than one.
+    REQUEST is a file with one request, a line as `listen --record` writes it; - is standard input. Of all schemes of
+    the usual kind, the one that gives the signature in its headers is printed: `verification:` as it goes into any file
+    of config/, at the top level. Exit code 1 where none does, or more than one.
+
+    \b
+        tail -n 1 notifications.jsonl | reconciler verification infer - --address europe/staging/offers
     """
     if (address is None) == (secret_variable is None):
         raise click.UsageError("the secret is wanted, from --address or from --secret-variable")
@@ -44,6 +49,7 @@ def command(request: Path, address: str | None, identity: Path | None, secret_va
     from reconciler.service.signatures import infer  # noqa: PLC0415 - only once there is something to look for
 
     print_document(_block(_only(infer(secrets, captured.headers, captured.body))))
+    say("This goes into any file of config/, at the top level.")
 
 
 def _secrets(address: str | None, identity: Path | None, variable: str | None) -> Collection[bytes]:
@@ -60,20 +66,24 @@ def _secrets(address: str | None, identity: Path | None, variable: str | None) -
 
 
 def _read(path: Path) -> Captured:
-    """The one request in a file, on one line or on several. Raises SettingsError."""
+    """The one request in a file, on one line or on several; `-` is standard input. Raises SettingsError."""
     from reconciler.receiver.captured import LINE_LIMIT, parse_captured  # noqa: PLC0415
 
+    is_stdin = str(path) == "-"
+    where = "standard input" if is_stdin else str(path)
     try:
-        with path.open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if is_stdin else path.open("rb") as file:
             content = file.read(LINE_LIMIT + 1)
     except OSError as problem:
-        raise SettingsError(f"cannot be read: {problem.strerror}", where=path) from None
+        raise SettingsError(f"cannot be read: {problem.strerror}", where=where) from None
     lines = content.split(b"\n")
     if len(content) > LINE_LIMIT or sum(line.startswith(b'{"') for line in lines) > 1:
         raise SettingsError(
-            "it holds more than one captured request", where=path, remedy="give one line of it, as `tail -n 1` does"
+            "it holds more than one captured request",
+            where=where,
+            remedy="give one line of it: tail -n 1 FILE | reconciler verification infer -",
         )
-    return parse_captured(content, path)
+    return parse_captured(content, where)
 
 
 def _only(found: list[Verification]) -> Verification:
