@@ -54,6 +54,7 @@ class Scene:
         self.sandbox = Sandbox(targets=targets, faults=faults, seed=seed)
         self.project = Project(path, dict(self.sandbox.variables()))
         self.wanted = dict(wanted)
+        self.urls: dict[str, str] = {}
         self.declare(self.wanted)
 
     def __enter__(self) -> Self:
@@ -70,14 +71,14 @@ class Scene:
     # What a user does
 
     def declare(self, wanted: Mapping[str, Sequence[str]], folder: str = "config") -> None:
-        """Write a configuration that wants this on every target."""
+        """Write a configuration that wants this on every target, at `urls`, or each at a URL of its own name."""
         self.wanted = dict(wanted)
         text = "targets:\n"
         for target in self.sandbox.world.targets.values():
             text += f"  {target.name}:\n    auth_url: {target.provider.auth_url}\n    base_url: {target.base_url}\n"
         text += 'subscriptions:\n  "*/*":\n'
         for name, codes in wanted.items():
-            text += f"    {name}:\n      eventCodes: [{', '.join(codes)}]\n      webhookUrl: {_url(name)}\n"
+            text += f"    {name}:\n      eventCodes: [{', '.join(codes)}]\n      webhookUrl: {self.url_of(name)}\n"
         self.project.write(f"{folder}/all.yaml", text)
 
     def at(self, failpoint: str) -> Project:
@@ -129,10 +130,14 @@ class Scene:
         """The attempts of which nobody knows what became."""
         return [attempt for attempt in self.attempts() if attempt.unsettled]
 
+    def url_of(self, name: str) -> str:
+        """The URL that is wanted of a subscription."""
+        return self.urls.get(name, f"https://hooks.partner.example/{name}")
+
     def routes(self) -> Counter[Route]:
         """The routes that are wanted, each once."""
         return Counter(
-            (target, code, _url(name))
+            (target, code, self.url_of(name))
             for target in self.targets
             for name, codes in self.wanted.items()
             for code in codes
@@ -247,10 +252,6 @@ def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Finished:
 def confined(name: str, value: int) -> list[str]:
     """What to put before a command for a `umask`, or an `fsize` (bytes) that no file may outgrow."""
     return [sys.executable, "-c", _LAUNCHER, name, str(value)]
-
-
-def _url(name: str) -> str:
-    return f"https://hooks.partner.example/{name}"
 
 
 def _routes(attempt: Attempt) -> list[Route]:
