@@ -14,6 +14,7 @@ from reconciler.applying.terms import Limits
 from reconciler.cli.failpoints import Failpoints
 from reconciler.cli.interrupts import interrupts
 from reconciler.cli.logs import start_logging
+from reconciler.cli.output import telling_in_background
 from reconciler.cli.progress import progress
 from reconciler.errors import SettingsError
 from reconciler.service.clock import now
@@ -54,7 +55,7 @@ class Undertaking:
     def carry_out(self) -> Applied:
         """Carry the plan out, as it was approved."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
-        with interrupts(inbox.interrupt) as caught, progress(planned.plan) as observe:
+        with interrupts(inbox.interrupt) as caught, telling_in_background(), progress(planned.plan) as observe:
             workplace = Workplace(
                 store=workspace.store,
                 read=workspace.read,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Event, Semaphore
+from queue import SimpleQueue
+from threading import Event, Semaphore, Thread
+from time import sleep
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.interrupts import interrupts
 from reconciler.cli.options import common_options
-from reconciler.cli.output import say, warn
+from reconciler.cli.output import say, wait_for_reader, warn
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Interrupted, SettingsError
 
@@ -84,7 +84,7 @@ def _listen(
             if verifier is not None:
                 verifier.tell()
             try:
-                news.show_until_interrupted()
+                news.wait()
             finally:
                 ending.set()
 
@@ -102,13 +102,15 @@ def _usual_file(workspace: Workspace) -> Path:
 
 
 class _News:
-    """Deliveries on their way to stdout. The threads that answer tell them, the main thread shows them."""
+    """Deliveries on their way to stdout. The threads that answer tell them, and one of their own shows them."""
 
     def __init__(self, show: Callable[[Delivery], None]) -> None:
         self._show = show
-        self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()  # None: a signal asked to end
+        self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
         self._room = Semaphore(_UNSHOWN_LIMIT)
         self._unshown = 0
+        self._problem: Exception | None = None
+        self._thread = Thread(target=self._show_all, name="shower", daemon=True)
 
     def tell(self, delivery: Delivery) -> None:
         """Have a delivery shown; given up where nobody reads stdout, since answers would wait for it."""
@@ -117,28 +119,30 @@ class _News:
         else:
             self._unshown += 1
 
-    def show_until_interrupted(self) -> None:
-        """Shows what is told. Raises Interrupted once a signal comes."""
-        with interrupts(lambda: self._waiting.put(None)) as caught:
-            while not caught:
-                # Short waits: one without end misses a signal that comes just before it begins.
-                with suppress(Empty):
-                    self._show_one(self._waiting.get(timeout=0.2))
-        raise Interrupted(caught[0])
+    def wait(self) -> None:
+        """Wait until a signal comes, and raise Interrupted; or until deliveries cannot be shown any more."""
+        with interrupts(lambda: None) as caught:
+            while not caught and self._thread.is_alive():
+                sleep(0.1)
+        if caught:
+            raise Interrupted(caught[0])
 
-    def _show_one(self, delivery: Delivery | None) -> None:
-        if delivery is not None:
-            self._room.release()
-            self._show(delivery)
+    def _show_all(self) -> None:
+        try:
+            for delivery in iter(self._waiting.get, None):
+                self._room.release()
+                self._show(delivery)
+        except Exception as problem:  # noqa: BLE001 - told where the command ends
+            self._problem = problem
 
     def __enter__(self) -> None:
-        """Begins."""
+        self._thread.start()
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
-        """Shows what is left, unless showing is what failed."""
-        if not isinstance(problem, OSError):
-            with suppress(Empty):
-                while True:
-                    self._show_one(self._waiting.get_nowait())
+        """Has what is left shown, and raises what kept deliveries from being shown."""
+        self._waiting.put(None)
+        wait_for_reader(self._thread, "stdout")
         if self._unshown:
             warn(f"{self._unshown} deliveries were not shown, since nobody read them")
+        if self._problem is not None and kind is None:
+            raise self._problem

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import time
 
 from reconciler.cli.options import flags
+from reconciler.cli.output import tell_raw
 from reconciler.reports.visible import visible
 
 
 def start_logging() -> None:
     """Have log records reach stderr, as the flags want it; to be called before what logs is used, once or more."""
     logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Teller()
     handler.setFormatter(_AsObjects() if flags().get("log_format") == "json" else _AsText())
     logging.getLogger().handlers[:] = [handler]
     logging.getLogger().setLevel(logging.ERROR if flags().get("quiet") else logging.WARNING)
@@ -43,6 +43,11 @@ def as_object(level: str, logger: str, message: str) -> str:
     moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
     told = {"time": moment, "level": level, "logger": logger, "message": message}
     return json.dumps(told).replace("##[", r"##\u005b")  # a runner of Actions would take it for a command
+
+
+class _Teller(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        tell_raw(self.format(record))
 
 
 class _AsText(logging.Formatter):

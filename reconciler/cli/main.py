@@ -54,7 +54,12 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code that `reconciler --help` explains."""
-    sys.exit(run(args))
+    code = run(args)
+    output = sys.modules.get("reconciler.cli.output")
+    if output is not None and output.given_up:
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -63,6 +68,13 @@ def run(args: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
+    try:
+        return _run(args)
+    except Interrupted as problem:  # once more, while it was said why it ends
+        return problem.exit_code
+
+
+def _run(args: Sequence[str] | None) -> int:
     try:
         code = cli.main(args, prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -16,7 +19,7 @@ from reconciler.reports.text import Line, Tone
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _STYLES: dict[Tone, dict[str, object]] = {
     Tone.PLAIN: {},
@@ -112,15 +115,60 @@ def print_problem(problem: ReconcilerError) -> None:
 
 
 def _tell(level: str, text: str, line: Line) -> None:
-    """Say something, as --log-format wants it. That nobody hears it stops nothing: creates may be in flight."""
-    with suppress(OSError):
-        if flags().get("log_format") == "json":
-            from reconciler.cli.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
+    """Say something, as --log-format wants it."""
+    if flags().get("log_format") == "json":
+        from reconciler.cli.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            click.echo(as_object(level, "reconciler", text), err=True)
-        else:
-            colour = wants_colour(err=True)
-            click.echo(_joined([line], colour), err=True, color=colour)
+        tell_raw(as_object(level, "reconciler", text))
+    else:
+        colour = wants_colour(err=True)
+        tell_raw(_joined([line], colour), colour=colour)
+
+
+def tell_raw(text: str, *, colour: bool | None = None) -> None:
+    """Write a line to stderr, now or in the background. That nobody hears it stops nothing: calls may be in flight."""
+    write = partial(click.echo, text, err=True, color=colour)
+    if _later is None:
+        with suppress(OSError):
+            write()
+    else:
+        _later.put(write)
+
+
+_later: SimpleQueue[Callable[[], None] | None] | None = None
+_PATIENCE = 1.0  # seconds for whoever reads a stream, once all else is done
+given_up: set[str] = set()
+"""The streams that nobody reads: a thread is stuck in each, and the interpreter could not end as usual."""
+
+
+@contextmanager
+def telling_in_background() -> Iterator[None]:
+    """While inside, a thread of its own writes to stderr: a reader that is slow, or stopped, holds up nothing else."""
+    global _later  # noqa: PLW0603 - as stderr itself, there is one
+    queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+    thread = Thread(target=_write_all, args=(queue,), name="teller", daemon=True)
+    thread.start()
+    _later = queue
+    try:
+        yield
+    finally:
+        _later = None
+        queue.put(None)
+        wait_for_reader(thread, "stderr")
+
+
+def wait_for_reader(thread: Thread, name: Literal["stdout", "stderr"]) -> None:
+    """Wait a moment for a thread that writes to a stream; if it is stuck there, nothing is written there any more."""
+    thread.join(_PATIENCE)
+    if thread.is_alive():
+        given_up.add(name)
+        setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+
+def _write_all(queue: SimpleQueue[Callable[[], None] | None]) -> None:
+    for write in iter(queue.get, None):
+        with suppress(OSError):
+            write()
 
 
 # Colour

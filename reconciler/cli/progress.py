@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from reconciler.cli.options import flags
-from reconciler.cli.output import say_line, wants_colour
+from reconciler.cli.output import say_line, wait_for_reader, wants_colour
 from reconciler.model.plan import SENDS, Action
 from reconciler.reports.text import result_line
 
@@ -67,17 +69,29 @@ def _tell_plainly(count: int) -> Callable[[TargetRun], None]:
 
 @contextmanager
 def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
+    """The bar has a thread of its own: a terminal that is stopped must not stop the apply."""
+    over: SimpleQueue[Result | None] = SimpleQueue()
+    thread = Thread(target=_show_bar, args=(creates, over), name="progress", daemon=True)
+    thread.start()
+    news = _News()
+
+    def observe(run: TargetRun) -> None:
+        for result in news.of(run):
+            over.put(result)
+
+    try:
+        yield observe
+    finally:
+        over.put(None)
+        wait_for_reader(thread, "stderr")
+
+
+def _show_bar(creates: int, over: SimpleQueue[Result | None]) -> None:
     from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    console = Console(stderr=True)
     columns = (TextColumn("Creating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    news = _News()
-    with Progress(*columns, console=console, transient=True) as bar:
+    with suppress(OSError), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("creates", total=creates)
-
-        def observe(run: TargetRun) -> None:
-            for result in news.of(run):
-                bar.advance(task, result.action in SENDS)
-
-        yield observe
+        for result in iter(over.get, None):
+            bar.advance(task, result.action in SENDS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hmac
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -150,6 +152,20 @@ class TestReceiving:
 
         assert "1\n" == wait_until(posted, bool)
         process.wait(20)
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+    def test_stops_although_nobody_reads_its_output(self, project: Project, number: signal.Signals, code: int) -> None:
+        """With a stdout that is full, it answers as before, and what it answered is on the disk."""
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        process = project.start("listen", "--record", "r.jsonl", stdout=writing)
+        os.close(writing)
+        assert process.stderr is not None
+        url = process.stderr.readline().decode().partition("Listening at ")[2].partition(" ")[0]
+        assert [200] * 20 == [post(url, notification()).status for _ in range(20)]
+        assert code == end(process, number).code
+        os.close(reading)
+        assert 20 == len(list(captured_in(project.path / "r.jsonl")))
 
 
 class TestRefusals:

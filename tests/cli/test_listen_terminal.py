@@ -52,7 +52,7 @@ def watched(project: Project, *arguments: str) -> Iterator[tuple[Screen, str]]:
     os.close(theirs)
     screen = Screen(ours)
     try:
-        url = screen.wait_for("webhookUrl to that.").partition("Listening at ")[2].partition(",")[0]
+        url = screen.wait_for("webhookUrl to that.").partition("Listening at ")[2].partition(" ")[0]
         yield screen, url
     finally:
         end(process)

@@ -166,12 +166,16 @@ def test_observed_in_vain(partner: Project) -> None:
         line("/staging/offers").replace("2036", "when"),
         json.dumps({"at": "2036-01-31T12:00:00Z", "body": "[]"}) + "\n",
         json.dumps({"at": "2036-01-31T12:00:00Z", "body": "{"}) + "\n",
+        *(
+            json.dumps({"at": at, "body": '{"EventCode": "ONB10011"}'}) + "\n"
+            for at in ("0001-01-01T00:00:00+14:00", "0009-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00")
+        ),
     ]
     partner.write("seen.jsonl", "".join(lines))
     done = partner.succeed("state", "observe", "seen.jsonl")
     assert "ONB10099 at /staging/offers, once, " in done.out
     assert "one exists that nobody manages" in done.out
-    assert "5 lines are no evidence" in done.err
+    assert "8 lines are no evidence" in done.err
 
 
 def test_observed_while_it_is_written(partner: Project) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from project import end
+from project import EXECUTABLE, end
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stranger import Partner
 
 
@@ -110,3 +115,43 @@ def test_what_nobody_expected(begun: Partner) -> None:
     assert (1, "") == (done.code, done.out)
     assert done.err.startswith("Error: internal error (ModuleNotFoundError at reconciler.cli.plan:")
     assert done.err.endswith("); please report it\n")
+
+
+@contextmanager
+def unread_pipe() -> Iterator[int]:
+    """The end to write to of a small pipe that nobody reads."""
+    reading, writing = os.pipe()
+    try:
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        yield writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_an_apply_that_nobody_listens_to(partner: Partner) -> None:
+    """A full stderr holds up nothing: all is created, recorded and reported."""
+    partner.begin(**{f"s{number}": [f"ONB{number:05}"] for number in range(40)})
+    with unread_pipe() as stderr:
+        process = subprocess.Popen(
+            [EXECUTABLE, "apply", "--auto-approve", "-vv", "--log-format", "json"],
+            cwd=partner.path, env=partner.variables(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+        )  # fmt: skip
+        out, _ = process.communicate(timeout=60)
+    assert (0, True) == (process.returncode, out.endswith(b"Applied: 40 created.\n"))
+    assert 40 == partner.kinds.count("outcome")
+    assert "No changes: 40 subscriptions as desired.\n" == partner.succeed("plan").out
+
+
+@pytest.mark.parametrize("first", ["", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"])
+def test_a_signal_while_it_ends(begun: Partner, first: str) -> None:
+    """A second signal, while it is said that the first has come, changes nothing."""
+    hook = "import sys, types\noutput = types.ModuleType('output')\n"
+    hook += f"def end(text):\n    sys.stderr.write(text)\n    {first or 'pass'}\n"
+    hook += "output.end = output.complain = output.print_problem = end\noutput.given_up = set()\n"
+    hook += "class Plan(types.ModuleType):\n    @property\n    def command(self):\n        import os, signal\n"
+    hook += "        os.kill(os.getpid(), signal.SIGINT)\n"
+    hook += "sys.modules['reconciler.cli.output'] = output\nsys.modules['reconciler.cli.plan'] = Plan('plan')\n"
+    begun.environment["PYTHONPATH"] = str(begun.write("hooks/sitecustomize.py", hook).parent)
+    done = begun.run("plan")
+    assert (143 if first else 130, "", "Interrupted.") == (done.code, done.out, done.err)

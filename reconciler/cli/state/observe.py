@@ -67,12 +67,13 @@ def _warn_left_out(problem: SettingsError) -> None:
 
 
 def _when(captured: Captured) -> str | None:
-    """When it was received, as journals write it; None where the line does not say."""
+    """When it was received, as journals write it; None where the line says none that it can have been."""
     try:
         at = datetime.fromisoformat(captured.at)
-    except ValueError:
+        seconds = at.timestamp()
+        return stamp(seconds) if at.tzinfo is not None and seconds >= 0 else None
+    except (ValueError, OverflowError):
         return None
-    return None if at.tzinfo is None else stamp(at.timestamp())
 
 
 def _code_of(captured: Captured) -> str | None:
