@@ -145,7 +145,7 @@ class Ledger:
         batch = self._under_way or self._again
         if batch is None or self.give_up_at is None or now.steady < self.give_up_at:
             return None
-        self.problem = self.problem or "the store has not answered in time"
+        self.problem = self.problem or "the store has not answered in time; what is on its way to it may still arrive"
         self._under_way = self._again = self._retry_at = None
         self._owed_in_vain = len(self._owed)
         return batch
