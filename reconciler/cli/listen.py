@@ -142,6 +142,8 @@ class _News:
         """Has what is left shown, and raises what kept deliveries from being shown."""
         self._waiting.put(None)
         wait_for_reader(self._thread, "stdout")
+        if self._thread.is_alive():
+            warn("not all deliveries were shown, since nobody reads them; all that were confirmed are kept")
         if self._unshown:
             warn(f"{self._unshown} deliveries were not shown, since nobody read them")
         if self._problem is not None and kind is None:
