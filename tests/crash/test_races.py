@@ -205,7 +205,8 @@ def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: 
         scene.project.succeed("state", "resolve", attempt.address, "--not-created", *force)
         scene.project.succeed("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
-        assert finish(sleeper).code in {0, 1}
+        # 3 where its call could not be in flight any more: the run may see that before its thread says "not sent".
+        assert finish(sleeper).code in ({0, 1} if timeout > 1 else {0, 1, 3})
         assert 1 == scene.sandbox.world.requests["create", HERE]
         scene.assert_done()
 
