@@ -128,11 +128,12 @@ def _tell(level: str, text: str, line: Line) -> None:
 def tell_raw(text: str, *, colour: bool | None = None) -> None:
     """Write a line to stderr, now or in the background. That nobody hears it stops nothing: calls may be in flight."""
     write = partial(click.echo, text, err=True, color=colour)
-    if _later is None:
+    later = _later  # read once: threads that log may outlive what is told in the background
+    if later is None:
         with suppress(OSError):
             write()
     else:
-        _later.put(write)
+        later.put(write)
 
 
 _later: SimpleQueue[Callable[[], None] | None] | None = None
