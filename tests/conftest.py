@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+import warm
 from project import Project
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Twice as many as there are cores: most tests wait for the processes they start, half of the time."""
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_sessionfinish() -> None:
+    """End what this process has started for all its tests."""
+    warm.end()
 
 
 @pytest.fixture(autouse=True)

@@ -59,7 +59,7 @@ class Scene:
 
     def __enter__(self) -> Self:
         self.sandbox.start()
-        self.project.succeed("state", "init")
+        self.project.step("state", "init")
         return self
 
     def __exit__(
@@ -111,7 +111,7 @@ class Scene:
         alike = len(set(truths.values())) == 1
         for address, created in {"*/*/*": next(iter(truths.values()))}.items() if alike else truths.items():
             word = "--created" if created else "--not-created"
-            self.project.succeed("state", "resolve", address, word, "--force")
+            self.project.step("state", "resolve", address, word, "--force")
         return len(truths)
 
     # What there is
@@ -172,15 +172,14 @@ class Scene:
         self.assert_at_most_once()
         assert self.routes() == self.committed()
         assert self.routes() == self.recorded(Status.LIVE)
-        self.project.succeed("plan", "--detailed-exitcode")
+        self.project.step("plan", "--detailed-exitcode")
 
     def recover(self) -> int:
         """Do what a person does after a crash: look, settle truthfully, apply again; how many were settled."""
         self.assert_at_most_once()
-        planned = self.project.run("plan", "--detailed-exitcode")
-        assert self.due_code() == planned.code, planned
+        self.project.step("plan", "--detailed-exitcode", code=self.due_code())
         settled = self.settle()
-        self.project.succeed("apply", "--auto-approve")
+        self.project.step("apply", "--auto-approve")
         self.assert_done()
         return settled
 

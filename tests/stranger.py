@@ -159,7 +159,7 @@ class Partner(Project):
     def begin(self, **codes: list[str]) -> None:
         """As `want`, and start the state record."""
         self.want(**codes)
-        self.succeed("state", "init")
+        self.step("state", "init")
 
     @property
     def journal(self) -> Path:
@@ -185,7 +185,7 @@ class Partner(Project):
 
     def plan(self) -> Any:
         """The plan as a document."""
-        return self.succeed("plan", "--format", "json").document
+        return self.step("plan", "--format", "json").document
 
     def planned(self) -> list[tuple[str, str]]:
         """The name and the action of every change of the plan."""
@@ -193,17 +193,17 @@ class Partner(Project):
 
     def listed(self) -> list[tuple[str, str, list[str]]]:
         """The name, the status and the codes of every attempt that `state list` gives."""
-        found = self.succeed("state", "list", "--format", "json").document
+        found = self.step("state", "list", "--format", "json").document
         return [(one["address"].rpartition("/")[2], one["status"], one["eventCodes"]) for one in found]
 
     def attempt(self, number: int = 0) -> str:
         """The id of an attempt that `state list` gives."""
-        return str(self.succeed("state", "list", "--format", "json").document[number]["attempt"])
+        return str(self.step("state", "list", "--format", "json").document[number]["attempt"])
 
     def lose_answer(self, *arguments: str) -> None:
         """Apply, with an answer to the first create that says nothing about its outcome."""
         self.service.answer_next(refusal(500))
-        assert self.run("apply", "--auto-approve", *arguments).code == 3
+        self.step("apply", "--auto-approve", *arguments, code=3)
 
 
 @pytest.fixture

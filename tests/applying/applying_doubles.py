@@ -96,6 +96,9 @@ class ScriptedCaller:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _held: dict[str, threading.Event] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _name: None
+    """Is told of each call before it asks for leave."""
+    while_held: Callable[[], None] = lambda: None
+    """Is called once a call hangs."""
 
     def declare_no_token(self, problem: Exception | None = None) -> None:
         self.no_token = problem or TokenError("HTTP 401", where="europe/staging")
@@ -122,6 +125,7 @@ class ScriptedCaller:
             self.at_once = max(self.at_once, self._in_flight)
         held = self._held.get(send.address.name)
         if held is not None:
+            self.while_held()
             held.wait(20)
         time.sleep(0.005)
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -197,7 +196,7 @@ def test_an_interrupted_run_does_not_wait_for_a_call_that_hangs() -> None:
     """After its grace the call in flight is recorded as unknown, and the run is over."""
     drive = Drive("a", limits=Limits(grace=0.1))
     release = drive.caller.hold("a")
-    threading.Timer(0.1, drive.inbox.interrupt).start()
+    drive.caller.while_held = drive.inbox.interrupt
     started = time.monotonic()
     assert {"a": "unknown"} == drive.outcomes(drive.run())
     assert time.monotonic() - started < 5

@@ -47,7 +47,7 @@ class TestApproval:
     def test_what_is_blocked_needs_none(self, begun: Partner) -> None:
         """Where nothing would be sent or recorded, nobody is asked."""
         begun.lose_answer()
-        assert 3 == begun.run("apply").code
+        begun.step("apply", code=3)
 
     def test_max_creates(self, begun: Partner) -> None:
         """As many as are allowed go through."""
@@ -234,7 +234,7 @@ class TestSignals:
 def test_killed(begun: Partner, step: str) -> None:
     """Wherever it dies, the record is whole, and what may have been sent is not sent again."""
     begun.environment["RECONCILER_TEST_FAILPOINT"] = f"{step}:1:kill"
-    assert -9 == begun.run("apply", "--auto-approve").code
+    begun.step("apply", "--auto-approve", code=-9)
     del begun.environment["RECONCILER_TEST_FAILPOINT"]
     begun.succeed("state", "verify")
     expected = [("offers", "create" if step == "before-append" else "blocked")]

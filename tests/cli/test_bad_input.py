@@ -165,8 +165,8 @@ def refused(partner: Partner, arguments: list[str], said: str) -> None:
     """Hold that a command is refused with one line that says so, and that nothing came of it."""
     journal = partner.journal.read_bytes()
     files = set(partner.path.rglob("*"))
-    done = partner.run(*arguments)
-    assert (1, "") == (done.code, done.out)
+    done = partner.step(*arguments, code=1)
+    assert "" == done.out
     assert done.err.startswith("Error: ")
     assert said in done.err
     assert 1 == done.err.count("\n")

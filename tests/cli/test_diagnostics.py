@@ -77,7 +77,7 @@ def test_no_secret_at_any_level(partner: Partner, form: str) -> None:
 def test_live_progress(partner: Partner) -> None:
     """At a terminal that shows colour there is a bar; with --log-format json, or -q, there is none."""
     partner.want(a=["ONB10001"], b=["ONB10002"])
-    partner.succeed("state", "init")
+    partner.step("state", "init")
     bar = at_terminal(partner, "apply", "--auto-approve", "-t", "*/*/a")
     assert "Creating" in bar.out
     assert "europe/staging/a  created (201)" in bar.out

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def test_the_plan_document(partner: Partner) -> None:
     """The keys of the interface, and nothing but the document on stdout."""
     partner.begin(offers=["ONB10011"])
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     partner.want(offers=["ONB10004"], others=["XYZ00001"])
     done = partner.succeed("plan", "--format", "json", "-t", "europe/*")
     assert done.err.startswith("Warning: config/all.yaml:")
@@ -72,7 +72,7 @@ def test_records_that_nobody_declares(partner: Partner) -> None:
     """They are warned of, since nobody looks after what they hold."""
     partner.begin(offers=["ONB10011"])
     partner.write("config/all.yaml", partner.read("config/all.yaml").replace("europe/staging", "europe/test"))
-    partner.succeed("state", "init")
+    partner.step("state", "init")
     done = partner.succeed("plan")
     assert "Warning: europe/staging has a state record, and no target of that name is declared: " in done.err
     assert "" == partner.succeed("plan", "-t", "europe/test").err
@@ -84,6 +84,6 @@ def test_a_service_that_two_targets_share(partner: Partner) -> None:
     twin = partner.read("config/all.yaml").replace("europe/staging", "usa/staging").replace("offers", "chances")
     partner.write("config/usa.yaml", twin.replace("ONB10011", "ONB10012"))
     assert "2 subscriptions on 2 targets" in partner.succeed("validate").out
-    partner.succeed("plan", "-t", "europe/*")
-    partner.succeed("state", "init")
-    partner.succeed("plan", "-t", "europe/*")
+    partner.step("plan", "-t", "europe/*")
+    partner.step("state", "init")
+    partner.step("plan", "-t", "europe/*")

@@ -31,7 +31,7 @@ def partner(project: Project) -> Iterator[Project]:
     with Sandbox(targets=["europe/staging", "europe/production"]) as sandbox:
         project.environment |= dict(sandbox.variables())
         project.write("config/all.yaml", CONFIG)
-        project.succeed("state", "init")
+        project.step("state", "init")
         yield project
 
 
@@ -61,8 +61,8 @@ def test_differ(partner: Project, form: str) -> None:
 
 def test_missing_side(partner: Project) -> None:
     """A subscription that only one has is said to be there only, once, whether it is desired or in force as well."""
-    partner.succeed("state", "import", "--all")
-    partner.succeed("state", "removed", "europe/production/offers", "--force")
+    partner.step("state", "import", "--all")
+    partner.step("state", "removed", "europe/production/offers", "--force")
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
     for form in ("text", "markdown"):
         done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
@@ -90,8 +90,8 @@ def test_gate(partner: Project) -> None:
     gate = ("parity", "europe/staging", "europe/production", "--gate")
     done = partner.run(*gate)
     assert (2, True) == (done.code, "desired in europe/production, not in force in europe/staging" in done.out)
-    partner.succeed("apply", "--auto-approve", "-t", "europe/staging")
-    assert 0 == partner.run(*gate).code
+    partner.step("apply", "--auto-approve", "-t", "europe/staging")
+    partner.step(*gate, code=0)
     assert f"\n      reconciler {' '.join(gate)}\n" in partner.succeed("parity", "--help").out
 
 
@@ -106,7 +106,7 @@ def test_unknown_target(partner: Project, pair: tuple[str, str]) -> None:
 def test_gate_without_a_record(partner: Project) -> None:
     """A gate cannot be judged without the first one's record; comparing what is desired can."""
     partner.environment["RECONCILER_STATE"] = "elsewhere"
-    assert 0 == partner.run("parity", "europe/staging", "europe/production").code
+    partner.step("parity", "europe/staging", "europe/production", code=0)
     done = partner.run("parity", "europe/staging", "europe/production", "--gate")
     assert (1, True) == (done.code, "state init" in done.err)
 
@@ -114,7 +114,7 @@ def test_gate_without_a_record(partner: Project) -> None:
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 def test_status(partner: Project, form: str) -> None:
     """What is in force is shown with what was heard of it, and what is left to do."""
-    partner.succeed("apply", "--auto-approve", "-t", "europe/staging")
+    partner.step("apply", "--auto-approve", "-t", "europe/staging")
     partner.write("seen.jsonl", line("/staging/offers"))
     observed = partner.succeed("state", "observe", "seen.jsonl")
     assert "europe/staging/offers  ONB10011  last 2036-01-31T11:00:00Z" in observed.out
@@ -131,15 +131,15 @@ def test_status(partner: Project, form: str) -> None:
 def test_status_of_what_waits(partner: Project, form: str) -> None:
     """An unknown outcome whose notifications arrive is suggested as created; a removal comes with its request."""
     partner.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "http://127.0.0.1:1"
-    partner.succeed("state", "rebind", "--force")
+    partner.step("state", "rebind", "--force")
     partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-append:1:kill"
     partner.run("apply", "--auto-approve", "-t", "europe/staging")
     del partner.environment["RECONCILER_TEST_FAILPOINT"]
-    partner.succeed("state", "import", "europe/production/offers")
-    partner.succeed("state", "retire", "europe/production/offers")
+    partner.step("state", "import", "europe/production/offers")
+    partner.step("state", "retire", "europe/production/offers")
     assert "find out" in partner.run("status").out
     partner.write("seen.jsonl", line("/staging/offers"))
-    partner.succeed("state", "observe", "seen.jsonl")
+    partner.step("state", "observe", "seen.jsonl")
     done = partner.run("status", "--format", form, "--detailed-exitcode")
     assert 3 == done.code
     assert "state resolve europe/staging/offers" in unescape(done.out)
@@ -148,11 +148,11 @@ def test_status_of_what_waits(partner: Project, form: str) -> None:
 
 def test_observed_twice(partner: Project) -> None:
     """The same notifications again add nothing to the record."""
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/staging/offers"))
-    partner.succeed("state", "observe", "seen.jsonl")
+    partner.step("state", "observe", "seen.jsonl")
     before = partner.read("state/europe/staging.jsonl")
-    partner.succeed("state", "observe", "seen.jsonl")
+    partner.step("state", "observe", "seen.jsonl")
     assert before == partner.read("state/europe/staging.jsonl")
     assert "notifications received" in partner.succeed("state", "history", "europe/staging/offers").out
 
@@ -180,7 +180,7 @@ def test_observed_in_vain(partner: Project) -> None:
 
 def test_observed_while_it_is_written(partner: Project) -> None:
     """What follows the last newline is left out, with a warning that names the line; any other line is an error."""
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/staging/offers") + line("/production/offers")[:-9])
     done = partner.succeed("state", "observe", "seen.jsonl")
     assert (1, True) == (done.out.count("ONB10011"), done.out.startswith("  europe/staging/offers  ONB10011  last "))
@@ -194,7 +194,7 @@ def test_observed_while_it_is_written(partner: Project) -> None:
 def test_ambiguous(partner: Project) -> None:
     """A notification that two subscriptions might explain is no evidence for either."""
     partner.write("config/all.yaml", CONFIG.replace("/{environment}/offers", "/offers"))
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/offers"))
     done = partner.succeed("state", "observe", "seen.jsonl")
     assert "it may be any of europe/production/offers, europe/staging/offers" in done.out

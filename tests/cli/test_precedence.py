@@ -52,10 +52,10 @@ def test_a_flag_wins_before_and_after_the_command(project: Project, flag: str, v
         assert not (project.path / place).exists()
         if flag == "--cache-dir":
             arguments += ["--state", f"state-{place}"]
-        project.succeed(*arguments)
+        project.step(*arguments)
         assert (project.path / place).is_dir()
     project.environment[variable] = ""
-    project.succeed("state", "init", *(["--state", "another"] if flag == "--cache-dir" else []))
+    project.step("state", "init", *(["--state", "another"] if flag == "--cache-dir" else []))
     assert (project.path / "from-dotenv").is_dir()
 
 
@@ -73,12 +73,12 @@ def test_config_may_be_elsewhere_or_a_single_file(project: Project) -> None:
 def test_timeout_and_parallelism_from_variables(project: Project) -> None:
     """They are checked wherever they come from."""
     project.declare({})
-    project.succeed("state", "init")
+    project.step("state", "init")
     project.environment |= {"RECONCILER_TIMEOUT": "2.5", "RECONCILER_PARALLELISM": "8"}
-    project.succeed("apply")
+    project.step("apply")
     project.environment["RECONCILER_PARALLELISM"] = "many"
-    assert 1 == project.run("apply").code
-    project.succeed("apply", "--parallelism", "64")
+    project.step("apply", code=1)
+    project.step("apply", "--parallelism", "64")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_timeout_and_parallelism_from_variables(project: Project) -> None:
 def test_colour(project: Project, environment: dict[str, str], flag: list[str], coloured: bool) -> None:
     """The flag, then NO_COLOR, then FORCE_COLOR, then whether a terminal is there; a document has none."""
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
-    project.succeed("state", "init")
+    project.step("state", "init")
     project.environment |= environment
     assert coloured == ("\x1b[" in project.succeed("plan", *flag).out)
 
@@ -104,7 +104,7 @@ def test_a_home_that_is_not_there(project: Project) -> None:
     """Without HOME the user's own is taken; with a cache directory given none is needed."""
     project.declare({})
     project.environment |= {"XDG_CACHE_HOME": "relative", "HOME": str(project.path / "home")}
-    project.succeed("state", "init")
+    project.step("state", "init")
     assert (project.path / "home" / ".cache" / "reconciler" / "heads").is_dir()
 
 

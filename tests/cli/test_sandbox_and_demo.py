@@ -38,7 +38,7 @@ def test_serve(project: Project, serving: Popen[bytes]) -> None:
     """Its variables are all that is needed; a fault without a probability always happens."""
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     assert 4 * 5 + 1 == len(project.environment)
-    project.succeed("state", "init")
+    project.step("state", "init")
     assert 2 == project.succeed("token", "-t", "europe/staging").out.count(".")
     done = project.run("apply", "--auto-approve", "--format", "json")
     assert (3, ["unknown"]) == (done.code, [one["outcome"] for one in done.document["results"]])

@@ -22,7 +22,7 @@ TOLD = {"subscriptionId": "sub-1", "signing": {"key": SIGNING_KEY}, "key": SIGNI
 def created(partner: Partner) -> Partner:
     """A partner with one create, whose response lies in a private file."""
     partner.begin(offers=["ONB10011"])
-    partner.succeed("apply", "--auto-approve")
+    partner.step("apply", "--auto-approve")
     return partner
 
 
@@ -34,9 +34,9 @@ def sealed(partner: Partner) -> Partner:
     partner.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
     partner.write("key.txt", f"# made for a test\n{identity}\n")
     partner.write("other.txt", f"{x25519.Identity.generate()}\n")
-    partner.succeed("state", "init")
+    partner.step("state", "init")
     partner.environment["CI"] = "true"  # sealed, it may be applied on a runner
-    partner.succeed("apply", "--auto-approve")
+    partner.step("apply", "--auto-approve")
     return partner
 
 
@@ -57,7 +57,7 @@ class TestShow:
         """It is kept and shown as it is, to a program as to a person, who sees nothing that could act."""
         partner.begin(offers=["ONB10011"])
         partner.service.answer_next(Response(b"key=\x1b[31m\xe9", status=200))
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         assert b"key=\x1b[31m\xe9\n" == partner.run_raw("secret", "show", OFFERS)
         assert r"key=\x1b[31m\xe9" in at_terminal(partner, "secret", "show", OFFERS).out
         partner.environment["GITHUB_ACTIONS"] = "true"
@@ -115,7 +115,7 @@ class TestLost:
         """A partner with one create that a person settled as created."""
         partner.begin(offers=["ONB10011"])
         partner.lose_answer()
-        partner.succeed("state", "resolve", OFFERS, "--created")
+        partner.step("state", "resolve", OFFERS, "--created")
         return partner
 
     def test_it_is_said_what_to_do(self, settled: Partner) -> None:
@@ -125,7 +125,7 @@ class TestLost:
             done = settled.run("secret", "show", OFFERS, *named)
             assert (1, "") == (done.code, done.out)
             assert f"{' '.join([self.ADVICE, *named])}\n" in done.err
-        settled.succeed("secret", "set", OFFERS, stdin="hunter2")
+        settled.step("secret", "set", OFFERS, stdin="hunter2")
         assert "hunter2\n" == settled.succeed("secret", "show", OFFERS).out
 
     def test_the_secret_of_an_earlier_one_is_not_shown_for_it(self, created: Partner) -> None:
@@ -133,8 +133,8 @@ class TestLost:
         old = created.attempt()
         created.declare({"offers": (["ONB10011"], "https://hooks.partner.example/else")})
         created.lose_answer()
-        created.succeed("state", "resolve", OFFERS, "--created")
-        created.succeed("state", "retire", OFFERS, "--attempt", old)
+        created.step("state", "resolve", OFFERS, "--created")
+        created.step("state", "retire", OFFERS, "--attempt", old)
         assert self.ADVICE in created.run("secret", "show", OFFERS).err
         assert json.loads(created.succeed("secret", "show", OFFERS, "--attempt", old).out) == TOLD
 
@@ -154,7 +154,7 @@ class TestSet:
         assert (0, f"  {OFFERS}: the secret is kept\n", "") == (done.code, done.out, done.err)
         assert "12345678901234567890.10\n" == created.succeed("secret", "show", OFFERS).out
         with created.appending("secret"):
-            created.succeed("secret", "set", OFFERS, stdin="another")
+            created.step("secret", "set", OFFERS, stdin="another")
         assert "another\n" == created.succeed("secret", "show", OFFERS).out
         assert "secret set: 2" in created.succeed("state", "show", OFFERS).out
 
@@ -168,13 +168,13 @@ class TestSet:
     def test_sealed(self, sealed: Partner) -> None:
         """To the recipients, like a response."""
         with sealed.appending("secret"):
-            sealed.succeed("secret", "set", OFFERS, stdin="hunter2")
+            sealed.step("secret", "set", OFFERS, stdin="hunter2")
         assert "hunter2" not in sealed.journal.read_text(encoding="utf-8")
         assert "hunter2\n" == sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt").out
 
     def test_what_actions_would_take_for_a_command(self, created: Partner) -> None:
         """A value that begins as one is not printed there."""
-        created.succeed("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
+        created.step("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
         assert " ::set-output name=x::y\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
         created.environment["GITHUB_ACTIONS"] = "true"
         done = created.run("secret", "show", OFFERS, "--field", "key")
@@ -185,14 +185,14 @@ class TestSet:
 def test_several_responses_want_a_name(created: Partner) -> None:
     """Live ones come first; --attempt names any."""
     created.declare({"offers": (["ONB10011"], "https://hooks.partner.example/else")})
-    created.succeed("apply", "--auto-approve")
+    created.step("apply", "--auto-approve")
     assert '"sub-2"' in created.succeed("secret", "show", OFFERS).out
     old = next(one["attempt"] for one in created.entries if one["kind"] == "outcome")
     assert '"sub-1"' in created.succeed("secret", "show", OFFERS, "--attempt", old).out
     created.want(offers=["ONB10011", "ONB10001"])
-    created.succeed("state", "removed", OFFERS)
+    created.step("state", "removed", OFFERS)
     created.declare({"offers": (["ONB10011", "ONB10001"], "https://hooks.partner.example/else")})
-    created.succeed("apply", "--auto-approve")
+    created.step("apply", "--auto-approve")
     done = created.run("secret", "show", OFFERS)
     assert 1 == done.code
     assert "it has several attempts with a response or a secret; name one with --attempt: " in done.err

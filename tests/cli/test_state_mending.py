@@ -18,7 +18,7 @@ OFFERS = "europe/staging/offers"
 def imported(partner: Partner) -> Partner:
     """A partner whose record holds one subscription that was created by hand."""
     partner.begin(offers=["ONB10011"])
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     return partner
 
 
@@ -36,7 +36,7 @@ def pending(partner: Partner) -> Partner:
     partner.begin(offers=["ONB10011"])
     killed = {**partner.environment, "RECONCILER_TEST_FAILPOINT": "after-append:1:kill"}
     partner.environment, before = killed, partner.environment
-    assert -9 == partner.run("apply", "--auto-approve").code
+    partner.step("apply", "--auto-approve", code=-9)
     partner.environment = before
     return partner
 
@@ -45,7 +45,7 @@ def pending(partner: Partner) -> Partner:
 def doubled(imported: Partner) -> Partner:
     """A partner with two attempts at one address: a code was added to what existed."""
     imported.want(offers=["ONB10011", "ONB10004"])
-    imported.succeed("state", "import", OFFERS)
+    imported.step("state", "import", OFFERS)
     return imported
 
 
@@ -66,9 +66,9 @@ class TestImport:
         """And nothing is sent for any of it."""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])
         with partner.appending("imported"):
-            partner.succeed("state", "import", "--all", "-t", "*/*/app*")
+            partner.step("state", "import", "--all", "-t", "*/*/app*")
         with partner.appending("imported"):
-            partner.succeed("state", "import", "--all")
+            partner.step("state", "import", "--all")
         assert [] == partner.planned()
         assert partner.service.untouched
         partner.want()
@@ -97,9 +97,9 @@ class TestResolve:
     def test_until_then_the_address_is_blocked(self, unknown: Partner) -> None:
         """Exit code 3, in plan and apply, over and over, and no second call."""
         assert [("offers", "blocked")] == unknown.planned()
-        assert 3 == unknown.run("plan", "--detailed-exitcode").code
+        unknown.step("plan", "--detailed-exitcode", code=3)
         with unknown.appending():
-            assert 3 == unknown.run("apply", "--auto-approve").code
+            unknown.step("apply", "--auto-approve", code=3)
         assert 1 == len(unknown.service.creates)
         assert [("offers", "unknown", ["ONB10011"])] == unknown.listed()
 
@@ -113,13 +113,13 @@ class TestResolve:
         assert [] == unknown.planned()
         assert r"settled by a person as created: the operator\nsaw it" in unknown.succeed("state", "history").out
         with unknown.appending():
-            assert 1 == unknown.run("state", "resolve", OFFERS, "--created").code
+            unknown.step("state", "resolve", OFFERS, "--created", code=1)
 
     def test_created_several(self, partner: Partner) -> None:
         """What to do about their secrets is said once."""
         partner.begin(a=["ONB10001"], b=["ONB10002"])
         partner.service.answer_next(refusal(500), refusal(500))
-        assert 3 == partner.run("apply", "--auto-approve").code
+        partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
         assert (1, True) == (done.err.count("\n"), done.err.endswith("reconciler secret set ADDRESS\n"))
 
@@ -129,14 +129,14 @@ class TestResolve:
 
     def test_created_with_its_secret_kept(self, unknown: Partner) -> None:
         """Then there is nothing to ask for."""
-        unknown.succeed("secret", "set", OFFERS, stdin="hunter2")
+        unknown.step("secret", "set", OFFERS, stdin="hunter2")
         assert "" == unknown.succeed("state", "resolve", OFFERS, "--created").err
 
     def test_not_created(self, unknown: Partner) -> None:
         """The next apply creates it; a pattern will do."""
         with unknown.appending("resolved"):
             assert "" == unknown.succeed("state", "resolve", "europe/*", "--not-created").err
-        unknown.succeed("apply", "--auto-approve")
+        unknown.step("apply", "--auto-approve")
         assert 2 == len(unknown.service.creates)
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
@@ -149,7 +149,7 @@ class TestResolve:
         assert "its call may still be in flight, by whoever began it 20" in done.err
         assert "settle it after 20" in done.err
         with pending.appending("resolved"):
-            pending.succeed("state", "resolve", OFFERS, "--not-created", "--force")
+            pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()
 
     def test_all_or_nothing(self, partner: Partner) -> None:
@@ -160,9 +160,9 @@ class TestResolve:
         partner.run("apply", "--auto-approve", "-t", "*/*/b")
         del partner.environment["RECONCILER_TEST_FAILPOINT"]
         with partner.appending():
-            assert 1 == partner.run("state", "resolve", "europe/*", "--created").code
+            partner.step("state", "resolve", "europe/*", "--created", code=1)
         with partner.appending("resolved"):
-            partner.succeed("state", "resolve", "europe/*/a", "--created")
+            partner.step("state", "resolve", "europe/*/a", "--created")
 
 
 class TestRetireAndRemoved:
@@ -180,21 +180,21 @@ class TestRetireAndRemoved:
 
     def test_removed(self, imported: Partner) -> None:
         """What was asked to go is gone, and would be created again if it is wanted."""
-        imported.succeed("state", "retire", OFFERS)
+        imported.step("state", "retire", OFFERS)
         with imported.appending("removed"):
             done = imported.succeed("state", "removed", OFFERS)
         assert done.out.startswith(f"  {OFFERS}: attempt ")
         assert [] == imported.listed()
         assert [("offers", "create")] == imported.planned()
         with imported.appending():
-            assert 1 == imported.run("state", "removed", OFFERS).code
+            imported.step("state", "removed", OFFERS, code=1)
 
     def test_live_ones_want_force(self, imported: Partner) -> None:
         """Nobody asked for their removal."""
         with imported.appending():
-            assert 1 == imported.run("state", "removed", OFFERS).code
+            imported.step("state", "removed", OFFERS, code=1)
         with imported.appending("removed"):
-            imported.succeed("state", "removed", OFFERS, "--force")
+            imported.step("state", "removed", OFFERS, "--force")
         assert imported.entries[-1]["forced"]
 
     @pytest.mark.parametrize("command", ["retire", "removed"])
@@ -206,7 +206,7 @@ class TestRetireAndRemoved:
         assert "it has several attempts in force; name one with --attempt: " in done.err
         assert {doubled.attempt(0), doubled.attempt(1)} <= set(done.err.replace(",", " ").split())
         chosen = doubled.attempt(1)
-        doubled.succeed("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
+        doubled.step("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
         assert chosen == doubled.entries[-1]["attempt"]
 
     def test_an_emptied_target_is_an_error(self, imported: Partner) -> None:
@@ -215,9 +215,9 @@ class TestRetireAndRemoved:
         done = imported.run("plan")
         assert (1, "") == (done.code, done.out)
         assert "no subscription is desired, while 1 is in force; " in done.err
-        assert 1 == imported.run("apply", "--auto-approve").code
+        imported.step("apply", "--auto-approve", code=1)
         with imported.appending("retired"):
-            imported.succeed("apply", "--auto-approve", "--allow-empty")
+            imported.step("apply", "--auto-approve", "--allow-empty")
 
 
 class TestMv:
@@ -227,19 +227,19 @@ class TestMv:
         """The plan would create it, and does not once the record knows."""
         imported.declare({"chances": (["ONB10011"], "https://hooks.partner.example/offers")})
         assert [("chances", "blocked"), ("offers", "retire")] == imported.planned()
-        assert 2 == imported.run("plan", "--detailed-exitcode").code
+        imported.step("plan", "--detailed-exitcode", code=2)
         with imported.appending("moved"):
             done = imported.succeed("state", "mv", OFFERS, "europe/staging/chances")
         assert f"  {OFFERS} is recorded as europe/staging/chances\n" == done.out
         assert [] == imported.planned()
         assert imported.service.untouched
         with imported.appending():
-            assert 1 == imported.run("state", "mv", OFFERS, "europe/staging/chances").code
+            imported.step("state", "mv", OFFERS, "europe/staging/chances", code=1)
 
     def test_not_onto_another(self, partner: Partner) -> None:
         """Which of the two would it be?"""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])
-        partner.succeed("state", "import", "--all")
+        partner.step("state", "import", "--all")
         with partner.appending():
             done = partner.run("state", "mv", OFFERS, "europe/staging/applications")
         assert 1 == done.code
@@ -286,7 +286,7 @@ class TestRebind:
     def test_another_account(self, partner: Partner) -> None:
         """Another client id is another account, and credentials that are missing say nothing."""
         partner.begin(offers=["ONB10011"])
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         partner.want(offers=["ONB10011"], applications=["ONB10001"])
         partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "somebody-else"
         done = partner.run("apply", "--auto-approve")
@@ -294,11 +294,11 @@ class TestRebind:
         assert "the record belongs to another account: its creates were made with another client id; " in done.err
         assert 1 == len(partner.service.creates)
         with partner.appending("bound"):
-            partner.succeed("state", "rebind", "--force")
-        partner.succeed("apply", "--auto-approve")
+            partner.step("state", "rebind", "--force")
+        partner.step("apply", "--auto-approve")
         partner.environment.clear()
         with partner.appending():
-            partner.succeed("state", "rebind")
+            partner.step("state", "rebind")
 
     def test_without_a_record(self, partner: Partner) -> None:
         """There is nothing to bind, and that is said."""
@@ -338,5 +338,5 @@ def test_a_conflict_is_told(partner: Partner) -> None:
     done = partner.run("apply", "--auto-approve")
     assert 1 == done.code
     assert "reconciler state import" in done.out
-    partner.succeed("state", "import", OFFERS)
+    partner.step("state", "import", OFFERS)
     assert [] == partner.planned()

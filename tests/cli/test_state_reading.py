@@ -16,7 +16,7 @@ OFFERS = "europe/staging/offers"
 def imported(partner: Partner) -> Partner:
     """A partner whose record holds one subscription that was created by hand."""
     partner.begin(offers=["ONB10011"])
-    partner.succeed("state", "import", "--all")
+    partner.step("state", "import", "--all")
     return partner
 
 
@@ -43,7 +43,7 @@ class TestInit:
         partner.write(
             "config/usa.yaml", "targets:\n  usa/x: {auth_url: https://a.example, base_url: https://b.example}\n"
         )
-        partner.succeed("state", "init", "-t", "usa/*")
+        partner.step("state", "init", "-t", "usa/*")
         assert ["usa/x.jsonl"] == [
             str(path.relative_to(partner.path / "state")) for path in partner.path.rglob("*.jsonl")
         ]
@@ -55,7 +55,7 @@ class TestInit:
         done = partner.run("state", "init")
         assert (1, "", False) == (done.code, done.out, partner.journal.exists())
         assert "Error: state: a record on a CI runner's disk dies with the job" in done.err
-        partner.succeed("state", "init", "--force")
+        partner.step("state", "init", "--force")
         assert partner.journal.exists()
 
     def test_a_record_that_was_here_is_not_begun_anew(self, imported: Partner) -> None:
@@ -64,7 +64,7 @@ class TestInit:
         done = imported.run("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
         assert "a record of 2 entries was here before, and is gone" in done.err
-        imported.succeed("state", "init", "--force")
+        imported.step("state", "init", "--force")
         assert ["begun"] == imported.kinds
 
 
@@ -88,7 +88,7 @@ class TestReading:
             done = partner.run("state", command, "--state", "elsewhere")
             assert (1, "") == (done.code, done.out)
             assert "has no state record here" in done.err or "there is no state record here" in done.err
-        partner.succeed("state", "init")
+        partner.step("state", "init")
         assert "Nothing is in force.\n" == partner.succeed("state", "list").out
         assert [] == partner.succeed("state", "list", "--format", "json").document
 
@@ -157,7 +157,7 @@ class TestVerify:
         done = imported.run("state", "verify")
         assert 0 == done.code
         assert "Warning: " in done.err
-        assert 1 == imported.run("state", "verify", "--state", "elsewhere").code
+        imported.step("state", "verify", "--state", "elsewhere", code=1)
 
 
 class TestRememberedHeads:

@@ -66,7 +66,7 @@ class TestSecretVariable:
             "pretty": json.dumps(SIGNED, indent=2),
         }
         captor.write("one.json", texts[form])
-        captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
 
     def test_from_standard_input(self, captor: Project) -> None:
         """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""
@@ -81,7 +81,7 @@ class TestSecretVariable:
         """As every variable."""
         captor.environment.clear()
         captor.write(".env", f"HOOK_SECRET={KEY}\n")
-        captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
 
     def test_none_fits(self, captor: Project) -> None:
         """Exit code 1, nothing on stdout, and what to look at."""
@@ -112,7 +112,7 @@ class TestAddress:
     def partner(self, partner: Partner) -> Partner:
         """A partner with one subscription, and a request that was signed with the secret in its response."""
         partner.begin(offers=["ONB10011"])
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         digest = hmac.digest(SIGNING_KEY.encode(), BODY, "sha256").hex()
         partner.write("one.json", json.dumps(captured(X_Signature=digest)))
         return partner
@@ -129,14 +129,14 @@ class TestAddress:
         partner.write("key.txt", str(identity))
         partner.want(offers=["ONB10011"], other=["LOA10013"])
         partner.write("config/sealed.yaml", f"recipients: [{identity.to_public()}]\n")
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         arguments = ["verification", "infer", "one.json", "--address", "europe/staging/other"]
         done = partner.run(*arguments)
         assert (1, True) == (
             done.code,
             "no age identity is given; name the file that holds it with --ident" in done.err,
         )
-        partner.succeed(*arguments, "--identity", "key.txt")
+        partner.step(*arguments, "--identity", "key.txt")
 
     def test_a_response_with_nothing_to_sign_with(self, partner: Partner) -> None:
         """No JSON, too deep, no strings, others: it is no secret, and no failure."""

@@ -5,11 +5,8 @@ Whatever the moment, the outcome is what the table says, nothing is created twic
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
-import subprocess
-import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,80 +26,12 @@ from reconciler.sandbox.exchange import Request
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from reconciler.sandbox.exchange import Response
 
     Make = Callable[..., "Falling"]
-
-# Starting the program is most of what a run costs; a process that has loaded it already and forks has paid for that.
-WARM = """\
-import json, os, sys
-import reconciler.cli.apply, reconciler.cli.plan, reconciler.cli.state.init, reconciler.cli.state.resolve
-import reconciler.cli.applying, reconciler.cli.calling, reconciler.desired, reconciler.reports.documents
-from reconciler.__main__ import main
-
-def run(call):
-    os.chdir(call["path"])
-    os.environ.clear()
-    os.environ.update(call["environment"])
-    for number, name in enumerate(("/dev/null", call["out"], call["err"])):
-        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
-    exec(call["before"], {})
-    sys.argv = ["reconciler", *call["arguments"]]
-    main()
-
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        code = 70
-        try:
-            run(json.loads(line))
-        except SystemExit as ended:
-            code = ended.code
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-class WarmProject(Project):
-    """A project whose commands are forks of a process that has loaded the program; `before` is run in each."""
-
-    process: subprocess.Popen[bytes]
-    before = ""
-
-    def run(self, *arguments: str | Path, stdin: str | None = None, timeout: float = 60) -> Finished:
-        """Run a command to its end; there is nothing on its standard input."""
-        out, err = self.path / "out.txt", self.path / "err.txt"
-        for path in (out, err):
-            path.unlink(missing_ok=True)
-        call = {
-            "path": str(self.path), "environment": self.variables(), "arguments": [*map(str, arguments)],
-            "out": str(out), "err": str(err), "before": self.before,
-        }  # fmt: skip
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(call).encode() + b"\n")
-        self.process.stdin.flush()
-        code = int(self.process.stdout.readline())
-        done = Finished(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
-        assert "Traceback" not in done.err, done
-        assert "internal error" not in done.err, done
-        return done
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[subprocess.Popen[bytes]]:
-    """The process that has loaded the program, ended with the module."""
-    with subprocess.Popen([sys.executable, "-P", "-c", WARM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-        assert 0 == process.wait(10)
 
 
 class Moment(Enum):
@@ -295,7 +224,6 @@ class Falling:
     def __init__(
         self,
         scene: Scene,
-        warm: subprocess.Popen[bytes],
         secured: ssl.SSLContext | None = None,
         host: str = "127.0.0.1:{port}",
     ) -> None:
@@ -310,8 +238,7 @@ class Falling:
             "RECONCILER_EUROPE_STAGING_BASE_URL": (target.base_url, api),
         }
         urls = {name: url.replace(scene.sandbox.url, place) for name, (url, place) in placed.items()}
-        self.project = WarmProject(scene.project.path, {**scene.project.environment, **urls})
-        self.project.process = warm
+        self.project = Project(scene.project.path, {**scene.project.environment, **urls})
         scene.project = self.project
 
     def __enter__(self) -> Self:
@@ -327,7 +254,8 @@ class Falling:
         """Apply; by the time that it has ended, nothing is under way at the service any more."""
         environment = dict(self.project.environment)
         self.project.environment["RECONCILER_TEST_FAILPOINT"] = failpoint
-        done = self.project.run("apply", "--auto-approve", "--format", "json", "--timeout", timeout, *arguments)
+        arguments = ("--auto-approve", "--format", "json", "--timeout", timeout, *arguments)
+        done = self.project.step("apply", *arguments, code=None)
         self.project.environment = environment
         for gate in self.gates:
             gate.close()
@@ -346,9 +274,9 @@ class Falling:
 
 
 @pytest.fixture
-def make(tmp_path: Path, warm: subprocess.Popen[bytes]) -> Make:
+def make(tmp_path: Path) -> Make:
     """Makes a scene with so many subscriptions whose service can fall."""
-    return lambda count=1, targets=(HERE,), **how: Falling(Scene(tmp_path, subscriptions(count), targets), warm, **how)
+    return lambda count=1, targets=(HERE,), **how: Falling(Scene(tmp_path, subscriptions(count), targets), **how)
 
 
 @dataclass(frozen=True)
@@ -484,11 +412,11 @@ def test_a_service_whose_name_goes_with_it_was_sent_nothing(
     """Name resolution failed: `not_sent`."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with make(secured=tls, host="service.example:{port}") as falling:
-        falling.project.before = NAMES.format(gone=True)
+        falling.project.before_steps = NAMES.format(gone=True)
         done = falling.apply(failpoint=SOON)
         assert (1, [Outcome.NOT_SENT], 0) == (done.code, falling.outcomes(), falling.api.connections)
         assert "Name or service not known" in done.document["results"][0]["detail"]
-        falling.project.before = NAMES.format(gone=False)
+        falling.project.before_steps = NAMES.format(gone=False)
         assert 0 == falling.recover()
         assert 1 == falling.api.connections
 

@@ -80,12 +80,12 @@ class TestService:
         rude.creates, rude.tokens = answers, {name: answers[name] for name in answers if name.startswith("token")}
         project.write("config/all.yaml", rude.declare(*answers))
         project.environment |= rude.credentials(*answers)
-        project.succeed("state", "init")
+        project.step("state", "init")
         in_actions(project)
         apply = ("apply", "--auto-approve", "-v", "--timeout", "5", "--format")
         applied = project.run(*apply, form)
         assert (3, True) == (applied.code, "pwned" in applied.out)
-        show = [project.run("state", "show", f"{name}/rude/offers") for name in answers if name.startswith("id")]
+        show = [project.step("state", "show", f"{name}/rude/offers") for name in answers if name.startswith("id")]
         lists = [project.succeed("state", "list"), project.succeed("state", "list", "--format", "json")]
         assert_all_harmless(applied, *show, *lists, project.succeed("state", "history"))
 
@@ -94,7 +94,7 @@ class TestService:
         rude.creates["one"] = json_response({"message": INJECTIONS["old command"]}, "422 No")
         project.write("config/all.yaml", rude.declare("one"))
         project.environment |= rude.credentials("one")
-        project.succeed("state", "init")
+        project.step("state", "init")
         (result,) = project.run("apply", "--auto-approve", "--format", "json").document["results"]
         assert INJECTIONS["old command"] in result["detail"]
 
@@ -107,7 +107,7 @@ class TestService:
         lead = ("lead", "create", "-t", "europe/staging", "-")
         leads = [partner.succeed(*lead, stdin="{}"), partner.succeed(*lead, stdin="{}")]
         assert INJECTIONS == leads[1].document
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         for done in (*leads, partner.succeed("secret", "show", "europe/staging/offers")):
             assert "pwned" in done.out
             assert_harmless(done.out)
@@ -117,10 +117,10 @@ class TestService:
         """A single value is printed bare, unless a runner would take it for a command: then it is refused."""
         partner.begin(offers=["ONB10011"])
         stranger.answer_next(created(json.dumps(INJECTIONS)))
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         in_actions(partner)
         for name, text in INJECTIONS.items():
-            done = partner.run("secret", "show", "europe/staging/offers", "--field", name)
+            done = partner.step("secret", "show", "europe/staging/offers", "--field", name, code=None)
             if foreign_commands(text):
                 assert "the value begins as a workflow command does" in done.err
             elif name != "separators":  # where other programs than the runner see lines begin
@@ -134,7 +134,7 @@ class TestService:
         stranger.answer_next(
             created('{"a": "abc\\u002Bdefghijkl", "b": ["mno\\/pqr\\"stuvw"], "c": {"d": "xyz\u200b0123456"}}')
         )
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         in_actions(partner)
         done = partner.succeed("secret", "show", "europe/staging/offers")
         masks = [line.removeprefix("::add-mask::").replace("%25", "%") for line in done.err.splitlines()]
@@ -147,7 +147,7 @@ class TestService:
         """What the service said does not move the cursor of whoever looks at it."""
         partner.begin(offers=["ONB10011"])
         stranger.answer_next(created(json.dumps({"key": EVERYTHING}, ensure_ascii=False)))
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         for more in ([], ["--field", "key"]):
             done = at_terminal(partner, "--color", "never", "secret", "show", "europe/staging/offers", *more)
             assert done.code == 0
@@ -245,7 +245,7 @@ class TestJournals:
         partner.want(offers=["ONB10011"])
         partner.write("state/europe/staging.jsonl", link(None, 0, forged(INJECTIONS[name]))[0])
         in_actions(partner)
-        ran = {words: partner.run(*words.split()) for words in self.COMMANDS}
+        ran = {words: partner.step(*words.split(), code=None) for words in self.COMMANDS}
         assert_all_harmless(*ran.values())
         assert {0} == {ran[words].code for words in ("plan", "state list", "state history", "state verify")}
 

@@ -84,7 +84,7 @@ class TestAnswers:
         """Within the time of a call and some patience, in bounded memory, with the outcome that is known by then."""
         project.environment = dict(sandbox.variables())
         project.declare({"offers": (["ONB10011"], "https://hooks.example")})
-        project.succeed("state", "init")
+        project.step("state", "init")
         sandbox.world.fail_next(fault, 100)
         done = run_bounded(project, "apply", "--auto-approve", "--format", "json", "--timeout", "2")
         (result,) = done.document["results"]
@@ -111,7 +111,7 @@ class TestAnswers:
         stranger.answer_next(Response("[" * 100_000, status=201), Response(wide, status=201))
         done = run_bounded(partner, "apply", "--auto-approve", "--parallelism", "1", "--format", "json")
         assert (0, 2) == (done.code, done.document["summary"]["created"])
-        partner.succeed("state", "verify")
+        partner.step("state", "verify")
 
 
 CREDENTIALS = {"RECONCILER_EUROPE_STAGING_CLIENT_ID": "id", "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": "hunter2hunter2"}
@@ -209,7 +209,7 @@ class TestCertificates:
         server = serve(say(json_response({"id": "1"})), tls)
         offers = {"offers": (["ONB10011"], "https://hooks.example")}
         partner.declare(offers, base_url=f"https://{host}:{server.port}")
-        partner.succeed("state", "init")
+        partner.step("state", "init")
         if trusted:
             partner.environment["SSL_CERT_FILE"] = str(certificate)
         done = partner.run("apply", "--auto-approve", "--format", "json", "--timeout", "5")

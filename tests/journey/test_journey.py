@@ -33,7 +33,7 @@ sys.addaudithook(refuse)
 def applied(partner: Partner) -> Partner:
     """A partner whose one subscription was created."""
     partner.begin(applications=APPLICATIONS)
-    partner.succeed("apply", "--auto-approve")
+    partner.step("apply", "--auto-approve")
     return partner
 
 
@@ -51,7 +51,7 @@ class TestFirstPlan:
         partner.want(applications=APPLICATIONS)
         cut_off(partner)
         partner.succeed("validate")
-        partner.succeed("state", "init")
+        partner.step("state", "init")
         done = partner.run("plan", "--detailed-exitcode")
         assert (2, "") == (done.code, done.err)
         assert f"  + {ADDRESS}  create\n" in done.out
@@ -125,7 +125,7 @@ class TestChanges:
         """One call with that code, so that nothing is delivered twice."""
         applied.want(applications=[*APPLICATIONS, "ONB10004"])
         assert [("applications", "extend")] == applied.planned()
-        applied.succeed("apply", "--auto-approve")
+        applied.step("apply", "--auto-approve")
         assert [{"eventCodes": ["ONB10004"], "webhookUrl": URL}] == stranger.bodies[1:]
         assert [] == applied.planned()
 
@@ -140,7 +140,7 @@ class TestChanges:
         assert "(subscriptionId sub-1)" in request["text"]
         assert {"live", "awaiting_removal"} == {status for _, status, _ in applied.listed()}
         assert [request["attempt"]] == [one["attempt"] for one in applied.plan()["awaiting_removal"]]
-        applied.succeed("state", "removed", ADDRESS)
+        applied.step("state", "removed", ADDRESS)
         assert [("applications", "live", sorted(APPLICATIONS))] == applied.listed()
 
     def test_a_dropped_name_is_retired_without_a_call(self, applied: Partner, stranger: Stranger) -> None:
@@ -160,10 +160,10 @@ class TestChanges:
     def test_what_is_wanted_again_is_restored_without_a_call(self, applied: Partner, stranger: Stranger) -> None:
         """The record says that it stays."""
         applied.want(others=["ONB10011"])
-        applied.succeed("apply", "--auto-approve")
+        applied.step("apply", "--auto-approve")
         applied.want(applications=APPLICATIONS, others=["ONB10011"])
         assert [("applications", "restore")] == applied.planned()
-        applied.succeed("apply", "--auto-approve")
+        applied.step("apply", "--auto-approve")
         assert (2, "live") == (len(stranger.creates), applied.listed()[0][1])
 
 
@@ -202,7 +202,7 @@ class TestSavedPlans:
                 partner.write(
                     "config/all.yaml", partner.read("config/all.yaml").replace("europe/staging", "usa/staging")
                 )
-                partner.succeed("state", "init")
+                partner.step("state", "init")
             case "base_url":
                 partner.environment["RECONCILER_EUROPE_STAGING_AUTH_URL"] = "https://login.elsewhere.example"
             case "recipients":

@@ -22,7 +22,7 @@ def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> No
     shutil.copytree(EXAMPLE, project.path / "config")
     with Sandbox() as sandbox:
         project.environment = dict(sandbox.variables())
-        project.succeed("state", "init")
+        project.step("state", "init")
         project.succeed("apply", "--auto-approve", "-t", "*/staging")
         project.succeed("apply", "--auto-approve", "-t", "*/*/offers")
         project.succeed("apply", "--auto-approve")

@@ -18,7 +18,7 @@ OFFERS = "europe/staging/offers"
 def declared(project: Project) -> Project:
     """A project that wants one subscription and has an empty record."""
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
-    project.succeed("state", "init")
+    project.step("state", "init")
     return project
 
 
