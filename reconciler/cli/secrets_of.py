@@ -7,7 +7,7 @@ the clear; and there is what `secret set` keeps.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -49,6 +49,16 @@ def read_identity(path: Path | None) -> list[str]:
     raise SettingsError(f"the identity cannot be read: {what}", where=f"--identity {path}")
 
 
+def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
+    """The attempt, with the response that lies here in a private file where the record names none. Raises StateError.
+
+    A run keeps the file before it records the outcome; one that could not do that any more has left it.
+    """
+    if attempt.response or not workspace.responses.read(record.id, attempt.id, "response"):
+        return attempt
+    return replace(attempt, response="file")
+
+
 def secrets_of_all(workspace: Workspace, identities: list[str]) -> list[Recorded]:
     """The secrets of every recorded attempt that may deliver, on any target. Raises StateError."""
     found = []
@@ -72,6 +82,7 @@ def secrets_of_address(workspace: Workspace, address: Address, identities: list[
 
 
 def _secrets_of(workspace: Workspace, record: Record, attempt: Attempt, identities: list[str]) -> Recorded:
+    attempt = with_response(workspace, record, attempt)
     responses = _Kept(workspace, record, attempt, "response", [attempt.response] if attempt.response else [])
     others = _Kept(workspace, record, attempt, "secret", attempt.secrets)
     secrets = {secret for body in responses.read(identities) for secret in _strings_of(body, attempt)}

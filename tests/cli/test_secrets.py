@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -138,6 +139,29 @@ class TestLost:
         assert self.ADVICE in created.run("secret", "show", OFFERS).err
         assert json.loads(created.succeed("secret", "show", OFFERS, "--attempt", old).out) == TOLD
 
+    @pytest.mark.parametrize("unread", [False, True])
+    def test_a_response_whose_run_died_is_found(self, partner: Partner, unread: bool) -> None:
+        """It was kept before the outcome was recorded: it proves the create, and holds the secret."""
+        partner.begin(offers=["ONB10011"])
+        failpoint = {"RECONCILER_TEST_FAILPOINT": "before-append:2:kill,send_window=0.1,margin=0"}
+        partner.environment, usual = {**partner.environment, **failpoint}, partner.environment
+        partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
+        partner.environment = usual
+        if unread:
+            partner.environment["XDG_DATA_HOME"] = str(partner.path / "elsewhere")
+        time.sleep(0.3)
+        denied = ("state", "resolve", OFFERS, "--not-created")
+        if not unread:
+            with partner.appending():
+                done = partner.run(*denied)
+            assert (1, "") == (done.code, done.out)
+            assert f"Error: {OFFERS}: a response to its create is kept here, so it was created; " in done.err
+        with partner.appending("resolved"):
+            done = partner.succeed("state", "resolve", OFFERS, "--created")
+        assert unread == ("No response to the create is recorded" in done.err)
+        done = partner.run("secret", "show", OFFERS, "--field", "key")
+        assert ((1, "") if unread else (0, f"{SIGNING_KEY}\n")) == (done.code, done.out)
+
     def test_of_what_does_not_exist(self, created: Partner) -> None:
         """There is no secret to ask for."""
         done = created.run("secret", "show", "europe/staging/none")
@@ -164,6 +188,12 @@ class TestSet:
         done = at_terminal(created, "secret", "set", OFFERS, answers={"Secret: ": answer})
         assert code == done.code
         assert "hunter2" not in done.out
+
+    def test_on_a_runner(self, created: Partner) -> None:
+        """Its disk dies with the job, and that is said."""
+        created.environment["CI"] = "true"
+        done = created.succeed("secret", "set", OFFERS, stdin="hunter2")
+        assert done.err.startswith(f"Warning: {OFFERS}: its secret lies on this disk only: ")
 
     def test_sealed(self, sealed: Partner) -> None:
         """To the recipients, like a response."""

@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.asking import ask_hidden, somebody_is_there
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
+from reconciler.cli.output import print_lines, warn
 from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
@@ -46,7 +46,9 @@ def command(address: str, attempt: str | None) -> None:
         if recipients:
             place = seal(recipients, secret)
         else:
-            workspace.responses.keep(record.id, one.id, "secret", secret)
+            path = workspace.responses.keep(record.id, one.id, "secret", secret)
+            if workspace.in_ci:
+                warn(f"{wanted}: its secret lies on this disk only: {path}; `recipients:` keep it in the record")
             place = "file"
         at, by = now_by(workspace)
         return [SecretSet(at=at, by=by, attempt=one.id, secret=place)]

@@ -12,7 +12,7 @@ from reconciler.cli.actions import mask
 from reconciler.cli.foreign import mask_body, print_body, print_value
 from reconciler.cli.options import common_options
 from reconciler.cli.recording import attempt_option, parse_address, pick
-from reconciler.cli.secrets_of import read_identity
+from reconciler.cli.secrets_of import read_identity, with_response
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused, StateError
 from reconciler.model.record import Status
@@ -37,8 +37,9 @@ def command(address: str, attempt: str | None, identity: Path | None, field: str
     workspace = Workspace()
     wanted = parse_address(address)
     record = workspace.read(wanted.target).record()
-    attempts = [one for one in record.attempts.values() if one.address == wanted and (one.response or one.secrets)]
-    _refuse_untold(record.at_address(wanted), attempt, wanted)
+    here = [with_response(workspace, record, one) for one in record.attempts.values() if one.address == wanted]
+    attempts = [one for one in here if one.response or one.secrets]
+    _refuse_untold(here, attempt, wanted)
     live = [one for one in attempts if one.status is Status.LIVE]
     current = live or [one for one in attempts if one.in_force] or attempts
     chosen = pick(attempts if attempt else current, attempt, wanted, "with a response or a secret")

@@ -10,6 +10,7 @@ import click
 from reconciler.cli.options import common_options
 from reconciler.cli.output import print_lines, say
 from reconciler.cli.recording import attempt_option, now_by, pick, record_entries
+from reconciler.cli.secrets_of import with_response
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
 from reconciler.model.clock import stamp
@@ -20,6 +21,8 @@ from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("pattern", metavar="ADDRESS|PATTERN")
 @click.option("--created/--not-created", "created", default=None, help="What became of the create.")
 @click.option("--note", metavar="TEXT", help="How you know; it goes into the record.")
-@click.option("--force", is_flag=True, help="Even while the call may still be in flight elsewhere.")
+@click.option("--force", is_flag=True, help="Though the call may be in flight elsewhere, or was answered.")
 @attempt_option
 @common_options
 def command(pattern: str, created: bool | None, note: str | None, force: bool, attempt: str | None) -> None:
@@ -46,6 +49,8 @@ def command(pattern: str, created: bool | None, note: str | None, force: bool, a
         chosen = _chosen(record, selection, attempt)
         if not force:
             _refuse_in_flight(chosen)
+            if not created:
+                _refuse_answered(with_response(workspace, record, one) for one in chosen)
         return chosen
 
     def draft(record: Record) -> list[Resolved]:
@@ -63,9 +68,8 @@ def command(pattern: str, created: bool | None, note: str | None, force: bool, a
         record_entries(workspace, name, draft, f"resolved {pattern}")
         print_lines(Line(f"  {visible(one.address)}: attempt {one.id} is settled as {word}") for one in attempts)
     if created:
-        _tell_what_is_lost(
-            [one for attempts in chosen.values() for one in attempts if not (one.response or one.secrets)]
-        )
+        settled = [with_response(workspace, records[name], one) for name, found in chosen.items() for one in found]
+        _tell_what_is_lost([one for one in settled if not (one.response or one.secrets)])
 
 
 def _chosen(record: Record, selection: Selection, attempt: str | None) -> list[Attempt]:
@@ -85,6 +89,17 @@ def _tell_what_is_lost(attempts: list[Attempt]) -> None:
             "No response to the create is recorded, and so no secret: ask the operator for the secret, and keep it"
             f" with: reconciler secret set {address}"
         )
+
+
+def _refuse_answered(chosen: Iterable[Attempt]) -> None:
+    """Raises Refused where the create was answered: a response is kept of what was created, and of nothing else."""
+    for one in chosen:
+        if one.response:
+            raise Refused(
+                "a response to its create is kept here, so it was created",
+                where=one.address,
+                remedy="settle it with --created, or with --force if you know better",
+            )
 
 
 def _refuse_in_flight(chosen: list[Attempt]) -> None:
