@@ -19,6 +19,7 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.entry import Begun, Bound, Imported, Intent, Settled
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
@@ -51,7 +52,7 @@ class Office:
     caller: ScriptedCaller = field(default_factory=ScriptedCaller)
     inbox: Inbox = field(default_factory=Inbox)
     limits: Limits = field(default_factory=lambda: Limits(backoff=(0.01,)))
-    kept: list[tuple[TargetName, int]] = field(default_factory=list)
+    kept: list[tuple[TargetName, TargetName, int]] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     read: Callable[[TargetName], Journal] | None = None
     clock: Callable[[], Instant] = now
@@ -107,7 +108,7 @@ class Office:
         return Apply(plan, self.desired, Selection(), workplace).carry_out()
 
     def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry]) -> str:
-        self.kept.append((target, len(entries)))
+        self.kept.append((target, record.target, len(entries)))
         return f"{target}: kept"
 
     def _pause(self, seconds: float) -> None:
@@ -139,6 +140,9 @@ def test_every_target_has_its_turn() -> None:
     applied = office.apply()
     assert [f"{TARGET}/a", f"{TARGET}/b", f"{OTHER}/c"] == [str(one.address) for one in applied.results]
     assert ({"created"}, 0, ()) == ({*outcomes(applied).values()}, applied.exit_code, applied.unrecorded)
+    intents = [one for name in office.wants for one, _ in office.store.journal(name).lines if isinstance(one, Intent)]
+    assert (3, 1, {16}) == (len(intents), len({one.run for one in intents}), {len(one.run or "") for one in intents})
+    assert {"account1"} == {office.store.record(name).account for name in office.wants}
     again = office.apply()
     assert ((), 0, 3) == (again.results, again.exit_code, len(office.caller.sent))
 
@@ -173,7 +177,8 @@ def test_one_target_that_cannot_be_read_does_not_stop_the_others() -> None:
     office.read = read
     applied = office.apply(plan)
     assert ({f"{TARGET}/a": "skipped", f"{OTHER}/b": "created"}, 1) == (outcomes(applied), applied.exit_code)
-    assert str(broken) == next(one for one in applied.results if one.address.target == TARGET).detail
+    (skipped,) = (one for one in applied.results if one.address.target == TARGET)
+    assert (str(broken), Action.CREATE) == (skipped.detail, skipped.action)
 
 
 def test_a_record_of_another_account_is_not_written_to() -> None:
@@ -189,8 +194,13 @@ def test_a_record_of_another_account_is_not_written_to() -> None:
 @pytest.mark.parametrize(
     ("base_url", "bound", "account", "told"),
     [
-        ("https://api.other.example", None, None, "the settings name"),
-        (SERVICE, "theirs", "mine", "another client id"),
+        (
+            "https://api.other.example",
+            None,
+            None,
+            f"the service at {SERVICE}, the settings name https://api.other.example",
+        ),
+        (SERVICE, "theirs", "mine", "another account: its creates were made with another client id"),
         (f"{SERVICE}/", "mine", "mine", None),
         (SERVICE, "theirs", None, None),
     ],
@@ -205,8 +215,10 @@ def test_a_record_belongs_to_one_service_and_account(
     if told is None:
         refuse_foreign(target, record, account)
     else:
-        with pytest.raises(RecordForeign, match=told):
+        with pytest.raises(RecordForeign) as raised:
             refuse_foreign(target, record, account)
+        remedy = "if that is meant: reconciler state rebind"
+        assert f"{TARGET}: the record belongs to {told}; {remedy}" == str(raised.value)
 
 
 def test_a_plan_of_yesterday_is_carried_out_as_far_as_it_still_holds() -> None:
@@ -256,6 +268,14 @@ def test_what_was_replaced_is_to_be_removed() -> None:
     assert [("old", Status.AWAITING_REMOVAL)] == [(one.id, one.status) for one in applied.removal]
 
 
+def test_what_is_to_be_removed_is_told_of_every_target() -> None:
+    """One request to the operator names it all."""
+    office = Office({TARGET: "", OTHER: ""})
+    for target in office.wants:
+        office.record(target, imported(target, "z", 0, attempt=f"old-{target.partition('/')[0]}"))
+    assert ["old-europe", "old-usa"] == sorted(one.id for one in office.apply().removal)
+
+
 def in_flight(seconds: float) -> Intent:
     """A create of another run."""
     wall = now().wall
@@ -276,7 +296,7 @@ def test_another_runs_create_is_given_a_moment_to_settle() -> None:
 
     office.on_pause = settle
     applied = office.apply(plan)
-    assert (0, 1) == (applied.exit_code, len(office.pauses))
+    assert (0, [0.2]) == (applied.exit_code, office.pauses)
 
 
 def test_another_runs_create_is_not_waited_for_for_ever() -> None:
@@ -328,7 +348,7 @@ def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     office.caller.before = lambda _name: office.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
     applied = office.apply()
     assert ({f"{TARGET}/a": "created"}, 3) == (outcomes(applied), applied.exit_code)
-    assert ((f"{TARGET}: kept",), [(TARGET, 1)]) == (applied.unrecorded, office.kept)
+    assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 1)]) == (applied.unrecorded, office.kept)
 
 
 def test_what_another_target_of_the_service_has_is_not_created() -> None:

@@ -87,6 +87,24 @@ def test_progress_is_told_after_every_event() -> None:
     assert (sorted(drive.seen), 1) == (drive.seen, drive.seen[-1])
 
 
+def test_a_record_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """After an append that failed the record is read; why that fails too is logged, once for each time."""
+    drive = Drive("a")
+    drive.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
+    drive.store.declare_unreadable(StoreUnavailable("no disk", where=TARGET))
+    drive.run()
+    assert {f"{TARGET}: no disk"} == {one.getMessage() for one in caplog.records}
+
+
+def test_what_nobody_expected_is_told_to_whoever_debugs(caplog: pytest.LogCaptureFixture) -> None:
+    """The log has the exception itself, for its place."""
+    caplog.set_level("DEBUG")
+    drive, problem = Drive("a"), RuntimeError("secret")
+    drive.caller.declare_answer("a", problem)
+    drive.run()
+    assert [("unexpected", problem)] == [(one.getMessage(), one.exc_info and one.exc_info[1]) for one in caplog.records]
+
+
 def test_without_credentials_nothing_is_sent() -> None:
     """A target without a caller gives results, not an error."""
     drive = Drive("a")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -63,24 +63,19 @@ def test_a_response_is_kept_and_goes_no_further() -> None:
     assert {"a1": CREATED.body} == kept
 
 
-def refuse(attempt: str, body: bytes) -> str:
-    """Keeps nothing."""
-    raise AssertionError("nothing is to be kept")
-
-
 @pytest.mark.parametrize(
     "answer",
     [Answer(Outcome.REJECTED, 400, body=b"no"), Answer(Outcome.UNKNOWN, 500, body=b"?"), Answer(Outcome.CREATED)],
 )
 def test_only_what_came_with_a_creation_is_kept(answer: Answer) -> None:
     """A refusal holds no secret that is told only once, and an empty response holds nothing."""
-    answered = create(answer, refuse)
-    assert (answer.outcome, answer.status, None, b"") == (
-        answered.answer.outcome,
-        answered.answer.status,
-        answered.response,
-        answered.answer.body,
-    )
+    kept: list[bytes] = []
+
+    def keep(attempt: str, body: bytes) -> str:
+        kept.append(body)
+        return "file"
+
+    assert (Answered("a1", replace(answer, body=b"")), []) == (create(answer, keep), kept)
 
 
 @pytest.mark.parametrize(
@@ -95,18 +90,15 @@ def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(
         raise problem
 
     answered = create(CREATED, keep)
-    assert (Outcome.CREATED, None, f"created, but its response could not be kept: {told}") == (
-        answered.answer.outcome,
-        answered.response,
-        answered.answer.detail,
-    )
+    detail = f"created, but its response could not be kept: {told}"
+    assert Answered("a1", replace(CREATED, body=b"", detail=detail)) == answered
     (record,) = caplog.records
     assert "ERROR" == record.levelname
-    assert record.getMessage().endswith(f"{told}; what the service said of it is lost")
+    assert f"europe/staging/a: {detail}; what the service said of it is lost" == record.getMessage()
 
 
 def test_no_token_is_told() -> None:
     """What keeps a token away is raised."""
-    caller = ServiceCaller(cast("Service", Lending(CREATED, TokenError("no"))), refuse)
+    caller = ServiceCaller(cast("Service", Lending(CREATED, TokenError("no"))), lambda _attempt, _body: "")
     with pytest.raises(TokenError):
         caller.authorise()

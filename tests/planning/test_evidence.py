@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
@@ -10,7 +10,7 @@ from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
 from reconciler.model.entry import Observed
 from reconciler.model.standing import Proof
 from reconciler.planning.evidence import Sighting, weigh
-from reconciler.planning.standing import standing_of
+from reconciler.planning.standing import SILENT_AFTER, standing_of
 
 LATER = "2026-11-20T14:00:00Z"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -53,7 +53,18 @@ def test_unexplained(scene: Scene, code: str, path: str) -> None:
     """What no recorded subscription explains is counted."""
     sightings = [Sighting(at, code, path, "http://[") for at in (AT, LATER)]
     (found,) = weigh(scene.records.values(), sightings).unexplained
-    assert (code, 2, LATER, ()) == (found.code, found.count, found.last, found.ambiguous)
+    assert (code, "http://[", 2, LATER, ()) == (found.code, found.where, found.count, found.last, found.ambiguous)
+    (pathed,) = weigh(scene.records.values(), [Sighting(AT, code, path)]).unexplained
+    assert path == pathed.where
+
+
+def test_bare_host(scene: Scene) -> None:
+    """A URL without a path is heard at the root, and one without a query at its path alone."""
+    scene.hold("leads", "ONB10001", "https://bare.partner.example")
+    scene.hold("deals", "ONB10002", "https://eu.partner.example/deals")
+    sightings = [Sighting(LATER, "ONB10001", "/"), Sighting(LATER, "ONB10002", "/deals")]
+    found = weigh(scene.records.values(), sightings)
+    assert {"leads", "deals"} == {address.name for address, _, _ in found.received}
 
 
 def test_gone_explains_nothing(scene: Scene) -> None:
@@ -82,10 +93,25 @@ def test_proven(scene: Scene) -> None:
     assert {"ONB10011": Proof.PROVEN, "ONB10012": Proof.NEVER_SEEN} == standing(scene)
 
 
-def test_silent(scene: Scene) -> None:
-    """A route that was not heard for a month is silent."""
+@pytest.mark.parametrize(("seconds", "proof"), [(0, Proof.PROVEN), (1, Proof.SILENT)])
+def test_silent(scene: Scene, seconds: int, proof: Proof) -> None:
+    """A route that was not heard for thirty days is silent, to the second, in whatever zone it is asked."""
     observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=LATER)
-    assert Proof.SILENT is standing(scene, datetime(2026, 12, 25, tzinfo=UTC))["ONB10011"]
+    now = datetime.fromisoformat(LATER) + SILENT_AFTER + timedelta(seconds=seconds)
+    assert proof is standing(scene, now.astimezone(timezone(timedelta(hours=9))))["ONB10011"]
+
+
+def test_as_it_began(scene: Scene) -> None:
+    """What was received in the very second in which the subscription was created came of it."""
+    observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=AT)
+    assert Proof.PROVEN is standing(scene)["ONB10011"]
+
+
+def test_standing_of_a_target(scene: Scene) -> None:
+    """It names the target and holds its plan."""
+    plan = scene.plan().targets[EUROPE]
+    found = standing_of(scene.records[EUROPE], plan, NOW)
+    assert (EUROPE, plan) == (found.name, found.plan)
 
 
 @pytest.mark.parametrize(

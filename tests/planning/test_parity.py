@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from value_scene import EUROPE, PLACE, USA, Scene, hooks, target
 
-from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, ParityException
 from reconciler.model.parity import View
 from reconciler.planning.parity import compare, gate
@@ -70,6 +69,15 @@ def test_in_force_differs(scene: Scene) -> None:
     assert ("old", View.IN_FORCE, {"eventCodes": ["ONB10003"]}, None) == (found.name, found.what, found.a, found.b)
 
 
+def test_both_views_are_told(scene: Scene) -> None:
+    """What differs as desired, and what differs in force, are told side by side."""
+    scene.apply()
+    scene.retire(scene.hold(f"{EUROPE}/old", "ONB10003", hooks("old")))
+    scene.want(f"{USA}/offers", "ONB10011 ONB10012", hooks("offers"))
+    found = compare(scene.desired, scene.records, EUROPE, USA).differences
+    assert [("offers", View.DESIRED), ("old", View.IN_FORCE)] == [(one.name, one.what) for one in found]
+
+
 def test_gone_is_not_in_force(scene: Scene) -> None:
     """What was removed differs in nothing."""
     scene.apply()
@@ -119,6 +127,10 @@ def test_gate_is_shut(scene: Scene, happens: str) -> None:
     records = {} if happens == "no record" else scene.records
     parity = gate(scene.desired, records, EUROPE, USA)
     assert [("offers", View.GATE)] == [(one.name, one.what) for one in parity.differences]
+    (found,) = parity.differences
+    there = {"eventCodes": ["ONB10011"], "webhookUrl": hooks("offers")} if happens == "fewer codes" else None
+    codes = ["ONB10011", "ONB10012"] if happens == "fewer codes" else ["ONB10011"]
+    assert (there, {"eventCodes": codes, "webhookUrl": hooks("offers")}) == (found.a, found.b)
 
 
 def test_gate_wants_the_same_url_as_written(scene: Scene) -> None:
@@ -130,7 +142,7 @@ def test_gate_wants_the_same_url_as_written(scene: Scene) -> None:
 
 def test_gate_tells_nothing_unused(scene: Scene) -> None:
     """A gate looks at one side only, so it calls no declaration unused; it heeds them."""
-    desired = declaring(scene.desired, "offers", "applications")
+    desired = declaring(scene.desired, "offers", "applications", "others")
     parity = gate(desired, scene.records, EUROPE, USA)
     assert (True, (), 2) == (parity.in_line, parity.unused, len(parity.ignored))
-    assert TargetName("europe/staging") == parity.a
+    assert (EUROPE, USA) == (parity.a, parity.b)
