@@ -24,7 +24,7 @@ from reconciler.applying.protocol import TargetRun
 from reconciler.applying.terms import Limits, Terms
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.clock import Instant
+from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Imported
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.selection import Selection
@@ -140,6 +140,9 @@ class Bench:
         effect = self.take(Append)
         assert self.journal.head == effect.head
         self.journal, entries = grown(self.journal, effect.lines)
+        for entry in entries:
+            assert stamp(WALL) <= entry.at <= stamp(self.now.wall)
+            assert self.run.terms.by == entry.by
         return list(entries)
 
     def overtake(self, *entries: AnyEntry) -> None:

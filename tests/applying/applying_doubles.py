@@ -35,6 +35,7 @@ class MemoryStore:
     location: str = "memory"
     local: bool = True
     appended: Callable[[], None] = lambda: None
+    notes: list[str] = field(default_factory=list)
     _lost_answers: int = 0
     _failures: list[Exception] = field(default_factory=list)
     _unreadable: Exception | None = None
@@ -64,6 +65,7 @@ class MemoryStore:
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
         self.appended()
+        self.notes.append(note)
         if self._failures:
             raise self._failures.pop(0)
         if head_of(self.data[target].rstrip(b"\n").rpartition(b"\n")[2]) != head:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
 import pytest
-from applying_bench import SERVICE, Bench, wanting
+from applying_bench import SERVICE, Bench, known, wanting
 from applying_doubles import MemoryStore, ScriptedCaller, now
 from journal_samples import TARGET, begun, journal_bytes
 
 from reconciler.applying.driver import Driver, Inbox
-from reconciler.applying.events import InterruptAsked
+from reconciler.applying.events import Append, Appended, AppendFailed, InterruptAsked, Moved, Ticked
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.terms import Limits
-from reconciler.errors import StoreUnavailable
+from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.state.files import FileStore
+from reconciler.state.journal import link
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.applying.events import Effect, Event
+    from reconciler.applying.terms import Terms
+    from reconciler.model.clock import Instant
     from reconciler.state.store import Store
 
 LIMITS = Limits(backoff=(0.01, 0.01))
@@ -85,6 +89,62 @@ def test_progress_is_told_after_every_event() -> None:
     drive = Drive("a")
     drive.run()
     assert (sorted(drive.seen), 1) == (drive.seen, drive.seen[-1])
+
+
+@dataclass
+class OneAppend:
+    """Stands for a run that wants one append, and is finished once it hears of it."""
+
+    effect: Append
+    terms: Terms
+    heard: list[Event] = field(default_factory=list)
+    wake_at: float | None = None
+    results: tuple[()] = ()
+
+    def start(self, _now: Instant) -> list[Effect]:
+        return [self.effect]
+
+    def handle(self, event: Event, _now: Instant) -> list[Effect]:
+        if not isinstance(event, Ticked):
+            self.heard.append(event)
+        return []
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.heard)
+
+
+FULL = StoreUnavailable("disk full", where=TARGET)
+
+
+@pytest.mark.parametrize(
+    ("problem", "readable", "heard"),
+    [
+        (None, True, Appended),
+        (HeadMoved("first", where=TARGET), True, Moved),
+        (HeadMoved("first", where=TARGET), False, AppendFailed),
+        (FULL, True, AppendFailed),
+        (FULL, False, AppendFailed),
+    ],
+)
+def test_a_run_hears_what_became_of_an_append(problem: Exception | None, readable: bool, heard: type[Event]) -> None:
+    """With the record as it is by then, wherever that can be read: an append that failed may have arrived."""
+    drive = Drive()
+    before = drive.store.journal(TARGET)
+    lines, _ = link(before.head, len(before.lines), [known("a")])
+    drive.store.declare_failures(*([problem] if problem else []))
+    drive.store.declare_unreadable(None if readable else StoreUnavailable("no disk", where=TARGET))
+    run = OneAppend(Append(before.head, lines, "a note"), drive.bench.run.terms)
+    Driver(TARGET, drive.store, None, now, drive.inbox, drive.steps.append).drive(
+        cast("TargetRun", run), lambda _: None
+    )
+    (event,) = run.heard
+    assert heard is type(event)
+    if isinstance(event, Moved | AppendFailed):
+        assert (before if readable else None) == event.journal
+    if isinstance(event, AppendFailed):
+        assert str(problem) == event.detail
+    assert ["a note"] == drive.store.notes
 
 
 def test_a_record_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:

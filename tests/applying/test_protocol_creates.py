@@ -118,6 +118,7 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
         settled.response,
     )
     assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
+    assert ("a1", 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)
 
 
 def test_the_first_create_goes_alone() -> None:
@@ -278,16 +279,17 @@ def test_a_call_without_an_answer_is_given_up() -> None:
 
 
 def test_a_late_answer_is_better_than_none() -> None:
-    """An answer to a call that was given up is recorded, and corrects the result."""
+    """An answer to a call that was given up is recorded with its response, and corrects the result."""
     bench = Bench(wanting("a", "b"), journal_of(known("a", host="old")))
     bench.start()
     bench.append()
     [send] = bench.sends
     bench.wait(105.0)
-    bench.hear(Answered(send.attempt, CREATED))
+    bench.hear(Answered(send.attempt, CREATED, "file"))
     bench.append()
     entries = bench.append()
     assert ["outcome", "retired"] == kinds(entries)
+    assert "file" == bench.record.attempts["a1"].response
     assert {"old-a": "awaiting_removal", "a1": "live", "a2": "pending"} == bench.statuses()
     assert "created" == bench.outcomes["replace a"]
 

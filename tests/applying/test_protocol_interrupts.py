@@ -119,6 +119,7 @@ def test_a_retire_that_waits_is_skipped() -> None:
     bench.answer(CREATED)
     assert ["outcome"] == kinds(bench.append())
     assert {"create b": "created", "retire a": "skipped"} == bench.outcomes
+    assert "interrupted" == bench.result("a").detail
 
 
 def test_a_second_interrupt_waits_for_no_answer() -> None:

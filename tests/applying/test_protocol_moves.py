@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applying_bench import CREATED, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
+from applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
 from journal_samples import AT, BY, RECORD, TARGET, begun
 
 from reconciler.applying.events import Append, AppendFailed, Moved
@@ -153,7 +153,8 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     bench.start()
     bench.fail_append("disk full")
     assert {"create a": "not_sent", "create b": "not_sent", "retire z": "skipped"} == bench.outcomes
-    assert "the state record could not be written: disk full" == bench.result("a").detail
+    details = {bench.result(name).detail for name in "abz"}
+    assert {"the state record could not be written: disk full"} == details
     assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
 
 
@@ -244,6 +245,7 @@ def test_only_what_still_comes_out_the_same_is_begun() -> None:
     bench.run.keep_only(bench.changes())
     bench.begin()
     assert {"create a": "skipped"} == bench.outcomes
+    assert "the record of this address was changed meanwhile, by another run or a person" == bench.result("a").detail
     assert ["b"] == [change.address.name for change in bench.run.changes]
 
 
@@ -255,6 +257,10 @@ def test_a_note_says_what_an_append_is_about() -> None:
     bench.append()
     bench.answer(CREATED)
     assert "europe/staging: created a, create b" == bench.appends[0].note
+    bench.append()
+    bench.wait(60.0)
+    bench.answer(NOT_SENT)
+    assert "europe/staging: not sent b" == bench.appends[0].note
 
 
 def test_a_note_of_many_entries_names_the_first_and_the_run() -> None:
@@ -266,6 +272,9 @@ def test_a_note_of_many_entries_names_the_first_and_the_run() -> None:
     )
     bench.start()
     assert "europe/staging: retired v, retired w, retired x and 2 more (https://run.example/1)" == bench.appends[0].note
+    few = Bench(wanting(), journal_of(*(known(name) for name in "vwx")))
+    few.start()
+    assert "europe/staging: retired v, retired w, retired x" == few.appends[0].note
 
 
 def test_a_replacement_retires_what_it_replaces() -> None:

@@ -28,7 +28,8 @@ def test_what_is_no_longer_wanted_is_retired() -> None:
     """A retire is an entry for each attempt, and names them for the request to the operator."""
     bench = Bench(wanting("a"), journal_of(known("a"), known("b"), known("b", attempt="other")))
     bench.begin()
-    assert ["retired", "retired"] == kinds(bench.append())
+    entries = bench.append()
+    assert [("retired", "no longer wanted")] * 2 == [(one.kind, getattr(one, "reason", None)) for one in entries]
     assert ({"retire b": "retired"}, ["old-b", "other"]) == (bench.outcomes, bench.run.retired)
 
 
