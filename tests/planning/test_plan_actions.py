@@ -55,7 +55,7 @@ def test_create(scene: Scene) -> None:
     assert (Action.CREATE, request, request, (), ()) == (
         change.action, change.request, change.after, change.before, change.concerns,
     )  # fmt: skip
-    assert 0 == scene.plan().unchanged
+    assert (("nothing is in force for it",), 0) == (change.reasons, scene.plan().unchanged)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REJECTED, Outcome.NOT_SENT])
@@ -125,6 +125,8 @@ def test_replace(scene: Scene) -> None:
     assert (Action.REPLACE, Request(("ONB10001", "ONB10002"), hooks("new"))) == (change.action, change.request)
     assert (old,) == change.concerns
     assert (f"the URL changed from {hooks('old')}",) == change.reasons
+    scene.hold("offers", "ONB10002", hooks("older"))
+    assert (f"the URL changed from {hooks('old')}, {hooks('older')}",) == scene.change().reasons
     assert ("until the operator removes the old one, both deliver",) == change.warnings
 
 

@@ -71,6 +71,7 @@ def test_move_code_and_url(scene: Scene) -> None:
     assert (Action.REPLACE, ()) == (replaced.action, replaced.concerns)
     assert (Action.RETIRE, None, (old,)) == (retire.action, retire.request, retire.concerns)
     assert (address_of("one"), address_of("two")) == retire.after_addresses
+    assert "only once its codes are created under europe/staging/one, europe/staging/two" == retire.reasons[-1]
     assert Action.CREATE is create.action
     scene.apply()
     assert [] == scene.changes()
@@ -101,12 +102,12 @@ def test_retire_waits_for_what_leaves(scene: Scene) -> None:
 
 def test_not_selected_taker(scene: Scene) -> None:
     """Where what takes the codes over is not selected, the retire says that it should come first."""
-    scene.hold("old", "ONB10001", hooks("old"))
+    scene.hold("old", "ONB10001 ONB10002", hooks("old"))
     scene.want("new", "ONB10001", hooks("new"))
+    scene.want("other", "ONB10002", hooks("other"))
     (retire,) = scene.changes("*/*/old")
-    assert (("its codes are wanted under europe/staging/new, not selected: apply that first",), ()) == (
-        retire.warnings, retire.after_addresses,
-    )  # fmt: skip
+    warning = "its codes are wanted under europe/staging/new, europe/staging/other, not selected: apply that first"
+    assert ((warning,), ()) == (retire.warnings, retire.after_addresses)
 
 
 # surplus and duplicates
