@@ -24,10 +24,23 @@ def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
         recipient = shapes.text(item, "recipients", mistakes)
         if recipient is None:
             continue
-        if not _RECIPIENT.fullmatch(recipient):
-            remedy = "write the public key, age1 and 58 letters and digits; the secret half stays with its owner"
+        remedy = _refusal(recipient)
+        if remedy:
             mistakes.add(place(item), "recipients: this is not the X25519 recipient of an age key", remedy)
         elif found.setdefault(recipient, item) is not item:
             what = f"the recipient stands at {place(found[recipient])} already"
             mistakes.add(place(item), what, "keep one of the two")
     return tuple(found)
+
+
+def _refusal(recipient: str) -> str | None:
+    """What to do about a text that nothing can be sealed to; None where it is a recipient."""
+    if not _RECIPIENT.fullmatch(recipient):  # age takes it in capitals too: one key would then be two recipients
+        return "write the public key, age1 and 58 letters and digits; the secret half stays with its owner"
+    import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
+
+    try:
+        pyrage.x25519.Recipient.from_str(recipient)
+    except pyrage.RecipientError:
+        return "a letter of it is wrong; copy the whole line that `age-keygen -y` prints"
+    return None

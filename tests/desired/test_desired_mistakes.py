@@ -22,7 +22,7 @@ from reconciler.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEY = "age1" + "q" * 58
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 SECTIONS = [
     ("¦target: {}", "did you mean 'targets'?); known are: parity, recipients, subscriptions, targets, verification"),
@@ -97,6 +97,9 @@ OTHERS = [
     ("recipients: ¦age1", "recipients: a list is wanted"),
     ("recipients: [¦age1short]", "not the X25519 recipient"),
     ("recipients: [¦~]", "no value is given"),
+    (f"recipients: [¦{KEY.upper()}]", "write the public key, age1 and 58 letters and digits"),
+    (f"recipients: [¦{KEY[:-1]}q]", "a letter of it is wrong; copy the whole line"),
+    (f"recipients: [{KEY}, ¦{KEY[:30]}z{KEY[31:]}]", "not the X25519 recipient of an age key"),
     (f"recipients: [{KEY}, ¦{KEY}]", "the recipient stands at"),
     ("verification: ¦[]", "verification: a mapping is wanted"),
     ("verification: ¦{algorithm: hmac-sha1}", "verification has no header"),
