@@ -49,6 +49,15 @@ def read_identity(path: Path | None) -> list[str]:
     raise SettingsError(f"the identity cannot be read: {what}", where=f"--identity {path}")
 
 
+def private_kind(kind: str, place: str) -> str:
+    """The kind of the private file at a place: `file:` and digits name one of its own, and `file` names none.
+
+    Each secret has its own: what was set on another machine since, or never got into the record, is not taken for it.
+    """
+    digits = place.removeprefix("file:")
+    return kind if digits == place else f"{kind}-{digits}"
+
+
 def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
     """The attempt, with the response that lies here in a private file where the record names none. Raises StateError.
 
@@ -100,28 +109,29 @@ class _Kept:
         self._record = record
         self._attempt = attempt
         self._kind = kind
-        self._places = list(places)
+        self._places = list(dict.fromkeys(places))
         self.problem: ReconcilerError | None = None
 
     def read(self, identities: list[str]) -> list[bytes]:
-        sealed = [place for place in self._places if place.startswith("age:")]
-        found = list(self._opened(sealed, identities))
-        if len(sealed) < len(self._places):
-            found += self._private()
+        found = []
+        for place in self._places:
+            found += self._opened(place, identities) if place.startswith("age:") else self._private(place)
         return found
 
-    def _opened(self, sealed: list[str], identities: list[str]) -> Iterator[bytes]:
-        for place in sealed:
-            try:
-                yield open_sealed(place, identities)
-            except StateError as problem:
-                self.problem = StateError(problem.what, where=self._attempt.address, remedy=problem.remedy)
+    def _opened(self, sealed: str, identities: list[str]) -> list[bytes]:
+        try:
+            return [open_sealed(sealed, identities)]
+        except StateError as problem:
+            self.problem = StateError(problem.what, where=self._attempt.address, remedy=problem.remedy)
+            return []
 
-    def _private(self) -> list[bytes]:
-        kept = self._workspace.responses.read(self._record.id, self._attempt.id, self._kind)
+    def _private(self, place: str) -> list[bytes]:
+        kind = private_kind(self._kind, place)
+        kept = self._workspace.responses.read(self._record.id, self._attempt.id, kind)
         if not kept:
+            doer = "set it" if self._kind == "secret" else "applied"
             self.problem = StateError(
-                "its secret is kept in a private file of another machine or user, the one that applied",
+                f"its secret is kept in a private file of another machine or user, the one that {doer}",
                 where=self._attempt.address,
                 remedy="verify there, or keep the secret here too with: reconciler secret set",
             )

@@ -143,7 +143,11 @@ class Moved(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSet(Entry):
-    """A subscription secret that came another way than in the response; `secret` as `Settled.response`."""
+    """A subscription secret that came another way than in the response.
+
+    `secret` as `Settled.response`, but that `file:` and 8 hex digits name one private file of its own; a record may
+    also hold `file` alone, which names none.
+    """
 
     kind: ClassVar[str] = "secret"
     attempt: str

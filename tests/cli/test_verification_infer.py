@@ -123,6 +123,19 @@ class TestAddress:
         assert "header: X-Signature\n  algorithm: hmac-sha256\n  prefix: ''\n  encoding: hex\n" in done.out
         assert SIGNING_KEY not in done.out + done.err
 
+    def test_from_a_secret_that_was_set(self, partner: Partner) -> None:
+        """Any that lies here, whichever was set last; where none does, it is said where it is."""
+        partner.write("one.json", json.dumps(captured(X_Signature=hmac.digest(b"first", BODY, "sha256").hex())))
+        arguments = ["verification", "infer", "one.json", "--address", "europe/staging/offers"]
+        for machine, secrets in (("a", ["first", "second"]), ("b", ["third"])):
+            partner.environment["XDG_DATA_HOME"] = str(partner.path / machine)
+            for secret in secrets:
+                partner.step("secret", "set", "europe/staging/offers", stdin=secret)
+        for machine, code, told in (("a", 0, ""), ("b", 1, "no scheme fits"), ("c", 1, "another machine or user")):
+            partner.environment["XDG_DATA_HOME"] = str(partner.path / machine)
+            done = partner.run(*arguments)
+            assert (code, True) == (done.code, told in done.err)
+
     def test_from_a_sealed_response(self, partner: Partner) -> None:
         """With the identity."""
         identity = pyrage.x25519.Identity.generate()

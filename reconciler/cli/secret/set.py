@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from reconciler.cli.asking import ask_hidden, somebody_is_there
 from reconciler.cli.options import common_options
 from reconciler.cli.output import print_lines, warn
 from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
+from reconciler.cli.secrets_of import private_kind
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
 from reconciler.model.entry import SecretSet
@@ -46,10 +48,10 @@ def command(address: str, attempt: str | None) -> None:
         if recipients:
             place = seal(recipients, secret)
         else:
-            path = workspace.responses.keep(record.id, one.id, "secret", secret)
+            place = f"file:{token_hex(4)}"
+            path = workspace.responses.keep(record.id, one.id, private_kind("secret", place), secret)
             if workspace.in_ci:
                 warn(f"{wanted}: its secret lies on this disk only: {path}; `recipients:` keep it in the record")
-            place = "file"
         at, by = now_by(workspace)
         return [SecretSet(at=at, by=by, attempt=one.id, secret=place)]
 

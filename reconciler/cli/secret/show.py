@@ -12,7 +12,7 @@ from reconciler.cli.actions import mask
 from reconciler.cli.foreign import mask_body, print_body, print_value
 from reconciler.cli.options import common_options
 from reconciler.cli.recording import attempt_option, parse_address, pick
-from reconciler.cli.secrets_of import read_identity, with_response
+from reconciler.cli.secrets_of import private_kind, read_identity, with_response
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused, StateError
 from reconciler.model.record import Status
@@ -72,10 +72,11 @@ def read_secret(workspace: Workspace, record: Record, attempt: Attempt, identity
     place = attempt.secrets[-1] if attempt.secrets else attempt.response or ""
     if place.startswith("age:"):
         return open_sealed(place, read_identity(identity))
-    kept = workspace.responses.read(record.id, attempt.id, "secret" if attempt.secrets else "response")
+    kind, doer = ("secret", "set it") if attempt.secrets else ("response", "applied")
+    kept = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
     if not kept:
         raise StateError(
-            "it is kept in a private file of another machine or user, the one that applied",
+            f"it is kept in a private file of another machine or user, the one that {doer}",
             where=attempt.address,
             remedy="ask there, or ask the operator and keep what they say with: reconciler secret set",
         )
