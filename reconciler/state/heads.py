@@ -7,7 +7,8 @@ import json
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
@@ -16,8 +17,7 @@ from reconciler.state.disk import written_beside
 from reconciler.state.private import check_private, private_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from reconciler.state.journal import Journal
 
@@ -26,13 +26,17 @@ _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from."""
+    """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from.
+
+    `resolved` is a `location` that is a path without the links in it, as it led then: either may be gone by now.
+    """
 
     record: str
     target: TargetName
     head: str
     entries: int
     location: str
+    resolved: str = ""
 
 
 class Heads:
@@ -67,8 +71,13 @@ class Heads:
         return {one.record: one for one in known if one is not None}
 
     def seen_at(self, location: str, target: TargetName) -> Seen | None:
-        """The longest record remembered of this target in the store at `location`, whatever its id."""
-        here = (one for one in self.seen().values() if (one.location, one.target) == (location, target))
+        """The longest record remembered of this target in the store at `location`, whatever its id.
+
+        A path is the same place by whichever of its names it was, or is, called.
+        """
+        names = {location, _resolved(location)} - {""}
+        known = (one for one in self.seen().values() if one.target == target)
+        here = (one for one in known if not names.isdisjoint((one.location, one.resolved)))
         return max(here, key=lambda one: one.entries, default=None)
 
     @staticmethod
@@ -90,26 +99,30 @@ class Heads:
             f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
         )
 
-    def remember(self, journal: Journal, location: str) -> str | None:
+    def remember(self, journal: Journal, location: str, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
 
-        Gives a warning where that fails, None otherwise. Raises SettingsError for a directory not to be trusted.
+        `appended` are the hashes of lines that were appended to it since; the last of them is the head then. Gives a
+        warning where that fails, None otherwise. Raises SettingsError for a directory not to be trusted.
         """
-        return self._write(_seen_of(journal, location), journal)
+        seen = _seen_of(journal, location)
+        if appended:
+            seen = replace(seen, head=appended[-1], entries=seen.entries + len(appended))
+        return self._write(seen, lambda known: known.head in reversed(appended) or _covers(journal, known))
 
     def accept(self, journal: Journal, location: str) -> str | None:
         """As `remember`, whatever was remembered before."""
-        return self._write(_seen_of(journal, location), None)
+        return self._write(_seen_of(journal, location), lambda _: True)
 
-    def _write(self, seen: Seen, journal: Journal | None) -> str | None:
-        """Write `seen`, unless `journal` lacks what is there already."""
+    def _write(self, seen: Seen, covers: Callable[[Seen], bool]) -> str | None:
+        """Write `seen`, unless it does not cover what is there already."""
         path = self._directory / f"{seen.record}.json"
         try:
             if _load(path) == seen:
                 return None
             with self._locked():
                 known = _load(path)
-                if known is None or journal is None or _covers(journal, known):
+                if known is None or covers(known):
                     with written_beside(path, json.dumps(asdict(seen)).encode(), 0o600) as beside:
                         beside.replace(path)
         except OSError as problem:
@@ -137,7 +150,12 @@ def _seen_of(journal: Journal, location: str) -> Seen:
     record = journal.record().id
     if not _RECORD_ID.fullmatch(record):
         raise RecordDamaged("the record's id is not hexadecimal", where=f"{location}: {journal.target}")
-    return Seen(record, journal.target, journal.head, len(journal.lines), location)
+    return Seen(record, journal.target, journal.head, len(journal.lines), location, _resolved(location))
+
+
+def _resolved(location: str) -> str:
+    """Where an absolute path really leads; nothing for any other location."""
+    return os.path.realpath(location) if Path(location).is_absolute() else ""
 
 
 def _covers(journal: Journal, known: Seen) -> bool:
@@ -155,8 +173,11 @@ def _load(path: Path) -> Seen | None:
                 "head": str(head),
                 "entries": int(entries),
                 "location": str(location),
+                **others,
             } if f"{record}.json" == path.name:
-                return Seen(record, TargetName(target), head, entries, location)
+                resolved = others.get("resolved")  # which earlier versions did not write
+                resolved = resolved if isinstance(resolved, str) else ""
+                return Seen(record, TargetName(target), head, entries, location, resolved)
     except (OSError, ValueError, RecursionError):
         pass
     return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import HeadMoved, RecordMissing, StateError, StoreUnavailable
+from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.journal import extend, link, parse
+from reconciler.state.journal import extend, head_of, link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,57 @@ if TYPE_CHECKING:
     from reconciler.state.heads import Heads
     from reconciler.state.journal import Journal
     from reconciler.state.store import Store
+
+
+class Remembering:
+    """A store for an apply: what it appends to the journals it follows is remembered as soon as it is durable.
+
+    A run that dies cannot read its record a last time, and an older record must be noticed all the same. Where the
+    head cannot be remembered, `heads` has a warning; the append has succeeded nevertheless.
+    """
+
+    def __init__(self, store: Store, heads: Heads) -> None:
+        self.location = store.location
+        self.local = store.local
+        self._store = store
+        self._heads = heads
+        self._followed: dict[TargetName, tuple[Journal, list[str]]] = {}
+        """Journals as they were read, and the hashes of what was appended to them since."""
+
+    def follow(self, journal: Journal) -> Journal:
+        """Take a journal that was read, and remembered, for what the next append goes on from; gives it back."""
+        self._followed[journal.target] = (journal, [])
+        return journal
+
+    def targets(self) -> list[TargetName]:
+        """See Store.targets."""
+        return self._store.targets()
+
+    def read(self, target: TargetName) -> bytes | None:
+        """See Store.read; followed and remembered, since what an append without an answer came to shows only here."""
+        data = self._store.read(target)
+        if data is not None:
+            with suppress(StateError):  # whoever asked finds that out, and what to do about it
+                self.follow(parse(data, target, _place(self._store, target)))
+                self._remember(target)
+        return data
+
+    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+        """See Store.append."""
+        self._store.append(target, head, lines, note)
+        if target not in self._followed:
+            return
+        journal, appended = self._followed[target]
+        if head == (appended or [journal.head])[-1]:
+            appended += [digest for line in lines.split(b"\n") if (digest := head_of(line))]
+            self._remember(target)
+
+    def _remember(self, target: TargetName) -> None:
+        journal, appended = self._followed[target]
+        try:
+            self._heads.remember(journal, whereabouts(self._store), appended)
+        except ReconcilerError as problem:
+            self._heads.warning = str(problem)
 
 
 def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:

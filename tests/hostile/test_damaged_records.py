@@ -133,6 +133,37 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
     assert stranger.untouched
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "gone"),
+    [
+        ("state", "config/../state", ""),
+        ("config/../state", "state", ""),
+        ("state", "link", ""),
+        ("state", "file:parent/state", ""),
+        ("link", "state", ""),
+        ("link", "state", "link"),
+        ("link", "link", "link"),
+    ],
+)
+def test_record_that_is_gone_by_another_name(
+    partner: Partner, stranger: Stranger, before: str, after: str, gone: str
+) -> None:
+    """However its place is written, and even if the link to it is gone as well, the record is missed."""
+    partner.want(offers=["ONB10011"])
+    put(partner, b"".join(lines_of(stranger.base_url)))
+    for name, place in (("link", "state"), ("parent", ".")):
+        (partner.path / name).symlink_to(place)
+    partner.step("plan", "--state", before, "--detailed-exitcode", code=0)
+    shutil.rmtree(partner.path / "state")
+    if gone:
+        (partner.path / gone).unlink()
+    done = partner.run("state", "init", "--state", after)
+    assert (1, "") == (done.code, done.out), done
+    place = after.removeprefix("file:")
+    assert f"europe/staging in {place}: a record of 4 entries was here before, and is gone" in done.err
+    assert not (partner.path / place).exists()
+
+
 def test_older_copy(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
     """A journal that lost its last lines holds together, and is refused until a person accepts it."""
     left = 2

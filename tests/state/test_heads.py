@@ -153,6 +153,31 @@ def test_seen_at(heads: Heads) -> None:
     assert expected == (found.record, heads.seen_at("nowhere", TARGET))
 
 
+def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
+    """A path is known by each name it had: as it was written, and where it led; and nothing else by that."""
+    (tmp_path / "link").symlink_to("real")
+    heads.remember(journal(3), f"{tmp_path}/link")
+    (tmp_path / "link").unlink()
+    names = [f"{tmp_path}/{name}" for name in ("link", "real", "cache/../real", "other")]
+    assert [True, True, True, False] == [heads.seen_at(name, TARGET) is not None for name in names]
+    assert heads.seen_at("", TARGET) is None
+    assert heads.seen_at(names[0], OTHER) is None
+
+
+@pytest.mark.parametrize("resolved", [None, 1, "there"])
+def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> None:
+    """A file of an earlier version, which did not say where a path led, still says what was seen."""
+    heads.remember(journal(3), "here")
+    path = cache / "heads" / f"{RECORD}.json"
+    fields = {**json.loads(path.read_bytes()), "resolved": resolved}
+    if resolved is None:
+        del fields["resolved"]
+    path.write_text(json.dumps(fields))
+    found = heads.seen_at("here", TARGET)
+    assert found is not None
+    assert (3, resolved if resolved == "there" else "") == (found.entries, found.resolved)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
