@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.cli.output import warn
-from reconciler.errors import RecordMissing
+from reconciler.errors import RecordMissing, StateError
 from reconciler.model.selection import Selection
-from reconciler.model.url import same_service
+from reconciler.model.url import service_key
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
@@ -38,7 +40,8 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     """
     selection = Selection.of(patterns)
     desired = workspace.desired
-    records = _read(workspace, desired, selection)
+    selected = [name for name in desired.targets if selection.touches(name)]
+    records = with_neighbours(workspace, desired, workspace.records(selected))
     gc.disable()  # as for reading: nothing here is garbage before the end
     try:
         plan = make_plan(desired, records, selection)
@@ -51,18 +54,30 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     return Planned(plan, desired, records, selection)
 
 
-def _read(workspace: Workspace, desired: Desired, selection: Selection) -> dict[TargetName, Record]:
-    """The records of the targets selected, and of those with a record that share a service with one of them."""
-    selected = [name for name in desired.targets if selection.touches(name)]
-    records = workspace.records(selected)
-    addresses = {desired.targets[name].base_url for name in selected}
-    for name, target in desired.targets.items():
-        if name not in records and any(same_service(target.base_url, one) for one in addresses):
-            try:
-                records[name] = workspace.read(name).record()
-            except RecordMissing:
-                continue  # nothing was created there, so nothing there stands in the way
-    return records
+def with_neighbours(
+    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record]
+) -> dict[TargetName, Record]:
+    """`records` of declared targets, and those of the other targets that share a service with one of them.
+
+    A record tells of the service it is bound to, whether its target is declared or not. Raises StateError for one of a
+    target declared there that is damaged or older than what was seen.
+    """
+    found = dict(records)
+    services = {service_key(desired.targets[name].base_url) for name in records}
+    there = {name for name, target in desired.targets.items() if service_key(target.base_url) in services}
+    for name in sorted({*there, *workspace.store.targets()} - found.keys()):
+        try:
+            record = workspace.read(name).record()
+        except RecordMissing:
+            continue  # nothing was created there, so nothing there stands in the way
+        except StateError as problem:
+            if name in there:
+                raise
+            warn(f"{name}: it cannot be told whether what its record holds stands in the way: {problem}")
+            continue
+        if name in there or service_key(record.base_url) in services:
+            found[name] = record
+    return found
 
 
 def _warn_of_undeclared(workspace: Workspace, desired: Desired) -> None:

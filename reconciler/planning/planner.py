@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> Plan:
     """The plan for the targets selected.
 
-    `records` holds the record of every selected target, and of others that share a service with one: what is in
-    force there counts against creating it here. Raises SelectionError for a pattern that matches nothing.
+    `records` holds the record of every selected target, and others that tell of the same service: what is in force
+    there counts against creating it here. Raises SelectionError for a pattern that matches nothing.
     """
     _refuse_unmatched(desired, records, selection)
     targets = {
@@ -102,10 +102,10 @@ def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Sele
 
 
 def _records_of_service(target: Target, desired: Desired, records: Mapping[TargetName, Record]) -> list[Record]:
-    """The records of all targets that are the same service as `target`."""
+    """The records that say what exists at the service of `target`: those bound to it, and those of targets there.
+
+    A record stays what it is where its target is declared no more, or elsewhere.
+    """
     key = service_key(target.base_url)
-    return [
-        record
-        for name, record in records.items()
-        if name in desired.targets and service_key(desired.targets[name].base_url) == key
-    ]
+    declared = {name for name, other in desired.targets.items() if service_key(other.base_url) == key}
+    return [record for name, record in records.items() if name in declared or service_key(record.base_url) == key]

@@ -37,7 +37,7 @@ def elsewhere(address: Address, request: Request, attempt: Attempt, *, is_new: b
         return f"it may be in force under {attempt.address} already: {unsettled(attempt)}"
     codes = _shared(request, attempt)
     what = f"{codes} to {attempt.url} is in force under {attempt.address} (attempt {attempt.id})"
-    remove = f"have that removed first: reconciler state retire {attempt.address} --attempt {attempt.id}"
+    remove = _remove(attempt)
     if attempt.address.target != address.target:
         return f"{what}, another target of the same service; {remove}"
     return (
@@ -45,12 +45,18 @@ def elsewhere(address: Address, request: Request, attempt: Attempt, *, is_new: b
     )
 
 
-def waiting(attempt: Attempt) -> str:
-    """What a create waits for where the target says `replace: wait`."""
-    return (
-        f"replace: wait; created once {attempt.address} (attempt {attempt.id}, {attempt.url}) is removed:"
-        f" reconciler state removed {attempt.address}"
-    )
+def waiting(attempt: Attempt, *, is_going: bool) -> str:
+    """What a create waits for where the target says `replace: wait`.
+
+    `is_going` says whether the plan retires `attempt`. Where it does not, a person has to: no plan would, for instance,
+    because a code too many is only surplus.
+    """
+    what = f"replace: wait; created once {attempt.address} (attempt {attempt.id}, {attempt.url}) is removed"
+    if attempt.unsettled:
+        return f"{what}, or was never created: {unsettled(attempt)}"
+    if attempt.status is Status.LIVE and not is_going:
+        return f"{what}; {_remove(attempt)}"
+    return f"{what}: reconciler state removed {attempt.address}"
 
 
 def another_secret(url: str) -> str:
@@ -65,6 +71,10 @@ def moving(request: Request, attempts: Iterable[Attempt]) -> tuple[str, ...]:
         f" {one.address} (attempt {one.id})"
         for one in attempts
     )
+
+
+def _remove(attempt: Attempt) -> str:
+    return f"have that removed first: reconciler state retire {attempt.address} --attempt {attempt.id}"
 
 
 def _shared(request: Request, attempt: Attempt) -> str:

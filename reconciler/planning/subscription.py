@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler.model.desired import Replace
@@ -94,6 +94,10 @@ class _Case:
             warnings=tuple(warnings),
         )
 
+    def waiting(self, hindering: Sequence[Attempt]) -> Change:
+        """The change that waits until `hindering` is gone; its reasons depend on what else the plan does."""
+        return replace(self.change(Action.BLOCKED, block=Block.WAITS, concerns=hindering), waits_for=tuple(hindering))
+
 
 def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Routes, mode: Replace) -> list[Change]:
     """Keep what is live at the wanted URL, restore what can be, create what is missing then, retire the rest."""
@@ -134,10 +138,7 @@ def _deliver(
     supplanted = _supplanted(case, request, kept)
     moving = routes.moving(case.address, request)
     if mode is Replace.WAIT and (supplanted or moving):
-        hindering = [*supplanted, *moving]
-        why = [reasons.waiting(one) for one in hindering]
-        blocked = case.change(Action.BLOCKED, block=Block.WAITS, concerns=hindering, why=why)
-        return [*_retire(case, old, "to be replaced once it is gone"), blocked]
+        return [*_retire(case, old, "to be replaced once it is gone"), case.waiting([*supplanted, *moving])]
     if supplanted:
         return [_replace(case, request, supplanted, old, moving)]
     return [_add(case, request, moving), *_retire(case, old, f"all that is wanted of it is at {request.url} already")]

@@ -1,4 +1,7 @@
-"""Codes that move from one subscription of a target to another: nothing goes before what takes its codes over."""
+"""Codes that move from one subscription of a target to another: what goes after what, and who sees to that.
+
+Nothing goes before what takes its codes over, unless that in turn waits for it to be gone.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.model.plan import SENDS, Action, Block
+from reconciler.planning.reasons import waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
@@ -19,10 +23,12 @@ def after_takeovers(changes: Sequence[Change], selection: Selection) -> list[Cha
     """`changes` of one target, each RETIRE after the creates that take its codes over, so that no event falls between.
 
     A REPLACE that would retire such codes leaves that to a RETIRE of its own. Not waited for is a change that itself
-    waits for the removal, and one that is not selected, which is warned of.
+    waits for the removal, and one that is not selected, which is warned of. What waits for a removal says who sees to
+    it: whether one of `changes`, as far as they are selected, retires what it waits for.
     """
     takers = _takers(changes)
-    return [one for change in changes for one in _ordered(change, takers, selection)]
+    going = _going(changes, selection)
+    return [one for change in changes for one in _ordered(_told(change, going), takers, selection)]
 
 
 def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Selection) -> list[Change]:
@@ -33,6 +39,18 @@ def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Sele
         retire = replace(change, action=Action.RETIRE, request=None, reasons=("its codes move",), warnings=())
         return [replace(change, concerns=()), _after(retire, [change.address, *waits_for], selection)]
     return [change]
+
+
+def _going(changes: Iterable[Change], selection: Selection) -> set[str]:
+    """The attempts that are retired, now or after a create."""
+    retiring = (one for one in changes if one.action in (Action.RETIRE, Action.REPLACE) and selection.has(one.address))
+    return {attempt for one in retiring for attempt in one.concerns}
+
+
+def _told(change: Change, going: Collection[str]) -> Change:
+    if change.block is not Block.WAITS:
+        return change
+    return replace(change, reasons=tuple(waiting(one, is_going=one.id in going) for one in change.waits_for))
 
 
 def _takers(changes: Iterable[Change]) -> dict[str, set[Address]]:

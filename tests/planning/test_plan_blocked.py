@@ -147,6 +147,43 @@ def test_shared_service_moving(shared: Scene) -> None:
     assert [("offers", Action.BLOCKED), ("offers", Action.RETIRE)] == actions(shared.changes())
 
 
+def test_waits_for_another_target(shared: Scene) -> None:
+    """What lives on another target of the service is not in this target's plan, so `state retire` is named."""
+    shared.set_mode(Replace.WAIT)
+    held = shared.hold("usa/staging/offers", "ONB10001", hooks("usa"))
+    shared.want("offers", "ONB10001", hooks("offers"))
+    (blocked,) = shared.changes("europe/*")
+    assert blocked.reasons[0].endswith(f" is removed; {_retire_first('usa/staging/offers', held)}")
+    shared.retire(held)
+    (blocked,) = shared.changes("europe/*")
+    assert blocked.reasons[0].endswith(" is removed: reconciler state removed usa/staging/offers")
+
+
+def test_waits_for_what_is_not_selected(scene: Scene) -> None:
+    """What would be retired by a plan for it, and is not selected, is not retired by this one."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    (blocked,) = scene.changes("*/*/new")
+    assert blocked.reasons[0].endswith(f" is removed; {_retire_first('europe/staging/old', held)}")
+    (blocked, _) = scene.changes()
+    assert blocked.reasons[0].endswith(" is removed: reconciler state removed europe/staging/old")
+
+
+def test_waits_for_what_is_unsettled(scene: Scene) -> None:
+    """What may be in force is to be settled, and neither retired nor removed."""
+    scene.set_mode(Replace.WAIT)
+    scene.lose("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    (blocked, _) = scene.changes()
+    assert " is removed, or was never created: a create begun " in blocked.reasons[0]
+    assert blocked.reasons[0].endswith("reconciler state resolve europe/staging/old --created or --not-created")
+
+
+def _retire_first(address: str, attempt: str) -> str:
+    return f"have that removed first: reconciler state retire {address} --attempt {attempt}"
+
+
 def test_other_service(scene: Scene) -> None:
     """The same route at another service is another route."""
     scene.declare(target(USA, base_url="https://api.other.example"))
@@ -156,10 +193,14 @@ def test_other_service(scene: Scene) -> None:
     assert Action.CREATE is scene.change().action
 
 
-def test_undeclared_target(scene: Scene) -> None:
-    """The record of a target that is no longer declared plays no part."""
+@pytest.mark.parametrize("other", [None, "https://api.other.example"])
+def test_target_declared_no_more(scene: Scene, other: str | None) -> None:
+    """What a record says of a service stays true, whether its target is no longer declared, or is elsewhere by now."""
     scene.declare(target(USA))
     scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
-    del scene.targets[USA]
+    if other is None:
+        del scene.targets[USA]
+    else:
+        scene.targets[USA] = target(USA, base_url=other)
     scene.want("offers", "ONB10001", hooks("offers"))
-    assert Action.CREATE is scene.change().action
+    assert Block.ELSEWHERE is scene.changes("europe/*")[0].block

@@ -50,6 +50,50 @@ def test_move_code_wait(scene: Scene) -> None:
     assert Action.CREATE is scene.change().action
 
 
+def test_move_code_between_wanted_wait(scene: Scene) -> None:
+    """What no plan retires, `wait`: a code too many of a wanted subscription hinders until `state retire` is said."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    change = scene.change()
+    assert (Block.WAITS, (held,), (scene.attempt(held),)) == (change.block, change.concerns, change.waits_for)
+    assert (
+        (
+            f"replace: wait; created once europe/staging/old (attempt {held}, {hooks('old')}) is removed;"
+            f" have that removed first: reconciler state retire europe/staging/old --attempt {held}"
+        ),
+    ) == change.reasons
+    scene.retire(held)
+    for one in scene.changes():
+        assert one.reasons[0].endswith("is removed: reconciler state removed europe/staging/old")
+
+
+def test_swap_codes_wait(scene: Scene) -> None:
+    """Codes change places, `wait`: whoever does what the reasons name gets there, and no route is created twice."""
+    scene.set_mode(Replace.WAIT)
+    a, b = scene.hold("a", "ONB10001", hooks("a")), scene.hold("b", "ONB10002", hooks("b"))
+    scene.want("a", "ONB10002", hooks("a"))
+    scene.want("b", "ONB10001", hooks("b"))
+    assert [f"retire europe/staging/b --attempt {b}", f"retire europe/staging/a --attempt {a}"] == _commands(scene)
+    scene.retire(a)
+    assert [f"retire europe/staging/b --attempt {b}", "removed europe/staging/a"] == _commands(scene)
+    scene.remove(a)
+    scene.apply()
+    assert [f"retire europe/staging/b --attempt {b}"] == _commands(scene)
+    scene.retire(b)
+    assert ["removed europe/staging/b"] == _commands(scene)
+    scene.remove(b)
+    scene.apply()
+    assert [] == scene.changes()
+
+
+def _commands(scene: Scene) -> list[str]:
+    """The `state` command that each change that waits, and nothing else is planned, names."""
+    assert {Block.WAITS} == {change.block for change in scene.changes()}
+    return [reason.partition("reconciler state ")[2] for change in scene.changes() for reason in change.reasons]
+
+
 def test_move_code_between_wanted(scene: Scene) -> None:
     """A code moves between two wanted subscriptions: created in one, surplus in the other, nothing retired."""
     held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))

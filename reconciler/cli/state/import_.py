@@ -9,19 +9,22 @@ import click
 
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_lines
+from reconciler.cli.planning import with_neighbours
 from reconciler.cli.recording import now_by, parse_address, record_entries
 from reconciler.cli.workspace import Workspace, refuse_unmatched
 from reconciler.errors import Refused
 from reconciler.model.entry import Imported
+from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
+from reconciler.planning.planner import plan_target
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from reconciler.model.address import TargetName
+    from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Subscription
     from reconciler.model.record import Record
 
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 def command(address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
     """Record what was created by hand before.
 
-    ADDRESS is recorded as existing, as it is desired now; with --all, whatever is desired. What is recorded already is
-    skipped. Nothing is sent.
+    ADDRESS is recorded as existing, as it is desired now; with --all, whatever is desired. What is recorded already,
+    be it under another address, is skipped. Nothing is sent.
     """
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("name an ADDRESS, or give --all, with -t if need be")
@@ -69,13 +72,32 @@ def _import(workspace: Workspace, target: TargetName, wanted: Iterable[Subscript
 
     def draft(record: Record) -> list[Imported]:
         lines.clear()
-        return [entry for one in wanted for entry in _draft(workspace, record, one, lines)]
+        hindered = _hindered(workspace, record)
+        return [entry for one in wanted for entry in _draft(workspace, record, one, hindered, lines)]
 
     record_entries(workspace, target, draft, "imported")
     print_lines(lines)
 
 
-def _draft(workspace: Workspace, record: Record, wanted: Subscription, lines: list[Line]) -> list[Imported]:
+def _hindered(workspace: Workspace, record: Record) -> Mapping[Address, tuple[str, ...]]:
+    """Why what is desired on a target would not be created there, as a plan says it: it is, or may be, in force.
+
+    What is recorded under another address is that subscription. Recorded once more, one of the two would be retired,
+    and the operator asked to delete the only one there is.
+    """
+    records = with_neighbours(workspace, workspace.desired, {record.target: record})
+    plan = plan_target(record.target, workspace.desired, records, Selection())
+    blocked = (one for one in plan.changes if one.block in (Block.ELSEWHERE, Block.UNSETTLED))
+    return {change.address: change.reasons for change in blocked}
+
+
+def _draft(
+    workspace: Workspace,
+    record: Record,
+    wanted: Subscription,
+    hindered: Mapping[Address, tuple[str, ...]],
+    lines: list[Line],
+) -> list[Imported]:
     attempts = record.at_address(wanted.address)
     shown = visible(wanted.address)
     if any(one.unsettled for one in attempts):
@@ -86,6 +108,9 @@ def _draft(workspace: Workspace, record: Record, wanted: Subscription, lines: li
     missing = tuple(code for code in wanted.codes if code not in recorded)
     if not missing:
         lines.append(Line(f"  {shown}: skipped: it is recorded"))
+        return []
+    if wanted.address in hindered:
+        lines.extend(Line(f"  {shown}: skipped: {visible(why)}") for why in hindered[wanted.address])
         return []
     lines.append(Line(f"  {shown}: imported, {', '.join(missing)} to {visible(wanted.url)}"))
     at, by = now_by(workspace)
