@@ -42,4 +42,4 @@ class ServiceCaller:
             why = str(problem) if isinstance(problem, ReconcilerError) else type(problem).__name__
             detail = f"created, but its response could not be kept: {why}"
             log.error("%s: %s; what the service said of it is lost", send.address, detail)  # noqa: TRY400 - see `why`
-            return Answered(send.attempt, replace(settled, detail=detail))
+            return Answered(send.attempt, replace(settled, detail=detail), lost=True)

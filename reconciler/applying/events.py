@@ -49,11 +49,12 @@ class AppendFailed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A call has ended. `response` says where the response is kept, as `Settled.response` does."""
+    """A call has ended. `response`: where the response is kept, as `Settled.response` says; `lost`: it could not be."""
 
     attempt: str
     answer: Answer
     response: str | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 
 _TAKEN = "the record of this address was changed meanwhile, by another run or a person"
+LOST_RESPONSE = "the response to another create could not be kept, so nothing more is created"
 
 
 @dataclass(slots=True)
@@ -80,6 +81,7 @@ class TargetRun:
     journal: Journal
     terms: Terms
     retired: list[str] = field(default_factory=list)
+    lost_response: bool = False
     finished: bool = False
     _agenda: Agenda = field(default_factory=Agenda)
     _calls: dict[str, _Call] = field(default_factory=dict)
@@ -205,6 +207,9 @@ class TargetRun:
         self._agenda.drop_quiet(detail)
 
     def _on_answer(self, event: Answered, now: Instant) -> None:
+        if event.lost:
+            self.lost_response = True
+            self._agenda.drop_sends(Done.SKIPPED, LOST_RESPONSE)
         late = self._given_up.pop(event.attempt, None)
         if late is not None:
             if event.answer.outcome is not Outcome.UNKNOWN:

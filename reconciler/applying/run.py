@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.applying.driver import Driver
-from reconciler.applying.protocol import TargetRun
+from reconciler.applying.protocol import LOST_RESPONSE, TargetRun
 from reconciler.applying.terms import Terms
 from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
@@ -48,7 +48,8 @@ class Workplace:
     `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `keep`
     puts entries that could not be appended somewhere safe and says where. `reach` is told of every durable step, for
     tests. `observe` is told of progress. `pause` waits so many seconds, or until interrupted. `patience` is how many
-    seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts.
+    seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts. `neighbours`
+    are the records that were read for the plan, each with the service it is bound to.
     """
 
     store: Store
@@ -64,6 +65,7 @@ class Workplace:
     pause: Callable[[float], object]
     patience: float = 5.0
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
+    neighbours: Mapping[TargetName, str] = field(default_factory=dict)
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
@@ -89,6 +91,7 @@ class Apply:
         self._results: list[Result] = []
         self._removal: list[Attempt] = []
         self._unrecorded: list[str] = []
+        self._lost_response = False
         self._codes: list[int] = []
 
     def carry_out(self) -> Applied:
@@ -117,6 +120,9 @@ class Apply:
             return
         if self._at.inbox.interrupted.is_set():
             self._skip(planned, "interrupted")
+            return
+        if self._lost_response and needs_account(planned):
+            self._skip(planned, LOST_RESPONSE)
             return
         run = self.prepare(name, planned)
         account = self._at.accounts.get(name)
@@ -152,11 +158,12 @@ class Apply:
     def _siblings(self, name: TargetName) -> dict[TargetName, Record]:
         """The records, read afresh, of the other targets that are the same service, as far as they have one."""
         base_url = self._desired.targets[name].base_url
+        declared = [(other, target.base_url) for other, target in self._desired.targets.items()]
+        others = {other for other, at in (*declared, *self._at.neighbours.items()) if same_service(at, base_url)}
         records = {}
-        for other, target in self._desired.targets.items():
-            if other != name and same_service(target.base_url, base_url):
-                with suppress(RecordMissing):  # nothing was created there, so nothing there stands in the way
-                    records[other] = self._at.read(other).record()
+        for other in sorted(others - {name}):
+            with suppress(RecordMissing):  # nothing was created there, so nothing there stands in the way
+                records[other] = self._at.read(other).record()
         return records
 
     def conclude(self, name: TargetName, planned: TargetPlan, run: TargetRun) -> None:
@@ -174,6 +181,9 @@ class Apply:
         if run.unrecorded:
             self._unrecorded.append(self._at.keep(name, record, run.unrecorded))
             self._codes.append(3)
+        if run.lost_response:
+            self._lost_response = True
+            self._codes.append(1)
         self._results += results
         self._removal += [record.attempts[one] for one in run.retired if one in record.attempts]
 

@@ -18,6 +18,7 @@ from reconciler.cli.output import telling_in_background
 from reconciler.cli.progress import progress
 from reconciler.errors import SettingsError
 from reconciler.service.clock import now
+from reconciler.state.reading import Remembering
 from reconciler.state.responses import seal
 from reconciler.state.unrecorded import keep_entries
 
@@ -49,16 +50,18 @@ class Undertaking:
         for name in planned.plan.targets:
             account = self._accounts[name].account if name in self._accounts else None
             refuse_foreign(planned.desired.targets[name], planned.records[name], account)
-        if self._accounts and not planned.desired.recipients:
-            workspace.responses.check_writable()
+        if not planned.desired.recipients:
+            for name in self._accounts:
+                workspace.responses.check_writable(planned.records[name].id)
 
     def carry_out(self) -> Applied:
         """Carry the plan out, as it was approved."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
+        store = Remembering(workspace.store, workspace.heads)
         with interrupts(inbox.interrupt) as caught, telling_in_background(), progress(planned.plan) as observe:
             workplace = Workplace(
-                store=workspace.store,
-                read=workspace.read,
+                store=store,
+                read=lambda target: store.follow(workspace.read(target)),
                 accounts=self._accounts,
                 clock=now,
                 inbox=inbox,
@@ -68,6 +71,7 @@ class Undertaking:
                 observe=observe,
                 reach=self._failpoints.reach,
                 pause=time.sleep,
+                neighbours={name: record.base_url for name, record in planned.records.items()},
             )
             applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
         return replace(applied, exit_code=128 + caught[0]) if caught else applied

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode, b64encode
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
@@ -13,13 +14,13 @@ from reconciler.state.private import private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyrage import x25519  # type: ignore[import-untyped]
 
 
 _SEALED = "age:"
 _NAME = re.compile(r"[0-9a-z-]+")
+_ROOM = 1 << 20  # bytes, as many as are read of one response
 
 
 def seal(recipients: Sequence[str], response: bytes) -> str:
@@ -101,13 +102,9 @@ class PrivateFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def check_writable(self) -> None:
-        """Raises StateError where a response could not be kept, SettingsError where others could read it."""
-        try:
-            with written_beside(private_directory(self._directory) / "trial", b"", 0o600):
-                pass
-        except OSError as problem:
-            raise self._unusable("written", problem) from problem
+    def check_writable(self, record_id: str) -> None:
+        """Raises StateError where a response could not be kept for a record, SettingsError where it would lie open."""
+        Path(self.keep(record_id, "trial", "response", bytes(_ROOM))).unlink(missing_ok=True)
 
     def keep(self, record_id: str, attempt: str, kind: str, data: bytes) -> str:
         """Write `data` durably, and give the path. Raises StateError and SettingsError as `check_writable` does."""
@@ -129,7 +126,7 @@ class PrivateFiles:
         try:
             while True:
                 kept.append(_numbered(stem, len(kept) + 1).read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return kept
         except OSError as problem:
             raise self._unusable("read", problem) from problem

@@ -1,23 +1,37 @@
-"""Entries that could not be appended, kept beside the record until it can be written again."""
+"""Entries that could not be appended, kept in files of this machine until the record can be written again."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.errors import ReconcilerError
+from reconciler.errors import ReconcilerError, StateError
+from reconciler.model.address import TargetName
 from reconciler.state.disk import sync_directory, written_beside
-from reconciler.state.entries import to_fields
+from reconciler.state.entries import from_fields, to_fields
 from reconciler.state.private import private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
+
+_FOLDER = "unrecorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """An entry that belongs into the record with the id `record`, and the file that holds it."""
+
+    file: Path
+    record: str
+    target: TargetName
+    entry: AnyEntry
 
 
 def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequence[AnyEntry]) -> str:
@@ -25,13 +39,66 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
     lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
     name = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}.jsonl"
     try:
-        folder = private_directory(private_directory(directory) / "unrecorded")
+        folder = private_directory(private_directory(directory) / _FOLDER)
         with written_beside(folder / name, "".join(f"{line}\n" for line in lines).encode(), 0o600) as beside:
             beside.rename(folder / name)
         sync_directory(folder)
     except (OSError, ReconcilerError):
-        return f"{target}: what became of calls could be recorded nowhere; keep these lines: {' '.join(lines)}"
+        return (
+            f"{target}: what became of calls could be recorded nowhere; keep this in a file for"
+            f" `reconciler state recover FILE`: {' '.join(lines)}"
+        )
     return (
-        f"{target}: what became of calls could not be recorded; it is kept in {folder / name}."
-        " Until it is recorded, those addresses count as unknown"
+        f"{target}: what became of calls could not be recorded; it is kept in {folder / name}. Until it is recorded,"
+        f" those addresses count as unknown: reconciler state recover {folder / name}"
     )
+
+
+def all_kept(directory: Path) -> list[Unrecorded]:
+    """All that is kept below `directory`, oldest first. Raises StateError where it cannot be read."""
+    try:
+        files = sorted((directory / _FOLDER).iterdir(), key=lambda file: (file.stat().st_mtime, file.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as problem:
+        raise _unreadable(directory / _FOLDER, problem) from problem
+    return [kept for file in files if file.suffix == ".jsonl" for kept in read_kept(file)]
+
+
+def read_kept(file: Path) -> list[Unrecorded]:
+    """The entries in a file that `keep_entries` wrote or told. Raises StateError."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise _unreadable(file, problem) from problem
+    except UnicodeDecodeError:
+        text = "\N{REPLACEMENT CHARACTER}"
+    found: list[Unrecorded] = []
+    at = _past_blanks(text, 0)
+    while at < len(text):
+        kept, end = _decode(text, at, file)
+        found.append(kept)
+        at = _past_blanks(text, end)
+    return found
+
+
+def _past_blanks(text: str, at: int) -> int:
+    return len(text) - len(text[at:].lstrip())
+
+
+def _decode(text: str, at: int, file: Path) -> tuple[Unrecorded, int]:
+    """The entry that begins there, and where it ends."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        told, end = json.JSONDecoder().raw_decode(text, at)
+        record, target = told["record"], told["target"]
+        if isinstance(record, str) and isinstance(target, str):
+            return Unrecorded(file, record, TargetName(target), from_fields(told["entry"])), end
+    raise StateError(
+        "this is no entry that could not be recorded",
+        where=f"{file}:{1 + text.count(chr(10), 0, at)}",
+        remedy="name the file that apply named, as it was written",
+    )
+
+
+def _unreadable(place: Path, problem: OSError) -> StateError:
+    return StateError(f"what could not be recorded cannot be read: {problem.strerror}", where=place)

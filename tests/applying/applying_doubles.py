@@ -92,6 +92,8 @@ class ScriptedCaller:
 
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
     no_token: Exception | None = None
+    loses: bool = False
+    """Whether responses cannot be kept."""
     sent: list[str] = field(default_factory=list)
     at_once: int = 0
     _in_flight: int = 0
@@ -135,4 +137,4 @@ class ScriptedCaller:
         answer = self.answers.get(send.address.name, Answer(Outcome.CREATED, 201))
         if isinstance(answer, Exception):
             raise answer
-        return Answered(send.attempt, answer)
+        return Answered(send.attempt, answer, lost=self.loses)

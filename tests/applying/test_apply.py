@@ -57,6 +57,7 @@ class Office:
     read: Callable[[TargetName], Journal] | None = None
     clock: Callable[[], Instant] = now
     on_pause: Callable[[], None] = lambda: None
+    neighbours: dict[TargetName, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.wants:
@@ -104,6 +105,7 @@ class Office:
             reach=lambda _step: None,
             pause=self._pause,
             patience=0.5,
+            neighbours=self.neighbours,
         )
         return Apply(plan, self.desired, Selection(), workplace).carry_out()
 
@@ -342,6 +344,25 @@ def _fail(target: TargetName) -> Journal:
     raise StoreUnavailable("no network", where=target)
 
 
+def test_a_response_that_is_lost_ends_the_creates_of_every_target() -> None:
+    """What is created is recorded; what would be lost too is not begun; retires need no response; and it is 1."""
+    office = Office({TARGET: "ab", OTHER: "c", THIRD: ""})
+    office.record(THIRD, imported(THIRD, "z", 0, url="https://old.example/"))
+    office.caller.loses = True
+    applied = office.apply()
+    assert {
+        f"{TARGET}/a": "created", f"{TARGET}/b": "skipped", f"{OTHER}/c": "skipped", f"{THIRD}/z": "retired",
+    } == outcomes(applied)  # fmt: skip
+    assert (1, ["a"]) == (applied.exit_code, office.caller.sent)
+
+
+def test_a_lost_response_is_1_though_all_is_created() -> None:
+    """Somebody has to ask the operator for the secret."""
+    office = Office({TARGET: "a"})
+    office.caller.loses = True
+    assert 1 == office.apply().exit_code
+
+
 def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     """A create whose outcome is not in the record may be in flight for all the record knows: 3, and a notice."""
     office = Office({TARGET: "a"})
@@ -372,6 +393,20 @@ def test_what_another_target_of_the_service_intends_meanwhile_is_not_sent() -> N
     applied = office.apply()
     assert ({f"{TARGET}/a": "not_sent"}, []) == (outcomes(applied), office.caller.sent)
     assert f"under {THIRD}/a already" in str(applied.results[0].detail)
+
+
+def test_a_record_whose_target_is_declared_no_more_counts_as_well() -> None:
+    """Where its record is bound to the service, what turns up there meanwhile is not created a second time."""
+    office = Office({TARGET: "a"})
+    office.begin(THIRD)
+    office.neighbours = {THIRD: SERVICE, OTHER: SERVICES[OTHER]}
+
+    def intend() -> None:
+        office.store.appended = lambda: None
+        office.record(THIRD, replace(in_flight(60), address=Address.of(THIRD, "a")))
+
+    office.store.appended = intend
+    assert ({f"{TARGET}/a": "not_sent"}, []) == (outcomes(office.apply()), office.caller.sent)
 
 
 def test_another_target_of_the_service_that_cannot_be_read_forbids_to_send() -> None:

@@ -19,6 +19,7 @@ from applying_bench import (
 from journal_samples import AT, BY
 
 from reconciler.applying.events import Answered, Authorise, Send, Unauthorised
+from reconciler.applying.protocol import LOST_RESPONSE
 from reconciler.applying.terms import Limits
 from reconciler.errors import StoreUnavailable
 from reconciler.model.entry import Bound, Intent, Settled
@@ -276,6 +277,23 @@ def test_a_call_without_an_answer_is_given_up() -> None:
         bench.outcomes["create a"],
         bench.result("a").detail,
     )
+
+
+def test_after_a_response_that_was_lost_nothing_more_is_created() -> None:
+    """The next would be lost too, with the secrets in them; what is in flight is recorded as ever."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    [first, second] = bench.sends
+    bench.hear(Answered(first.attempt, CREATED, lost=True))
+    bench.effects.remove(first)
+    bench.answer(CREATED, second.address.name)
+    bench.create_all()
+    outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
+    assert (outcomes, True, True) == (bench.outcomes, bench.run.finished, bench.run.lost_response)
+    assert LOST_RESPONSE == bench.result("d").detail
 
 
 def test_a_late_answer_is_better_than_none() -> None:

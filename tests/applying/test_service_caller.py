@@ -91,7 +91,7 @@ def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(
 
     answered = create(CREATED, keep)
     detail = f"created, but its response could not be kept: {told}"
-    assert Answered("a1", replace(CREATED, body=b"", detail=detail)) == answered
+    assert Answered("a1", replace(CREATED, body=b"", detail=detail), lost=True) == answered
     (record,) = caplog.records
     assert "ERROR" == record.levelname
     assert f"europe/staging/a: {detail}; what the service said of it is lost" == record.getMessage()

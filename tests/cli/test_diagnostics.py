@@ -22,7 +22,7 @@ def test_how_much_is_said(partner: Partner) -> None:
     partner.write("state/asia/x.jsonl", "")
     partner.succeed("state", "init", "-q")
     plain, more, quiet = (partner.succeed("plan", *flag).err for flag in ([], ["-v"], ["-v", "-q"]))
-    assert ["Warning", "Warning"] == [line.partition(":")[0] for line in plain.splitlines()]
+    assert ["Warning", "Warning", "Warning"] == [line.partition(":")[0] for line in plain.splitlines()]
     assert "" == quiet
     assert "Info: desired state: config\n" in more
     assert "Info: state record: state; " in more

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from notified import listening, wait_until
 from pyrage import x25519  # type: ignore[import-untyped]
 from stranger import SIGNING_KEY
 from terminal import at_terminal
 from werkzeug import Response
 
+from reconciler.model.address import TargetName
+from reconciler.model.entry import SecretSet
+from reconciler.state.files import FileStore
+from reconciler.state.heads import Heads
+from reconciler.state.reading import append_entries, read_journal
+from reconciler.state.responses import PrivateFiles
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stranger import Partner
 
 OFFERS = "europe/staging/offers"
@@ -156,6 +170,7 @@ class TestLost:
                 done = partner.run(*denied)
             assert (1, "") == (done.code, done.out)
             assert f"Error: {OFFERS}: a response to its create is kept here, so it was created; " in done.err
+            partner.step(*denied, "--force", code=1)
         with partner.appending("resolved"):
             done = partner.succeed("state", "resolve", OFFERS, "--created")
         assert unread == ("No response to the create is recorded" in done.err)
@@ -210,6 +225,104 @@ class TestSet:
         done = created.run("secret", "show", OFFERS, "--field", "key")
         assert (1, "") == (done.code, done.out)
         assert "workflow command" in done.err
+
+
+class TestItsPrivateFile:
+    """The record says which one it is."""
+
+    ELSEWHERE = "kept in a private file of another machine or user, the one that set it; "
+    VERIFYING = "verification: {header: X-Signature, algorithm: hmac-sha256}\n"
+
+    @pytest.fixture
+    def twice(self, created: Partner) -> Partner:
+        """A partner whose secret was set where it was applied, and then to another on another machine."""
+        created.write("config/signed.yaml", self.VERIFYING)
+        created.step("secret", "set", OFFERS, stdin="stale")
+        with machine(created, "another"):
+            created.step("secret", "set", OFFERS, stdin="fresh")
+        return created
+
+    def test_each_has_one_of_its_own(self, twice: Partner) -> None:
+        """At random, so that two machines choose different ones."""
+        first, second = (entry["secret"] for entry in twice.entries if entry["kind"] == "secret")
+        assert first != second
+        there = twice.path / "another" / "reconciler" / "responses"
+        for place, directory, secret in ((first, responses(), "stale"), (second, there, "fresh")):
+            assert re.fullmatch("file:[0-9a-f]{8}", place)
+            (kept,) = directory.glob("*/*.secret*")
+            assert (f"secret-{place[5:]}.1", secret) == (kept.name.partition(".")[2], kept.read_text())
+
+    def test_only_the_last_is_shown(self, twice: Partner) -> None:
+        """What was set before it is the secret no more; who has not the last is told where it is."""
+        with machine(twice, "another"):
+            assert "fresh\n" == twice.succeed("secret", "show", OFFERS).out
+        done = twice.run("secret", "show", OFFERS)
+        assert (1, "") == (done.code, done.out)
+        assert f"Error: {OFFERS}: it is {self.ELSEWHERE}" in done.err
+        assert "secret set: 2" in twice.succeed("state", "show", OFFERS).out
+
+    def test_each_that_is_here_may_have_signed(self, twice: Partner) -> None:
+        """Not the last alone; and it is said that there is one elsewhere."""
+        with machine(twice, "another"):
+            twice.step("secret", "set", OFFERS, stdin="fresher")
+            self.assert_candidates(twice, 2)
+        assert f"Warning: {OFFERS}: its secret is {self.ELSEWHERE}" in self.assert_candidates(twice, 3)
+
+    def test_what_did_not_get_into_the_record_is_not_shown(self, created: Partner) -> None:
+        """It was kept before the record could not be written, and nobody was told that it is the secret."""
+        created.step("secret", "set", OFFERS, stdin="recorded")
+        size = created.journal.stat().st_size
+        created.before_steps = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
+        with created.appending():
+            created.step("secret", "set", OFFERS, stdin="refused", code=1)
+        created.before_steps = ""
+        assert {"recorded", "refused"} == {path.read_text() for path in responses().glob("*/*.secret*")}
+        assert "recorded\n" == created.succeed("secret", "show", OFFERS).out
+
+    def test_a_record_that_names_none(self, created: Partner) -> None:
+        """The last that lies here is meant, until another is set; each may have signed."""
+        created.write("config/signed.yaml", self.VERIFYING)
+        append_unnamed(created, "one", "two")
+        assert "two\n" == created.succeed("secret", "show", OFFERS).out
+        self.assert_candidates(created, 4)
+        with machine(created, "another"):
+            assert self.ELSEWHERE in created.run("secret", "show", OFFERS).err
+        created.step("secret", "set", OFFERS, stdin="three")
+        assert "three\n" == created.succeed("secret", "show", OFFERS).out
+        self.assert_candidates(created, 5)
+
+    @staticmethod
+    def assert_candidates(partner: Partner, count: int) -> str:
+        """Hold that notifications are verified with so many secrets, and give what is said at that."""
+        with listening(partner, "--verify") as listen:
+            said = wait_until(lambda: listen.said, lambda said: "candidate" in said)
+        assert f" with {count} candidate secrets; " in said
+        return said
+
+
+@contextmanager
+def machine(partner: Partner, name: str) -> Iterator[None]:
+    """What is run inside has the private files of another machine."""
+    partner.environment["XDG_DATA_HOME"] = str(partner.path / name)
+    yield
+    del partner.environment["XDG_DATA_HOME"]
+
+
+def responses() -> Path:
+    """Where the machine of the tests has its private files."""
+    return Path(os.environ["XDG_DATA_HOME"]) / "reconciler" / "responses"
+
+
+def append_unnamed(partner: Partner, *secrets: str) -> None:
+    """Set secrets by entries that name no file."""
+    store, heads = FileStore(partner.path / "state"), Heads(partner.path / "cache")
+    for secret in secrets:
+        journal = read_journal(store, TargetName("europe/staging"), heads)
+        record = journal.record()
+        (attempt,) = record.attempts
+        PrivateFiles(responses()).keep(record.id, attempt, "secret", secret.encode())
+        entry = SecretSet(at="2026-11-20T13:30:02Z", by={"user": "ann"}, attempt=attempt, secret="file")
+        append_entries(store, journal, [entry], heads, "secret set")
 
 
 def test_several_responses_want_a_name(created: Partner) -> None:

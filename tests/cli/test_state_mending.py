@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from project import EXECUTABLE
 from stranger import refusal
 from terminal import at_terminal
 
@@ -12,6 +13,21 @@ if TYPE_CHECKING:
     from stranger import Partner
 
 OFFERS = "europe/staging/offers"
+CHANCES = "europe/staging/chances"
+OFFERS_URL = "https://hooks.partner.example/offers"
+OTHER_URL = "https://hooks.partner.example/other"
+
+SAME_SERVICE = f"""\
+targets:
+  usa/staging:
+    auth_url: {{service.auth_url}}
+    base_url: {{service.base_url}}/
+subscriptions:
+  usa/staging:
+    offers:
+      eventCodes: [ONB10011]
+      webhookUrl: {OFFERS_URL}
+"""
 
 
 @pytest.fixture
@@ -89,6 +105,56 @@ class TestImport:
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
         assert f"  {OFFERS}: skipped: a create has an unknown outcome; reconciler state resolve {OFFERS}\n" == done.out
+
+    def test_not_what_another_address_has(self, imported: Partner) -> None:
+        """What is recorded under the name it had before is skipped, and `state mv` is named; the others are taken."""
+        imported.declare({"chances": (["ONB10011", "ONB10004"], OFFERS_URL), "later": (["ONB10001"], OTHER_URL)})
+        with imported.appending("imported"):
+            done = imported.succeed("state", "import", "--all")
+        assert (
+            f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS}"
+            f" (attempt {imported.attempt(1)}); if it was renamed: reconciler state mv {OFFERS} {CHANCES}\n"
+            f"  europe/staging/later: imported, ONB10001 to {OTHER_URL}\n"
+        ) == done.out
+        imported.step("state", "mv", OFFERS, CHANCES)
+        with imported.appending("imported"):
+            imported.step("state", "import", CHANCES)
+        assert [] == imported.planned()
+
+    def test_not_what_awaits_removal_under_another_address(self, imported: Partner) -> None:
+        """It is in force until it is removed."""
+        imported.step("state", "retire", OFFERS)
+        imported.declare({"chances": (["ONB10011"], OFFERS_URL)})
+        with imported.appending():
+            done = imported.succeed("state", "import", CHANCES)
+        assert f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS} " in done.out
+
+    def test_not_what_may_exist_under_another_address(self, unknown: Partner) -> None:
+        """An unknown outcome is to be settled first, wherever it is."""
+        unknown.declare({"chances": (["ONB10011"], OFFERS_URL)})
+        with unknown.appending():
+            done = unknown.succeed("state", "import", "--all")
+        assert f"  {CHANCES}: skipped: it may be in force under {OFFERS} already: a create begun " in done.out
+        assert f"find out and settle it: reconciler state resolve {OFFERS} --created or --not-created\n" in done.out
+
+    def test_not_what_another_target_of_the_service_has(self, imported: Partner) -> None:
+        """A target that is not selected counts, if it is the same service."""
+        imported.want()
+        imported.write("config/usa.yaml", SAME_SERVICE.format(service=imported.service))
+        imported.step("state", "init", "-t", "usa/*")
+        done = imported.succeed("state", "import", "--all", "-t", "usa/*")
+        assert (
+            f"  usa/staging/offers: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS}"
+            f" (attempt {imported.attempt()}), another target of the same service;"
+            f" have that removed first: reconciler state retire {OFFERS} --attempt {imported.attempt()}\n"
+        ) == done.out
+        assert [("offers", "live", ["ONB10011"])] == imported.listed()
+
+    def test_a_code_that_another_address_has_elsewhere(self, imported: Partner) -> None:
+        """The same code to another URL is another route."""
+        imported.declare({"chances": (["ONB10011"], OTHER_URL)})
+        with imported.appending("imported"):
+            imported.step("state", "import", "--all")
 
 
 class TestResolve:
@@ -317,6 +383,28 @@ def test_accept_rollback_at_a_terminal(imported: Partner, answer: str, code: int
     with imported.appending(*kinds):
         done = at_terminal(imported, "state", "accept-rollback", "-t", "europe/staging", answers={prompt: answer})
     assert code == done.code
+
+
+OVERTAKING = """
+import subprocess
+from reconciler.state.files import FileStore
+append = FileStore.append
+def append_late(*arguments):
+    FileStore.append = append
+    subprocess.run([{executable!r}, "state", "resolve", "europe/staging/offers", "--created"], check=True)
+    append(*arguments)
+FileStore.append = append_late
+"""
+
+
+def test_who_settles_second_is_told(unknown: Partner) -> None:
+    """Where somebody else's word came first, it stands, and nobody is told that theirs was recorded."""
+    unknown.before_steps = OVERTAKING.format(executable=str(EXECUTABLE))
+    with unknown.appending("resolved"):
+        done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)
+    assert "settled as not created" not in done.out
+    assert f"Error: {OFFERS}: somebody else settled it meanwhile (attempt " in done.err
+    assert "live" == unknown.listed()[0][1]
 
 
 def test_two_at_once_lose_nothing(partner: Partner) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 from crash_scene import HERE, THERE, Scene, finish, subscriptions
+from project import Project
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -225,12 +226,13 @@ def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) ->
 
 
 def test_a_wrong_word_about_a_sleeping_runner_comes_to_light(tmp_path: Path) -> None:
-    """Where a person was wrong to say --not-created, both are live in the end, and the plan names the second."""
+    """Where somebody elsewhere was wrong to say --not-created, both are live in the end; the plan names the second."""
     with Scene(tmp_path, subscriptions(1)) as scene:
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(sleeper)
-        scene.project.succeed("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
-        scene.project.succeed("apply", "--auto-approve")
+        elsewhere = Project(scene.project.path, {**scene.project.environment, "XDG_DATA_HOME": str(tmp_path / "else")})
+        elsewhere.succeed("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
+        elsewhere.succeed("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
         finish(sleeper)
         assert [Status.LIVE] * 2 == [attempt.status for attempt in scene.attempts()]

@@ -63,6 +63,7 @@ STEPS = (
     Step("lead create -t europe/staging -", stdin="{", code=1),
     Step(f"state mv {HERE} europe/staging/others"),
     Step("state import --all"),
+    Step("state recover plan.json", code=1),
     Step("state retire europe/staging/others"),
     Step("state removed europe/staging/others"),
     Step("state rebind --force"),

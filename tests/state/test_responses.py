@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import stat
 from typing import TYPE_CHECKING
 
@@ -117,7 +119,7 @@ def test_modes(directory: Path) -> None:
     """Files and directories are their owner's alone, whatever the umask; nothing else is left behind."""
     before = os.umask(0)
     try:
-        PrivateFiles(directory).check_writable()
+        PrivateFiles(directory).check_writable(RECORD)
         PrivateFiles(directory).keep(RECORD, "a1", "response", b"s3cret")
     finally:
         os.umask(before)
@@ -165,11 +167,29 @@ def test_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     files = PrivateFiles(tmp_path / "file" / "responses")
     with pytest.raises(StateError, match=r"cannot be written here: Not a directory.*recipients"):
-        files.check_writable()
+        files.check_writable(RECORD)
     with pytest.raises(StateError, match="cannot be written"):
         files.keep(RECORD, "a1", "response", b"s3cret")
-    with pytest.raises(StateError, match="cannot be read"):
-        files.read(RECORD, "a1", "response")
+    assert [] == files.read(RECORD, "a1", "response")
+
+
+def test_no_room(directory: Path) -> None:
+    """What is tried beforehand takes as much room as the largest response, at its very place, and leaves nothing."""
+    files = PrivateFiles(directory)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((1 << 20) - 1, limits[1]))
+    try:
+        with pytest.raises(StateError, match="cannot be written here: File too large"):
+            files.check_writable(RECORD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    files.check_writable(RECORD)
+    assert [] == list((directory / RECORD).iterdir())
+    (directory / RECORD).chmod(0o777)
+    with pytest.raises(SettingsError, match="cannot be trusted"):
+        files.check_writable(RECORD)
 
 
 def test_open_to_others(directory: Path) -> None:
@@ -177,4 +197,4 @@ def test_open_to_others(directory: Path) -> None:
     directory.mkdir(parents=True)
     directory.chmod(0o777)
     with pytest.raises(SettingsError, match="cannot be trusted"):
-        PrivateFiles(directory).check_writable()
+        PrivateFiles(directory).check_writable(RECORD)

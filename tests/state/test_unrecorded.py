@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from journal_samples import RECORD, TARGET, begun, imported
 
+from reconciler.errors import StateError
 from reconciler.state.entries import to_fields
-from reconciler.state.unrecorded import keep_entries
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from reconciler.state.unrecorded import Unrecorded, all_kept, keep_entries, read_kept
 
 ENTRIES = (begun(), imported("a2"))
 LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for entry in ENTRIES]
@@ -25,8 +23,8 @@ def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES)
     (path,) = (tmp_path / "data" / "unrecorded").iterdir()
     assert (
-        f"{TARGET}: what became of calls could not be recorded; it is kept in {path}. "
-        "Until it is recorded, those addresses count as unknown" == said
+        f"{TARGET}: what became of calls could not be recorded; it is kept in {path}. Until it is recorded,"
+        f" those addresses count as unknown: reconciler state recover {path}" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -41,6 +39,50 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.write_text("")
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES)
-    told, _, lines = said.partition("; keep these lines: ")
+    told, _, lines = said.partition("; keep this in a file for `reconciler state recover FILE`: ")
     assert f"{TARGET}: what became of calls could be recorded nowhere" == told
     assert " ".join(map(json.dumps, LINES)) == lines
+    file = tmp_path / "by-hand.txt"
+    file.write_text(f"\n {lines}\n")
+    assert [Unrecorded(file, RECORD, TARGET, entry) for entry in ENTRIES] == read_kept(file)
+
+
+def test_they_are_read_again(tmp_path: Path) -> None:
+    """File by file, as they were kept; and nothing where nothing was."""
+    assert [] == all_kept(tmp_path / "data")
+    assert [] == all_kept(Path("/dev/null"))
+    for entry in ENTRIES:
+        keep_entries(tmp_path / "data", TARGET, RECORD, [entry])
+        (path,) = (tmp_path / "data" / "unrecorded").glob("europe*")
+        path.rename(path.with_name(f"{entry.kind}.jsonl"))
+    (tmp_path / "data" / "unrecorded" / "notes.txt").write_text("not ours")
+    assert {"begun", "imported"} == {one.entry.kind for one in all_kept(tmp_path / "data")}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", 1),
+        ("\n[]", 2),
+        (json.dumps(LINES[0]) + "\n\n" + json.dumps({**LINES[0], "record": 7}), 3),
+        (json.dumps({**LINES[0], "entry": {"kind": "nonsense"}}), 1),
+        (json.dumps({"record": RECORD, "target": TARGET}), 1),
+        ("[" * 100_000, 1),
+    ],
+)
+def test_what_is_none_of_them_is_refused(tmp_path: Path, text: str, line: int) -> None:
+    """With its place, and the other entries of the file with it."""
+    file = tmp_path / "x.jsonl"
+    file.write_text(text)
+    with pytest.raises(StateError, match="this is no entry that could not be recorded") as raised:
+        read_kept(file)
+    assert f"{file}:{line}" == raised.value.where
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Missing, or no text."""
+    with pytest.raises(StateError, match="cannot be read: No such file"):
+        read_kept(tmp_path / "none")
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    with pytest.raises(StateError, match="this is no entry"):
+        read_kept(tmp_path / "latin")

@@ -1,0 +1,134 @@
+"""What this machine knows and the record does not: it is recorded whole, and nobody is believed against it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
+from stranger import SIGNING_KEY, refusal
+from werkzeug import Response
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+
+
+@pytest.fixture
+def sealing(partner: Partner) -> Partner:
+    """A partner that seals responses, with one create to make and its identity in `key.txt`."""
+    identity = x25519.Identity.generate()
+    partner.want(offers=["ONB10011"])
+    partner.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
+    partner.write("key.txt", f"{identity}\n")
+    partner.step("state", "init")
+    partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0"
+    return partner
+
+
+def apply_in_vain(partner: Partner, answer: Response) -> Path:
+    """Apply where the journal cannot be written once the create is answered; the file of what was not recorded."""
+    kept = partner.path / "kept.jsonl"
+
+    def answer_without_journal() -> Response:
+        shutil.copyfile(partner.journal, kept)
+        partner.journal.unlink()
+        partner.journal.mkdir()
+        return answer
+
+    partner.service.answer_next(answer_without_journal)
+    partner.step("apply", "--auto-approve", "--timeout", "0.1", code=3)
+    partner.journal.rmdir()
+    kept.rename(partner.journal)
+    (file,) = (partner.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
+    return file
+
+
+def created() -> Response:
+    """A create response with a secret."""
+    return Response(f'{{"key": "{SIGNING_KEY}"}}', status=201, content_type="application/json")
+
+
+def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
+    """The outcome, and the response that is told only once; a second time there is nothing left to record."""
+    file = apply_in_vain(sealing, created())
+    assert [("offers", "blocked")] == sealing.planned()
+    with sealing.appending("outcome"):
+        done = sealing.succeed("state", "recover", file)
+    assert ("  europe/staging: 1 entry recorded\n", "") == (done.out, done.err)
+    assert [] == sealing.planned()
+    shown = sealing.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
+    assert f"{SIGNING_KEY}\n" == shown.out
+    with sealing.appending():
+        again = sealing.succeed("state", "recover", file)
+    assert "  europe/staging: 0 entries recorded, 1 were recorded already\n" == again.out
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_nobody_is_believed_against_it(sealing: Partner, force: list[str]) -> None:
+    """What was created is not settled as not created, by force or without: it would be created a second time."""
+    file = apply_in_vain(sealing, created())
+    with sealing.appending():
+        done = sealing.run("state", "resolve", OFFERS, "--not-created", *force)
+    assert (1, "") == (done.code, done.out)
+    problem = f"{OFFERS}: its outcome is known here, and could not be recorded: created"
+    assert f"Error: {problem}; record it with: reconciler state recover {file}\n" == done.err
+    with sealing.appending("resolved"):
+        done = sealing.succeed("state", "resolve", OFFERS, "--created")
+    assert f"The response to a create is not in the record yet: reconciler state recover {file}\n" == done.err
+
+
+def test_what_was_rejected_was_not_created(sealing: Partner) -> None:
+    """The same the other way round."""
+    apply_in_vain(sealing, refusal(400))
+    with sealing.appending():
+        done = sealing.run("state", "resolve", OFFERS, "--created", "--force")
+    assert (1, "") == (done.code, done.out)
+    assert "its outcome is known here, and could not be recorded: rejected; " in done.err
+    with sealing.appending("resolved"):
+        sealing.step("state", "resolve", OFFERS, "--not-created")
+
+
+def test_of_another_record(sealing: Partner) -> None:
+    """What belongs to another record is not appended to this one."""
+    file = apply_in_vain(sealing, created())
+    sealing.step("state", "init", "--state", "another", "--force")
+    done = sealing.run("state", "recover", file, "--state", "another")
+    assert (1, "") == (done.code, done.out)
+    assert f"Error: europe/staging: {file} holds entries of another record of it; " in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [("", 0, ""), ("{}", 1, "given.jsonl:1: this is no entry that could not be recorded; "), (None, 1, "No such file")],
+)
+def test_of_other_files(partner: Partner, text: str | None, code: int, said: str) -> None:
+    """An empty file says so, any other is refused."""
+    partner.begin(offers=["ONB10011"])
+    if text is not None:
+        partner.write("given.jsonl", text)
+    with partner.appending():
+        done = partner.run("state", "recover", "given.jsonl")
+    assert (code, "" if code else "Nothing to record.\n") == (done.code, done.out)
+    assert said in done.err
+
+
+@pytest.mark.parametrize(("created", "code"), [("--created", 0), ("--not-created", 1)])
+def test_where_nobody_can_look(partner: Partner, created: str, code: int) -> None:
+    """Private files that cannot be read keep nobody from --created; --not-created wants them read."""
+    partner.begin(offers=["ONB10011"])
+    partner.lose_answer()
+    folder = partner.path.parent / "home" / "data" / "reconciler" / "unrecorded"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    (folder.parent / "elsewhere").write_text("")
+    folder.symlink_to(folder)
+    done = partner.run("state", "resolve", OFFERS, created)
+    assert code == done.code
+    assert (code == 1) == ("cannot be read: Too many levels of symbolic links" in done.err)
+    partner.environment["XDG_DATA_HOME"] = "/dev/null"
+    if code:
+        partner.step("state", "resolve", OFFERS, created)
