@@ -95,10 +95,19 @@ def test_the_first_create_binds_the_record_to_the_account() -> None:
 
 
 def test_a_record_that_is_bound_stays_as_it_is() -> None:
-    """A record that names its account is not bound again."""
+    """A record that names its account is not bound again, whoever comes in between."""
     bench = Bench(wanting("a"), journal_of(Bound(at=AT, by=BY, base_url="https://api.example", account="account1")))
     bench.start()
+    bench.overtake(known("z"))
     assert ["intent"] == kinds(bench.append())
+
+
+def test_a_record_that_somebody_else_wrote_to_is_bound_all_the_same() -> None:
+    """Who comes in between need not have bound it."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.overtake(known("z"))
+    assert ["bound", "intent"] == kinds(bench.append())
 
 
 def test_an_outcome_is_recorded_with_all_that_is_known() -> None:

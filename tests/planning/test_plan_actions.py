@@ -261,6 +261,15 @@ def test_restore(scene: Scene) -> None:
     change = scene.change()
     assert (Action.RESTORE, None, (held,)) == (change.action, change.request, change.concerns)
     assert (f"withdraw the request to the operator to remove {held}",) == change.warnings
+    assert ("it awaits removal and is wanted again",) == change.reasons
+
+
+def test_restore_two(scene: Scene) -> None:
+    """What awaits removal in two parts comes back whole, and both requests are to be withdrawn."""
+    scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
+    for code in ("ONB10001", "ONB10002"):
+        scene.retire(scene.hold("offers", code, hooks("offers")))
+    assert ("withdraw the request to the operator to remove a1, a2",) == scene.change().warnings
 
 
 def test_revert(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,23 @@ def scene() -> Scene:
 def digest(scene: Scene) -> str:
     """What is to be approved for europe/staging."""
     return scene.plan().targets[EUROPE].digest
+
+
+def test_what_a_digest_is_made_of(scene: Scene) -> None:
+    """To the letter: a plan that was approved is the same one for every version of the program that plans the same."""
+    scene.want("öre", "ONB10012", hooks("öre"))
+    there, record = scene.targets[EUROPE], scene.records[EUROPE]
+    text = (
+        '{"changes":[["europe/staging/offers","create",[["ONB10011"],"https://hooks.partner.example/offers"],[],null],'
+        '["europe/staging/\\u00f6re","create",[["ONB10012"],"https://hooks.partner.example/\\u00f6re"],[],null]],'
+        f'"recipients":["age1one","age1two"],"record":"{record.id}",'
+        f'"service":["{there.auth_url}","{there.base_url}","{there.audience_base}"],"target":"europe/staging"}}'
+    )
+    plan = scene.plan("europe/*")
+    assert f"sha256:{sha256(text.encode()).hexdigest()}" == plan.targets[EUROPE].digest
+    text = f'[["europe/staging","{plan.targets[EUROPE].digest}"]]'
+    assert f"sha256:{sha256(text.encode()).hexdigest()}" == plan.digest
+    assert (record.head, record.entries) == (plan.targets[EUROPE].head, plan.targets[EUROPE].entries)
 
 
 def redeclare(**fields: Any) -> Callable[[Scene], None]:
