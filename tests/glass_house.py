@@ -62,6 +62,13 @@ class GlassHouse:
             assert select.select(pipes, [], [], 30)[0]
             time.sleep(0.2)
             done = end(process, until)
+        return self._hear(line, done)
+
+    def step(self, line: str, *more: str, stdin: str = "") -> Finished:
+        """As `run`, the way a `Project` has steps."""
+        return self._hear(line, self.project.step(*line.split(), *more, code=None, stdin=stdin))
+
+    def _hear(self, line: str, done: Finished) -> Finished:
         self._heard.append(done.err.encode())
         if not line.startswith(SHOW_SECRETS):
             self._heard.append(done.out.encode())
