@@ -14,7 +14,7 @@ from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
@@ -41,7 +41,9 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     selection = Selection.of(patterns)
     desired = workspace.desired
     selected = [name for name in desired.targets if selection.touches(name)]
-    records = with_neighbours(workspace, desired, workspace.records(selected))
+    selected_records = workspace.records(selected)
+    recorded = workspace.store.targets()
+    records = with_neighbours(workspace, desired, selected_records, recorded)
     gc.disable()  # as for reading: nothing here is garbage before the end
     try:
         plan = make_plan(desired, records, selection)
@@ -50,22 +52,22 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     if not allow_empty:
         refuse_emptied(desired, records, selection)
     if not selection.patterns:
-        _warn_of_undeclared(workspace, desired)
+        _warn_of_undeclared(desired, recorded)
     return Planned(plan, desired, records, selection)
 
 
 def with_neighbours(
-    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record]
+    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
 ) -> dict[TargetName, Record]:
     """`records` of declared targets, and those of the other targets that share a service with one of them.
 
-    A record tells of the service it is bound to, whether its target is declared or not. Raises StateError for one of a
-    target declared there that is damaged or older than what was seen.
+    `recorded` are the targets that have a record. A record tells of the service it is bound to, whether its target is
+    declared or not. Raises StateError for one of a target declared there that is damaged or older than what was seen.
     """
     found = dict(records)
     services = {service_key(desired.targets[name].base_url) for name in records}
     there = {name for name, target in desired.targets.items() if service_key(target.base_url) in services}
-    for name in sorted({*there, *workspace.store.targets()} - found.keys()):
+    for name in sorted({*there, *recorded} - found.keys()):
         try:
             record = workspace.read(name).record()
         except RecordMissing:
@@ -80,8 +82,8 @@ def with_neighbours(
     return found
 
 
-def _warn_of_undeclared(workspace: Workspace, desired: Desired) -> None:
-    for name in workspace.store.targets():
+def _warn_of_undeclared(desired: Desired, recorded: Iterable[TargetName]) -> None:
+    for name in recorded:
         if name not in desired.targets:
             warn(
                 f"{name} has a state record, and no target of that name is declared: what it holds is not looked after"

@@ -85,7 +85,7 @@ def _hindered(workspace: Workspace, record: Record) -> Mapping[Address, tuple[st
     What is recorded under another address is that subscription. Recorded once more, one of the two would be retired,
     and the operator asked to delete the only one there is.
     """
-    records = with_neighbours(workspace, workspace.desired, {record.target: record})
+    records = with_neighbours(workspace, workspace.desired, {record.target: record}, workspace.store.targets())
     plan = plan_target(record.target, workspace.desired, records, Selection())
     blocked = (one for one in plan.changes if one.block in (Block.ELSEWHERE, Block.UNSETTLED))
     return {change.address: change.reasons for change in blocked}
