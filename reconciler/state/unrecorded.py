@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
 
 _FOLDER = "unrecorded"
+_NO_BLANK = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +76,11 @@ def read_kept(file: Path) -> list[Unrecorded]:
     except UnicodeDecodeError:
         text = "\N{REPLACEMENT CHARACTER}"
     found: list[Unrecorded] = []
-    at = _past_blanks(text, 0)
-    while at < len(text):
-        kept, end = _decode(text, at, file)
+    at = 0
+    while begins := _NO_BLANK.search(text, at):
+        kept, at = _decode(text, begins.start(), file)
         found.append(kept)
-        at = _past_blanks(text, end)
     return found
-
-
-def _past_blanks(text: str, at: int) -> int:
-    return len(text) - len(text[at:].lstrip())
 
 
 def _decode(text: str, at: int, file: Path) -> tuple[Unrecorded, int]:
