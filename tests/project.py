@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import warm
+from pyrage import x25519  # type: ignore[import-untyped]
 
 EXECUTABLE = Path(sys.executable).parent / "reconciler"
 
@@ -74,6 +75,12 @@ class Project:
         for name, (codes, url) in subscriptions.items():
             text += f"    {name}:\n      eventCodes: [{', '.join(codes)}]\n      webhookUrl: {url}\n"
         self.write("config/all.yaml", text if subscriptions else text.partition("subscriptions:")[0])
+
+    def seal(self) -> None:
+        """Have responses sealed, to a new recipient whose identity is in `key.txt`."""
+        identity = x25519.Identity.generate()
+        self.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
+        self.write("key.txt", f"# made for a test\n{identity}\n")
 
     def variables(self) -> dict[str, str]:
         """The environment a command runs in: this project's over the test's."""

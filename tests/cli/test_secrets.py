@@ -44,10 +44,8 @@ def created(partner: Partner) -> Partner:
 @pytest.fixture
 def sealed(partner: Partner) -> Partner:
     """A partner with one create, whose response is sealed to a recipient; the identity is in `key.txt`."""
-    identity = x25519.Identity.generate()
     partner.want(offers=["ONB10011"])
-    partner.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
-    partner.write("key.txt", f"# made for a test\n{identity}\n")
+    partner.seal()
     partner.write("other.txt", f"{x25519.Identity.generate()}\n")
     partner.step("state", "init")
     partner.environment["CI"] = "true"  # sealed, it may be applied on a runner

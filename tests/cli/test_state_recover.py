@@ -6,7 +6,6 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from pyrage import x25519  # type: ignore[import-untyped]
 from stranger import SIGNING_KEY, refusal
 from werkzeug import Response
 
@@ -21,10 +20,8 @@ OFFERS = "europe/staging/offers"
 @pytest.fixture
 def sealing(partner: Partner) -> Partner:
     """A partner that seals responses, with one create to make and its identity in `key.txt`."""
-    identity = x25519.Identity.generate()
     partner.want(offers=["ONB10011"])
-    partner.write("config/recipients.yaml", f"recipients: [{identity.to_public()}]\n")
-    partner.write("key.txt", f"{identity}\n")
+    partner.seal()
     partner.step("state", "init")
     partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0"
     return partner

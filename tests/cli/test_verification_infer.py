@@ -7,7 +7,6 @@ import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
-import pyrage  # type: ignore[import-untyped]
 import pytest
 from notified import notification
 from stranger import SIGNING_KEY
@@ -138,10 +137,8 @@ class TestAddress:
 
     def test_from_a_sealed_response(self, partner: Partner) -> None:
         """With the identity."""
-        identity = pyrage.x25519.Identity.generate()
-        partner.write("key.txt", str(identity))
         partner.want(offers=["ONB10011"], other=["LOA10013"])
-        partner.write("config/sealed.yaml", f"recipients: [{identity.to_public()}]\n")
+        partner.seal()
         partner.step("apply", "--auto-approve")
         arguments = ["verification", "infer", "one.json", "--address", "europe/staging/other"]
         done = partner.run(*arguments)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from crash_scene import HERE, Scene, confined, subscriptions
-from pyrage import x25519  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,17 +64,11 @@ def size_with_intent(path: Path) -> int:
         return scene.journal().stat().st_size
 
 
-def seal_responses(scene: Scene) -> None:
-    """Have responses go into the record, so that the disk need not take them apart from it."""
-    recipient = x25519.Identity.generate().to_public()
-    scene.project.write("config/recipients.yaml", f"recipients: [{recipient}]\n")
-
-
 @pytest.mark.parametrize("room", [0, 60], ids=["no room at all", "room for half a line"])
 def test_a_disk_that_is_full_before_the_intent_sends_nothing(tmp_path: Path, room: int) -> None:
     """An intent that does not fit on the disk is never sent, and the journal is as it was."""
     with Scene(tmp_path, subscriptions(2)) as scene:
-        seal_responses(scene)
+        scene.project.seal()
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", len(before) + room), "apply", "--auto-approve")
         assert 1 == done.code, done
@@ -89,7 +82,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
     """An outcome that does not fit is kept in a private file that is named, and its address waits for a person."""
     size = size_with_intent(tmp_path / "before")
     with Scene(tmp_path / "now", subscriptions(2)) as scene:
-        seal_responses(scene)
+        scene.project.seal()
         done = scene.run_under(confined("fsize", size + 100), "apply", "--auto-approve")
         assert 3 == done.code, done
         assert 1 == len(scene.sandbox.world.commits)
