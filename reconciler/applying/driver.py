@@ -165,7 +165,9 @@ class Driver:
             journal = self._read()
             if isinstance(problem, HeadMoved) and journal is not None:
                 return Moved(journal)
-            return AppendFailed(_told(problem), journal)
+            told = _told(problem)
+            log.warning("%s", told)  # now: it is tried again for a while, and whoever waits should know why
+            return AppendFailed(told, journal)
         return Appended()
 
     def _read(self) -> Journal | None:

@@ -6,12 +6,13 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fcntl import LOCK_EX, LOCK_UN, flock
+from fcntl import LOCK_UN, flock
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
 from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
+from reconciler.state.disk import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.receiver.captured import Captured
 
 _REMEMBERED = 64 * 1024 * 1024  # bytes at the end of a file that are read again when it is opened
+_PATIENCE = 10.0  # seconds to wait for whoever else appends; the sender of a notification waits as long
 _LINE_START = b'{"at": '
 
 
@@ -66,7 +68,7 @@ class CaptureFile:
 
     def _write(self, batch: _Batch) -> None:
         try:
-            _append(self._descriptor, b"".join(batch.lines))
+            _append(self._descriptor, self.path, b"".join(batch.lines))
         except OSError as problem:
             batch.problem = problem
         batch.written = True
@@ -128,9 +130,9 @@ def _sync_name(path: Path) -> None:
         os.close(directory)
 
 
-def _append(descriptor: int, data: bytes) -> None:
+def _append(descriptor: int, path: Path, data: bytes) -> None:
     """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""
-    flock(descriptor, LOCK_EX)
+    lock(descriptor, path, _PATIENCE)
     try:
         end = _whole_size(descriptor)
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("reconciler.service")
 
 _FILE_LIMIT = 1 << 16
-_PATIENCE = 60.0  # seconds to wait for another process that asks for the same token; then it is asked for here too
+_PATIENCE = 30.0  # seconds to wait for another process that asks for the same token; then it is asked for here too
 _POLL = 0.05
 
 

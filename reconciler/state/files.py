@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.disk import make_directory, sync_directory, write_at, written_beside
+from reconciler.state.disk import LockHeld, lock, make_directory, sync_directory, write_at, written_beside
 from reconciler.state.journal import head_of
 
 if TYPE_CHECKING:
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
+_REMEDY = "see to the disk and the permissions, and run the command again"
+_PATIENCE = 30.0  # seconds to wait for whoever else appends to a journal; an append takes milliseconds
+_BRIEFLY = 1.0  # seconds, once that was in vain: an apply tries again for each outcome, and must come to its end
 
 
 class FileStore:
@@ -33,6 +35,7 @@ class FileStore:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.location = str(root)
+        self._patience = _PATIENCE
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files of any other name are left alone."""
@@ -63,7 +66,15 @@ class FileStore:
             if head is None:
                 _create(path, lines)
             else:
-                _extend(path, head, lines)
+                self._extend(path, head, lines)
+
+    def _extend(self, path: Path, head: str, lines: bytes) -> None:
+        try:
+            _extend(path, head, lines, self._patience)
+        except LockHeld:
+            self._patience = _BRIEFLY
+            raise
+        self._patience = _PATIENCE
 
     def _path(self, target: TargetName) -> Path:
         """Where the target's journal really is: a journal may be a symbolic link to one."""
@@ -92,9 +103,9 @@ def _create(path: Path, lines: bytes) -> None:
         sync_directory(path.parent)
 
 
-def _extend(path: Path, head: str, lines: bytes) -> None:
+def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
     """Append to a journal, which is as it was if that fails."""
-    with _locked(path) as descriptor:
+    with _locked(path, patience) as descriptor:
         end, last_line = _last_line(descriptor)
         if head_of(last_line) != head:
             raise HeadMoved("somebody else has appended to this journal", where=path)
@@ -109,7 +120,7 @@ def _extend(path: Path, head: str, lines: bytes) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[int]:
+def _locked(path: Path, patience: float) -> Iterator[int]:
     """The journal, open and locked. One that was replaced or deleted while waiting for the lock is opened afresh."""
     while True:
         try:
@@ -117,7 +128,7 @@ def _locked(path: Path) -> Iterator[int]:
         except FileNotFoundError:
             raise HeadMoved("this journal is gone", where=path) from None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor, path, patience)
             if _is_at(descriptor, path):
                 yield descriptor
                 return
@@ -164,5 +175,5 @@ def _failures_told(path: Path, done: str) -> Iterator[None]:
         raise StoreUnavailable(
             f"the state record cannot be {done}: {problem.strerror or problem}",
             where=path,
-            remedy="see to the disk and the permissions, and run the command again",
+            remedy=problem.remedy if isinstance(problem, LockHeld) else _REMEDY,
         ) from problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
-from reconciler.state.disk import written_beside
+from reconciler.state.disk import LockHeld, lock, written_beside
 from reconciler.state.private import check_private, private_directory
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.state.journal import Journal
 
+_PATIENCE = 30.0  # seconds to wait for whoever else remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -49,6 +49,7 @@ class Heads:
         self.warning: str | None = None
         self._cache = directory
         self._directory = directory / "heads"
+        self._patience = _PATIENCE
 
     def seen(self) -> dict[str, Seen]:
         """What is remembered, by record id; a damaged file counts as none.
@@ -139,8 +140,11 @@ class Heads:
         private_directory(self._directory)
         descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor, self._directory, self._patience)
             yield
+        except LockHeld:
+            self._patience = 0.0  # whoever has not let go by now is stopped: an apply must not wait for each append
+            raise
         finally:
             os.close(descriptor)
 
