@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from reconciler.errors import Refused
 
 if TYPE_CHECKING:
     from reconciler.errors import Mistake
@@ -18,11 +21,14 @@ def in_actions() -> bool:
 
 
 def mask(text: str) -> None:
-    """In Actions, have the runner mask a secret in the log, before it is printed."""
+    """In Actions, have the runner mask a secret in the log, before it is printed. Raises Refused where it cannot be."""
     if in_actions():
-        for line in text.splitlines():
-            if line.strip():
-                click.echo(f"::add-mask::{_data(line)}", err=True)
+        try:
+            for line in text.splitlines():
+                if line.strip():
+                    click.echo(f"::add-mask::{_data(line)}", err=True)
+        except OSError as problem:
+            raise Refused(f"the secret cannot be masked: {problem.strerror}", where="standard error") from None
 
 
 def annotate(mistake: Mistake) -> None:
@@ -30,7 +36,8 @@ def annotate(mistake: Mistake) -> None:
     if in_actions():
         place = mistake.place
         where = f"file={_property(_from_root(place.file))},line={place.line},col={place.column}"
-        click.echo(f"::error {where}::{_data(f'{mistake.what}; {mistake.remedy}')}", err=True)
+        with suppress(OSError):
+            click.echo(f"::error {where}::{_data(f'{mistake.what}; {mistake.remedy}')}", err=True)
 
 
 def by_run() -> dict[str, str]:

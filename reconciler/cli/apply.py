@@ -11,7 +11,7 @@ import click
 from reconciler.cli.approval import Approval, read_plan_file
 from reconciler.cli.asking import says_yes, somebody_is_there
 from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import complain, print_document, print_lines, say_line
+from reconciler.cli.output import complain, print_document, print_lines, say_line, work_is_done
 from reconciler.cli.planning import make
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
@@ -72,6 +72,7 @@ def command(
     if to_do and not approval.given:
         _ask(planned.plan, shown=form == "text" and sys.stdout.isatty())
     applied = undertaking.carry_out()
+    work_is_done()
     for notice in applied.unrecorded:
         complain(notice)
     match form:

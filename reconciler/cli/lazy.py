@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without anything, give the help, as what was wrong; click itself does so differently in each version."""
         if not args:
-            click.echo(ctx.get_help(), err=True)
+            with suppress(OSError):
+                click.echo(ctx.get_help(), err=True)
             ctx.exit(1)
         return super().parse_args(ctx, args)
 

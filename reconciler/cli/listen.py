@@ -13,7 +13,7 @@ import click
 
 from reconciler.cli.interrupts import interrupts
 from reconciler.cli.options import common_options
-from reconciler.cli.output import say, wait_for_reader, warn
+from reconciler.cli.output import reader_has_left, say, wait_for_reader, warn
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Interrupted, SettingsError
 
@@ -132,6 +132,8 @@ class _News:
             for delivery in iter(self._waiting.get, None):
                 self._room.release()
                 self._show(delivery)
+                if reader_has_left():
+                    return
         except Exception as problem:  # noqa: BLE001 - told where the command ends
             self._problem = problem
 

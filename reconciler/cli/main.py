@@ -55,11 +55,20 @@ def cli() -> None:
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code that `reconciler --help` explains."""
     code = run(args)
+    _let_go_of_streams()
     output = sys.modules.get("reconciler.cli.output")
     if output is not None and output.given_up:
-        sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _let_go_of_streams() -> None:
+    """Write out what is buffered: a failure at the interpreter's end would become its own exit code, 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -78,6 +87,8 @@ def _run(args: Sequence[str] | None) -> int:
     try:
         code = cli.main(args, prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0
+    except SystemExit:  # how click ends where the reader of its own output, the help or the version, has left
+        return 0
     except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
         return _explain(problem)
 

@@ -1,4 +1,15 @@
-"""How things reach stdout and stderr: results on the one, everything else on the other."""
+"""How things reach stdout and stderr: results on the one, everything else on the other.
+
+The exit code says what the command did, whatever becomes of its streams:
+
+============================  ==================================================================================
+stdout cannot be written      a command that only shows something has failed: an error, exit code 1; one that has
+(full disk, broken terminal)  changed something by then (`work_is_done`) warns, and its exit code stands
+its reader has left           nothing more is shown, nothing is said of it, and the exit code stands
+it was closed from the start  as above: nobody wanted to read it
+stderr, any of these          what cannot be said is not said, and the exit code stands
+============================  ==================================================================================
+"""
 
 from __future__ import annotations
 
@@ -8,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
@@ -44,11 +55,17 @@ def print_lines(lines: Iterable[Line]) -> None:
 
 def print_bytes(data: bytes) -> None:
     """Print bytes as they are, ended by a newline. Raises ReconcilerError where they cannot be written."""
-    rest = memoryview(data if data.endswith(b"\n") else data + b"\n")
-    with _failures_told():
-        while rest:  # with PYTHONUNBUFFERED a write may take a part only
-            rest = rest[sys.stdout.buffer.write(rest) :]
-        sys.stdout.buffer.flush()
+    try:
+        _write(data if data.endswith(b"\n") else data + b"\n")
+    except BrokenPipeError:
+        _lead_nowhere(sys.stdout)
+        _left.add("stdout")
+    except OSError as problem:
+        _lead_nowhere(sys.stdout)
+        what = f"cannot be written: {problem.strerror}"
+        if not _done:
+            raise ReconcilerError(what, where="standard output") from None
+        warn(f"standard output: {what}; the command has been carried out all the same")
 
 
 def print_document(text: str) -> None:
@@ -56,15 +73,30 @@ def print_document(text: str) -> None:
     print_bytes(text.encode(errors="replace"))
 
 
-@contextmanager
-def _failures_told() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:  # whoever read has read enough; the interpreter must not complain of it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.exceptions.Exit(1) from None
-    except OSError as problem:
-        raise ReconcilerError(f"cannot be written: {problem.strerror}", where="standard output") from None
+def work_is_done() -> None:
+    """From now on a result that cannot be printed is no failure: repeated for it, the command would do it again."""
+    _done.add("work")
+
+
+def reader_has_left() -> bool:
+    """Whether whoever read stdout has read enough."""
+    return bool(_left)
+
+
+_done: set[str] = set()
+_left: set[str] = set()
+
+
+def _write(data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:  # with PYTHONUNBUFFERED a write may take a part only
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """What is still buffered must not fail once more when the interpreter ends: it would change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # Everything else, on stderr

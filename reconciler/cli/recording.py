@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.asking import says_yes, somebody_is_there
+from reconciler.cli.output import work_is_done
 from reconciler.errors import HeadMoved, Refused, StateError
 from reconciler.model.address import Address
 from reconciler.model.clock import stamp
@@ -40,9 +41,11 @@ def record_entries(
         if not entries:
             return journal.record()
         try:
-            return append_entries(workspace.store, journal, entries, workspace.heads, f"{target}: {note}").record()
+            journal = append_entries(workspace.store, journal, entries, workspace.heads, f"{target}: {note}")
         except HeadMoved:
             continue
+        work_is_done()
+        return journal.record()
     raise StateError("other runs keep appending to the record", where=target, remedy="try again")
 
 

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from project import EXECUTABLE, end
+from project import EXECUTABLE, Finished, end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stranger import Partner
+
+
+STATES = ("full", "closed", "left")
 
 
 @pytest.fixture
@@ -37,11 +40,11 @@ def test_a_full_disk(begun: Partner, command: str) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_has_read_enough(partner: Partner, unbuffered: str) -> None:
-    """`| head` ends the command without a word."""
+    """`| head` changes nothing about how the command ends, and it says nothing of it."""
     partner.environment["PYTHONUNBUFFERED"] = unbuffered
     partner.begin(**{f"s{number}": [f"ONB{number:05}"] for number in range(2000)})
     done = partner.shell("$reconciler plan | head -n 1; echo ${PIPESTATUS[0]}")
-    assert ("europe/staging\n1\n", "") == (done.out, done.err)
+    assert ("europe/staging\n0\n", "") == (done.out, done.err)
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)])
@@ -68,6 +71,102 @@ def test_progress_that_nobody_hears(partner: Partner, lost: str) -> None:
     assert 0 == done.code
     assert 6 == done.document["summary"]["created"]
     assert [] == partner.planned()
+
+
+@contextmanager
+def _lost(how: str) -> Iterator[int | None]:
+    """A descriptor to which nothing can be written; None where it is to be closed."""
+    if how == "closed":
+        yield None
+        return
+    if how == "full":
+        descriptor = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reading, descriptor = os.pipe()
+        os.close(reading)
+    yield descriptor
+    os.close(descriptor)
+
+
+def run_without(partner: Partner, stream: str, how: str, command: str) -> Finished:
+    """Run a command with one of its streams `full`, `closed`, or with a reader that has `left`."""
+    number = {"stdout": 1, "stderr": 2}[stream]
+    with _lost(how) as descriptor:
+        redirection = f"{number}>&-" if descriptor is None else f"{number}>&{descriptor}"
+        done = subprocess.run(
+            ["bash", "-c", f"exec $reconciler {command} {redirection}"],
+            cwd=partner.path, env={**partner.variables(), "reconciler": str(EXECUTABLE)}, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=60, check=False, pass_fds=[] if descriptor is None else [descriptor],
+        )  # fmt: skip
+    return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+SHOWING = {
+    "plan": 0,
+    "plan --detailed-exitcode": 2,
+    "plan --format json": 0,
+    "status": 0,
+    "state list --format json": 0,
+    "state history": 0,
+    "token -t europe/staging": 0,
+    "validate": 0,
+    "--help": 0,
+    "--version": 0,
+    "plan --help": 0,
+}
+"""Commands that only show something, and how they end where that is seen."""
+
+
+@pytest.mark.parametrize("command", SHOWING)
+def test_what_only_shows_something(begun: Partner, command: str) -> None:
+    """It fails where stdout is full; one that nobody wants to read, or no longer, is no failure, nor is stderr."""
+    full = run_without(begun, "stdout", "full", command)
+    assert (1, True) == (full.code, full.err.endswith(": No space left on device\n")), full
+    assert 1 == full.err.count("\n")
+    for how in ("closed", "left"):
+        assert Finished(SHOWING[command], "", "") == run_without(begun, "stdout", how, command)
+    for how in ("full", "closed", "left"):
+        done = run_without(begun, "stderr", how, f"{command} -v" if "-" not in command[:2] else command)
+        assert (SHOWING[command], True) == (done.code, bool(done.out)), done
+
+
+@pytest.mark.parametrize(("stream", "how"), [(one, how) for one in ("stdout", "stderr") for how in STATES])
+@pytest.mark.parametrize(
+    ("command", "code", "kinds"),
+    [
+        ("apply --auto-approve --format json", 0, ["begun", "bound", "intent", "outcome"]),
+        ("state import --all", 0, ["begun", "imported"]),
+        ("state resolve '*/*/*' --created --force", 1, ["begun"]),
+        ("state init --target europe/staging", 0, ["begun"]),
+        ("lead create -t europe/staging lead.json", 0, ["begun"]),
+    ],
+)
+def test_what_changes_something(
+    partner: Partner, stream: str, how: str, command: str, code: int, kinds: list[str]
+) -> None:
+    """Its exit code says what was changed, whatever becomes of its streams; stdout that is full is warned of."""
+    partner.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    if "init" not in command:
+        partner.succeed("state", "init")
+    partner.write("lead.json", "{}")
+    done = run_without(partner, stream, how, command)
+    assert (code, kinds) == (done.code, partner.kinds), done
+    warned = "Warning: standard output: cannot be written: No space left on device; the command has been carried out"
+    assert (stream == "stdout" and how == "full" and code == 0) == (warned in done.err), done
+
+
+def test_usage_that_nobody_hears(begun: Partner) -> None:
+    """An error is an error, whether or not it can be said."""
+    for command in ("", "plan --unknown", "apply", "plan -t nowhere/nowhere"):
+        for how in STATES:
+            assert Finished(1, "", "") == run_without(begun, "stderr", how, command)
+
+
+def test_a_secret_that_cannot_be_masked(begun: Partner) -> None:
+    """In Actions it is not printed."""
+    begun.environment["GITHUB_ACTIONS"] = "true"
+    for how in ("full", "left"):
+        assert Finished(1, "", "") == run_without(begun, "stderr", how, "token -t europe/staging")
 
 
 def test_stdout_that_breaks_before_the_first_call(begun: Partner) -> None:

@@ -10,7 +10,7 @@ import click
 
 from reconciler.cli.foreign import print_body
 from reconciler.cli.options import common_options
-from reconciler.cli.output import warn
+from reconciler.cli.output import warn, work_is_done
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import SettingsError
 
@@ -31,6 +31,7 @@ def command(target: str, file: Path) -> None:
     lead = _read(file)
     with Calling(workspace) as calling:
         answer = calling.service(only_target(workspace, target)).create_lead(lead)
+    work_is_done()
     if answer.warning:
         warn(answer.warning)
     print_body(answer.body)

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
+from reconciler.cli.output import print_lines, work_is_done
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import CallFailed, SettingsError
 from reconciler.reports.text import Line
@@ -44,6 +44,7 @@ def command(code: str, properties: Path | None, count: int, target: str | None, 
     if properties is not None:
         body = f'{body[:-1]}, "properties": {_read(properties)}}}'  # as it is, so that numbers stay as written
     begun = _post(parts, body.encode(), workspace.timeout)
+    work_is_done()
     words = "delivery begins" if begun == 1 else "deliveries begin"
     print_lines([Line(f"{begun} {words}" if begun else f"Nothing is delivered: no subscription has {code}")])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say
+from reconciler.cli.output import print_lines, say, work_is_done
 from reconciler.cli.recording import confirm, now_by
 from reconciler.cli.workspace import Workspace, whole_selection
 from reconciler.errors import RecordMissing
@@ -67,4 +67,5 @@ def _accept(workspace: Workspace, journal: Journal, seen: Seen) -> None:
     entry = RollbackAccepted(at=at, by=by, lost_head=seen.head, lost_entries=seen.entries)
     note = f"{journal.target}: rollback accepted"
     accepted = append_entries(workspace.store, journal, [entry], workspace.heads, note)
+    work_is_done()
     workspace.heads.accept(accepted, whereabouts(workspace.store))

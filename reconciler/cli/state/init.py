@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import print_lines, say
+from reconciler.cli.output import print_lines, say, work_is_done
 from reconciler.cli.recording import now_by
 from reconciler.cli.workspace import Workspace, whole_selection
 from reconciler.errors import HeadMoved, Refused
@@ -72,5 +72,6 @@ def _begin(workspace: Workspace, name: TargetName) -> bool:
         workspace.read(name)  # it must hold together, or be complained of
         print_lines([Line(f"  {visible(name)}: has a record already")])
         return False
+    work_is_done()
     print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
     return True
