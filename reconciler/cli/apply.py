@@ -13,6 +13,7 @@ from reconciler.cli.asking import says_yes, somebody_is_there
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import complain, print_document, print_lines, say_line, work_is_done
 from reconciler.cli.planning import make
+from reconciler.cli.sharing import warn_of_host_only_locks
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
 from reconciler.model.plan import SENDS, Action
@@ -66,6 +67,7 @@ def command(
         _refuse_nobody()
     from reconciler.cli.applying import Undertaking  # noqa: PLC0415 - nothing that a refusal so far needs
 
+    warn_of_host_only_locks(workspace.store)
     undertaking = Undertaking(workspace, planned)
     if form == "text" and to_do:
         print_lines(plan_text(planned.plan))

@@ -10,6 +10,7 @@ import click
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_lines, say, work_is_done
 from reconciler.cli.recording import now_by
+from reconciler.cli.sharing import warn_of_host_only_locks
 from reconciler.cli.workspace import Workspace, whole_selection
 from reconciler.errors import HeadMoved, Refused
 from reconciler.model.entry import Begun
@@ -42,6 +43,7 @@ def command(targets: tuple[str, ...], force: bool) -> None:
     if not force:
         for name in names:
             _refuse_lost(workspace, name)
+    warn_of_host_only_locks(workspace.store)
     begun = [name for name in names if _begin(workspace, name)]
     if begun:
         say(

@@ -1,0 +1,26 @@
+"""Where the state record is kept, and who else may write to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.cli.output import warn
+
+if TYPE_CHECKING:
+    from reconciler.state.store import Store
+
+
+def warn_of_host_only_locks(store: Store) -> None:
+    """Warn of a directory that other hosts may share, but not its locks."""
+    if not store.local:
+        return
+    from reconciler.state.mounts import host_only_locks  # noqa: PLC0415 - a command pays only for what it uses
+
+    kind = host_only_locks(Path(store.location))
+    if kind is not None:
+        warn(
+            f"{store.location}: locks on this file system ({kind}) may hold on this host only, so an apply on another"
+            " host could write at the same time; run reconciler on one host only, or share the state record with"
+            " --state git:BRANCH"
+        )
