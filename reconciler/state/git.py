@@ -53,21 +53,56 @@ class GitStore:
         """See Store.append; `note` is the subject of the commit.
 
         One append at a time: those of one run would only be in each other's way at the remote.
+
+        Raises StateError, too, where what is pushed could not be read back.
         """
+        self._mirror.refuse_elsewhere()
         path = self._path(target)
         with self._appending:
+            tips = set[str]()
             for turn in range(_TRIES):
                 tip, before = self._base(path, head)
-                commit = self._mirror.commit(tip, path, _whole_lines(before) + lines, note)
+                tips.add(tip)
+                after = _whole_lines(before) + lines
+                commit = self._mirror.commit(tip, path, after, note)
                 moved = self._mirror.push(tip, commit)
                 if moved is None:
-                    self._tip = commit
+                    self._tip = commit if self._mirror.proven else self._read_back(path, after)
                     return
                 time.sleep(random.uniform(0, 0.02 * turn))  # noqa: S311 - nothing to guess here
-        raise StoreUnavailable(
-            f"in {_TRIES} tries the branch could not be moved: {moved}",
+        raise self._refused(moved, stuck=len(tips) == 1)
+
+    def _read_back(self, path: str, journal: bytes) -> str:
+        """The tip, fetched, at which the journal holds what was pushed. Raises StoreUnavailable."""
+        tip = self._mirror.fetch()
+        if not (self._mirror.read(tip, path) or b"").startswith(journal):
+            raise StoreUnavailable(
+                "the push succeeded, but a fetch does not show it: the two lead to different repositories, or the"
+                " remote shows changes late",
+                where=self.location,
+                remedy="use one URL for both: --state git+URL#BRANCH",
+            )
+        return tip
+
+    def _refused(self, moved: str | None, *, stuck: bool) -> StoreUnavailable:
+        """What is wrong where no try to move the branch succeeded; `stuck` if nobody else moved it meanwhile."""
+        if not stuck:
+            return StoreUnavailable(
+                f"in {_TRIES} tries the branch could not be moved: {moved}",
+                where=self.location,
+                remedy="others may be pushing to it all the time; try again",
+            )
+        if not self._mirror.proven:
+            return StoreUnavailable(
+                f"the branch that is fetched is not the branch that is pushed to: {moved}",
+                where=self.location,
+                remedy="use one URL for both: --state git+URL#BRANCH",
+            )
+        return StoreUnavailable(
+            f"nobody else pushed to the branch, and the remote refused {_TRIES} pushes: {moved}",
             where=self.location,
-            remedy="others may be pushing to it all the time; try again",
+            remedy="if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the"
+            " repository there; otherwise ask whoever runs the remote",
         )
 
     def _base(self, path: str, head: str | None) -> tuple[str, bytes | None]:

@@ -28,6 +28,11 @@ _MISLEADING = re.compile(
 
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
+_UNREADABLE = re.compile(
+    rb"^(?:fatal|error): (bad (?:numeric |boolean )?config [^\n]*|unable to access '[^'\n]*config': [^\n]*"
+    rb"|unknown error occurred while reading the configuration[^\n]*)",
+    re.MULTILINE,
+)
 _STEM = ("fatal: ", "error: ", "remote: ")
 
 
@@ -79,7 +84,17 @@ class Git:
             except BaseException:
                 _kill(process)
                 raise
+        if process.returncode:
+            self._refuse_unreadable(err)
         return Ran(process.returncode, out, err)
+
+    def _refuse_unreadable(self, stderr: bytes) -> None:
+        """Raises StoreUnavailable for settings that git cannot read, with which every command fails."""
+        found = _UNREADABLE.search(stderr)
+        if found:
+            what = f"git cannot read its configuration: {reason(found[0])}"
+            remedy = "correct that file; this shows the error: git config --list --show-origin"
+            raise StoreUnavailable(what, where=self.where, remedy=remedy)
 
     def ask(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """What git prints. Raises StoreUnavailable where it fails."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import StoreUnavailable
 from reconciler.state.git_command import reason
+from reconciler.state.git_remote import REMOTE
 from reconciler.state.private import private_directory
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.state.git_command import Git, Ran
+    from reconciler.state.git_remote import Remote
 
 _TIP = "refs/reconciler/tip"
 _ABSENT = re.compile(rb"^fatal: couldn't find remote ref ", re.MULTILINE)
@@ -41,21 +43,32 @@ _FILE = b"100644 blob "
 
 
 class Mirror:
-    """What `branch` of the remote `origin` looks like, and a place to make the next commit of it.
+    """What `branch` of the remote looks like, and a place to make the next commit of it.
 
     A tip is the name of a commit, "" where there is no such branch.
     """
 
-    def __init__(self, path: Path, branch: str, git: Git) -> None:
+    def __init__(self, path: Path, branch: str, git: Git, remote: Remote | None = None) -> None:
         self._path = path
         self._branch = f"refs/heads/{branch}"
         self._git = git
+        self._remote = remote
 
     def make(self) -> None:
         """Have the repository there. Raises StoreUnavailable, and SettingsError for a cache not to be trusted."""
         with self._locked():
             if not self._path.exists():
                 self._renew("sha1")
+
+    def refuse_elsewhere(self) -> None:
+        """Raises StateError where a push would lead to another place than a fetch looks at."""
+        if self._remote is not None:
+            self._remote.refuse_elsewhere(self._git.where)
+
+    @property
+    def proven(self) -> bool:
+        """Whether what is pushed is certain to be where it is fetched from."""
+        return self._remote is None or self._remote.proven
 
     def fetch(self) -> str:
         """Bring here what the branch is now, and give its tip. Raises StoreUnavailable."""
@@ -110,7 +123,7 @@ class Mirror:
         """
         lease = f"--force-with-lease={self._branch}:{tip}"  # an empty tip: only if there is no such branch
         refspec = f"{commit}:{self._branch}"
-        ran = self._git.run("push", "--porcelain", "--recurse-submodules=no", lease, "origin", refspec)
+        ran = self._git.run("push", "--porcelain", "--recurse-submodules=no", lease, REMOTE, refspec)
         if ran.code == 0:
             # An identical commit of somebody else, made in the same second: theirs was first.
             return "it is there already" if _UP_TO_DATE.search(ran.out) else None
@@ -133,7 +146,7 @@ class Mirror:
         for _ in range(3):
             # Of what was before the first fetch nothing is wanted: of 2000 commits that takes 0.1 s, and 6 s with all.
             depth = [] if (self._path / "shallow").exists() else ["--depth=1"]
-            ran = self._git.run("fetch", *how, *depth, "origin", f"+{self._branch}:{_TIP}")
+            ran = self._git.run("fetch", *how, *depth, REMOTE, f"+{self._branch}:{_TIP}")
             if ran.code and _OTHER_FORMAT.search(ran.err):
                 self._renew(self._other_format())
             elif ran.code and _BROKEN.search(ran.err):

@@ -13,30 +13,29 @@ from reconciler.errors import SettingsError, StateError
 from reconciler.state.git import GitStore
 from reconciler.state.git_command import PATIENCE, Git, clean, reason, redact
 from reconciler.state.git_mirror import Mirror
-from reconciler.state.git_settings import beyond, identity, remotes_of, settings_of, with_settings
+from reconciler.state.git_remote import REMOTE, remote_of
+from reconciler.state.git_settings import adding, as_ours, beyond, identity, settings_of, with_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reconciler.state.git_remote import Remote
     from reconciler.state.git_settings import Settings
 
 _SPEC = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)(?:#(?P<branch>.*))?)", re.DOTALL)
 _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)
+_REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
 _REMEDY = "write git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 _UNTRUSTED = re.compile(rb"dubious ownership in repository at '(.*)'")
 
 
 @dataclass(frozen=True, slots=True)
-class _Origin:
-    """A branch of a remote: what it is called in messages, and the settings in effect where it was named.
-
-    A remote may be a path, and a path may be relative: to `directory`.
-    """
+class Origin:
+    """A remote: what it is called in messages, where it leads, and the settings in effect where it was named."""
 
     location: str
-    directory: Path
-    remotes: Settings
-    settings: Settings | None = None
+    remote: Remote
+    settings: Settings
 
 
 def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> GitStore:
@@ -52,18 +51,36 @@ def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], p
     environment = clean(environment)
     here = Git(Path.cwd(), environment, "--state", patience)
     _check_branch(here, branch)
-    origin = _origin_here(here, branch) if url is None else _origin_at(url, branch)
-    path = cache_directory.absolute() / "git" / f"{sha256(os.fsencode(origin.location)).hexdigest()[:32]}.git"
+    copies = Copies(cache_directory.absolute() / "git", environment, patience)
+    origin = _origin_here(here, branch) if url is None else _origin_at(url, branch, copies)
+    return GitStore(origin.location, copies.follow(origin, branch))
 
-    def git(variables: Mapping[str, str]) -> Git:
-        return Git(origin.directory, {**variables, "GIT_DIR": str(path)}, origin.location, patience)
 
-    bare = git(with_settings(environment, origin.remotes))
-    Mirror(path, branch, bare).make()
-    inner = settings_of(bare)
-    outer = settings_of(git(environment)) if origin.settings is None else origin.settings
-    variables = with_settings(environment, [*origin.remotes, *beyond(outer, inner)])
-    return GitStore(origin.location, Mirror(path, branch, git(variables | identity(environment, [*inner, *outer]))))
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where the copies of branches are, and with which environment and patience git works on them."""
+
+    directory: Path
+    environment: Mapping[str, str]
+    patience: float
+
+    def follow(self, origin: Origin, branch: str) -> Mirror:
+        """A copy of a branch of a remote. Raises StoreUnavailable, and SettingsError for an untrusted directory."""
+        place, remote = origin.location, origin.remote
+        inner = settings_of(self.git(place, remote.directory, with_settings(self.environment, [])))
+        given = with_settings(self.environment, [*beyond(origin.settings, inner), *remote.settings()])
+        given |= remote.variables() | identity(self.environment, [*inner, *origin.settings])
+        return Mirror(self._path(place), branch, self.git(place, remote.directory, given), remote)
+
+    def git(self, location: str, directory: Path, environment: Mapping[str, str]) -> Git:
+        """git at work on the copy for a location, which is made if need be."""
+        path = self._path(location)
+        git = Git(directory, {**environment, "GIT_DIR": str(path)}, location, self.patience)
+        Mirror(path, "", git).make()
+        return git
+
+    def _path(self, location: str) -> Path:
+        return self.directory / f"{sha256(os.fsencode(location)).hexdigest()[:32]}.git"
 
 
 def _parse(spec: str) -> tuple[str | None, str]:
@@ -78,17 +95,34 @@ def _parse(spec: str) -> tuple[str | None, str]:
 
 
 def _check_branch(git: Git, branch: str) -> None:
-    """Raises SettingsError for what no branch can be called, and for what only stands for a branch, as `@{-1}`."""
+    """Raises SettingsError for what no branch can be called, and for what only stands for a branch, as `@{-1}`.
+
+    A ref's name is refused as well: git would make a branch refs/heads/refs/heads/x of it, another record than x.
+    """
     ran = git.run("check-ref-format", "--branch", branch)
     if ran.code or ran.out != os.fsencode(f"{branch}\n"):
         raise SettingsError("no branch can have this name", where="--state", remedy=_REMEDY)
+    ref = _REF.fullmatch(branch)
+    if ref:
+        short = ref["branch"] or "BRANCH"
+        raise SettingsError(
+            "this is the name of a ref, not of a branch",
+            where="--state",
+            remedy=f"write git:{short}, or git+URL#{short}",
+        )
 
 
-def _origin_at(url: str, branch: str) -> _Origin:
-    return _Origin(f"git+{redact(url)}#{branch}", Path("/"), [("remote.origin.url", url)])
+def _origin_at(url: str, branch: str, copies: Copies) -> Origin:
+    """The branch of another repository. Raises SettingsError and StoreUnavailable."""
+    named = adding(copies.environment, f"remote.{REMOTE}.url", url)
+    git = copies.git(f"git+{redact(url)}#{branch}", Path("/"), named)
+    remote = remote_of(git, REMOTE, Path("/"))
+    if remote is None:
+        raise SettingsError("this names no git repository", where="--state", remedy=_REMEDY)
+    return Origin(git.where, remote, settings_of(git))
 
 
-def _origin_here(git: Git, branch: str) -> _Origin:
+def _origin_here(git: Git, branch: str) -> Origin:
     """The branch on the `origin` of the repository one stands in. Raises StateError."""
     ran = git.run("rev-parse", "--show-cdup")
     if ran.code:
@@ -96,11 +130,12 @@ def _origin_here(git: Git, branch: str) -> _Origin:
     settings = settings_of(git)
     top = (Path.cwd() / os.fsdecode(ran.out.rstrip(b"\n"))).resolve()
     urls = [value for name, value in settings if name == "remote.origin.url"]
-    if not urls:
+    remote = remote_of(git, "origin", top) if urls else None
+    if remote is None:
         what = "the repository one stands in has no remote `origin`"
         raise StateError(what, where=f"git:{branch}", remedy=f"git remote add origin URL; or {_REMEDY}")
     location = f"git:{branch} of {redact(_absolute(urls[0], top))}"
-    return _Origin(location, top, remotes_of(settings), settings)
+    return Origin(location, remote, as_ours(settings, "origin"))
 
 
 def _absolute(url: str, top: Path) -> str:

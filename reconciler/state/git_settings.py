@@ -15,6 +15,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from reconciler.state.git_remote import REMOTE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -26,7 +28,7 @@ Settings = list[tuple[str, str]]
 _TAKEN = re.compile(
     r"(http|credential|url|protocol|ssh|user|author|committer|safe)\..*"
     r"|core\.(sshcommand|askpass|gitproxy)|push\.pushoption"
-    r"|remote\.origin\.(url|pushurl|proxy|proxyauthmethod|uploadpack|receivepack|vcs|serveroption)"
+    rf"|remote\.{REMOTE}\.(proxy|proxyauthmethod|uploadpack|receivepack|vcs|serveroption)"
 )
 """What is said of remotes, credentials and people; the rest is about the user's own repository."""
 
@@ -47,9 +49,13 @@ def settings_of(git: Git) -> Settings:
     return [(name, value if separator else "true") for name, separator, value in told]
 
 
-def remotes_of(settings: Iterable[tuple[str, str]]) -> Settings:
-    """Where `origin` is fetched from and pushed to."""
-    return [(name, value) for name, value in settings if name in ("remote.origin.url", "remote.origin.pushurl")]
+def as_ours(settings: Iterable[tuple[str, str]], remote: str) -> Settings:
+    """`settings` in which that remote has the name of ours, whose URLs are none of them."""
+    theirs = f"remote.{remote}."
+    return [
+        (f"remote.{REMOTE}.{name.removeprefix(theirs)}" if name.startswith(theirs) else name, value)
+        for name, value in settings
+    ]
 
 
 def with_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -60,6 +66,18 @@ def with_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, 
         told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     kept = {name: value for name, value in environment.items() if not _COMMAND.fullmatch(name)}
     return kept | told
+
+
+def adding(environment: Mapping[str, str], name: str, value: str) -> dict[str, str]:
+    """`environment` with one more setting."""
+    given = environment.get("GIT_CONFIG_COUNT", "")
+    count = int(given) if given.isdecimal() else 0
+    return {
+        **environment,
+        "GIT_CONFIG_COUNT": str(count + 1),
+        f"GIT_CONFIG_KEY_{count}": name,
+        f"GIT_CONFIG_VALUE_{count}": value,
+    }
 
 
 def beyond(outer: Iterable[tuple[str, str]], inner: Iterable[tuple[str, str]]) -> Settings:

@@ -119,17 +119,34 @@ def test_lost_answer(world: GitWorld) -> None:
 
 
 def test_ref_that_cannot_be_locked(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A branch that somebody holds is tried for again and again, but not for ever."""
+    """A lock that a dead process left at the remote is no conflict: after some tries the error says what to delete."""
     store = world.begin()
     lock = world.origin / "refs" / "heads" / "state.lock"
     lock.touch()
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    with pytest.raises(
-        StoreUnavailable, match=r"in 12 tries the branch could not be moved: \[remote rejected\] \(failed"
-    ):
+    told = r"nobody else pushed to the branch, and the remote refused 12 pushes: \[remote rejected\] \(failed.*\.lock"
+    with pytest.raises(StoreUnavailable, match=told):
         append_third(store)
     monkeypatch.setattr(time, "sleep", lambda _: lock.unlink(missing_ok=True))
     append_third(store)
+
+
+def test_branch_that_moves_all_the_time(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others push before every try, the error says so, and that another run may succeed."""
+    store = world.begin()
+    other = world.open(cache="elsewhere")
+    push = Mirror.push
+    names = iter(range(100))
+
+    def push_late(mirror: Mirror, tip: str, commit: str) -> str | None:
+        if mirror is store._mirror:
+            target = TargetName(f"europe/t{next(names)}")
+            other.append(target, None, journal_bytes(entries(1, target)), "meanwhile")
+        return push(mirror, tip, commit)
+
+    monkeypatch.setattr(Mirror, "push", push_late)
+    with pytest.raises(StoreUnavailable, match=r"in 12 tries the branch could not be moved: .*others may be pushing"):
+        append_third(store)
 
 
 def test_remote_that_is_gone(world: GitWorld) -> None:

@@ -8,8 +8,10 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from git_world import SOMEBODY, GitWorld, snapshot
@@ -17,7 +19,7 @@ from journal_samples import TARGET, entries, journal_bytes
 from store_conformance import append_one, read_back
 from werkzeug import Request, Response
 
-from reconciler.errors import StateError, StoreUnavailable
+from reconciler.errors import SettingsError, StateError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -218,19 +220,23 @@ def test_push_elsewhere(world: GitWorld) -> None:
 def served(world: GitWorld, httpserver: HTTPServer) -> list[list[str]]:
     """The remote over HTTP, for those who know the password; the Authorization headers of each request."""
     headers: list[list[str]] = []
-    wanted = BASIC.partition(": ")[2]
+    serve_with_password(world, httpserver, BASIC.partition(": ")[2], headers)
+    world.git("config", "http.receivepack", "true", at=world.origin)
+    world.git("remote", "set-url", "origin", httpserver.url_for("/origin.git"))
+    return headers
+
+
+def serve_with_password(world: GitWorld, httpserver: HTTPServer, wanted: str, headers: list[list[str]]) -> None:
+    """Serve the remote to whoever sends that Authorization header; note those that are sent."""
 
     def serve(request: Request) -> Response:
         given = request.headers.getlist("Authorization")
         headers.append(given)
-        if [one.lower() for one in given] != [wanted.lower()]:
+        if [one.partition(" ")[2] for one in given] != [wanted.partition(" ")[2]]:
             return Response("no", 401, {"WWW-Authenticate": 'Basic realm="git"'})
         return answer_with_git(world, request)
 
     httpserver.expect_request(re.compile(".*")).respond_with_handler(serve)
-    world.git("config", "http.receivepack", "true", at=world.origin)
-    world.git("remote", "set-url", "origin", httpserver.url_for("/origin.git"))
-    return headers
 
 
 def answer_with_git(world: GitWorld, request: Request) -> Response:
@@ -327,6 +333,95 @@ def test_credentials(
     secrets = (b"hunter2", BASIC.rpartition(" ")[2].encode())
     assert not [data for data in kept if any(secret in data for secret in secrets)]
     assert not any(secret.decode() in store.location for secret in secrets)
+
+
+def command_lines() -> list[bytes]:
+    """What every user of this machine can read of the processes that this one has started."""
+    parents, lines = dict[str, str](), dict[str, bytes]()
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[path.name] = (path / "stat").read_text().rpartition(")")[2].split()[1]
+            lines[path.name] = (path / "cmdline").read_bytes()
+    return [line for name, line in lines.items() if str(os.getpid()) in ancestors(name, parents)]
+
+
+def ancestors(name: str, parents: dict[str, str]) -> list[str]:
+    """The processes above one."""
+    above = parents.get(name)
+    return [] if above is None else [above, *ancestors(above, parents)]
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("give", [put_it_into_the_url, rewrite_the_url])
+def test_credentials_in_no_command_line(
+    world: GitWorld,
+    served: list[list[str]],
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+    give: Callable[[GitWorld, str], None],
+    own: bool,
+) -> None:
+    """No process is ever given the password of a URL as an argument: neither git's helpers nor a shell."""
+    seen: list[bytes] = []
+    monkeypatch.setattr(f"{__name__}.answer_with_git", spied_on(seen, answer_with_git))
+    give(world, httpserver.url_for("/"))
+    url = world.git("config", "remote.origin.url").strip()
+    monkeypatch.setenv("GIT_TRACE", str(world.root / "trace"))
+    store = world.open("git:state" if own else f"git+{url}#state")
+    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    assert journal_bytes(entries(2)) == store.read(TARGET)
+    assert any(b"remote-http\0" in line for line in seen)
+    assert not [line for line in seen if b"hunter2" in line]
+    trace = (world.root / "trace").read_text()
+    assert "credential" in trace or "RECONCILER_GIT_" in trace
+    assert "hunter2" not in trace
+
+
+def spied_on(seen: list[bytes], answer: Callable[[GitWorld, Request], Response]) -> Callable[..., Response]:
+    """The same answers; the command lines of the moment of each are kept."""
+
+    def spied(world: GitWorld, request: Request) -> Response:
+        seen.extend(command_lines())
+        return answer(world, request)
+
+    return spied
+
+
+@pytest.mark.parametrize("password", ["p%40ss%2Fw%25rd%24HOME%5Cn'%22", "", "%C3%A9%20%60id%60"])
+def test_any_password(world: GitWorld, httpserver: HTTPServer, served: list[list[str]], password: str) -> None:
+    """Whatever letters a password is made of, the remote gets it as the URL says it."""
+    wanted = base64.b64encode(b"x-access-token:" + unquote_to_bytes(password)).decode()
+    url = httpserver.url_for("/origin.git").replace("://", f"://x-access-token:{password}@")
+    httpserver.clear()
+    serve_with_password(world, httpserver, f"basic {wanted}", served)
+    store = world.open(f"git+{url}#state")
+    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    assert journal_bytes(entries(2)) == store.read(TARGET)
+
+
+def test_user_name_in_the_url(
+    world: GitWorld, served: list[list[str]], httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user name alone leaves the password to whatever git asks for it."""
+    says = 'case "$1" in Password*x-access-token@*) echo hunter2;; *) echo wrong;; esac'
+    monkeypatch.setenv("GIT_ASKPASS", str(world.script("askpass", says)))
+    url = httpserver.url_for("/origin.git").replace("://", "://x-access-token@")
+    assert world.open(f"git+{url}#state").read(TARGET) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://me:hunter2%0a@git.example/a", "the user name or the password in the URL contains a line break"),
+        ("foo::https://me:hunter2@git.example/a", "this kind of URL cannot hold a password"),
+    ],
+)
+def test_unusable_credentials(world: GitWorld, url: str, told: str) -> None:
+    """A password that git could not be given safely is refused, without an echo, and a credential helper is named."""
+    world.git("remote", "set-url", "origin", url)
+    with pytest.raises(SettingsError, match=f"{told}.*take it out of the URL, and use a git credential h") as caught:
+        world.open()
+    assert "hunter2" not in str(caught.value)
 
 
 def test_credentials_of_the_environment(

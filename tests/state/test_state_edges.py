@@ -25,7 +25,7 @@ from reconciler.state.git import GitStore
 from reconciler.state.git_command import Git, Ran, reason
 from reconciler.state.git_mirror import Mirror
 from reconciler.state.git_origin import open_git
-from reconciler.state.git_settings import beyond, identity, remotes_of, settings_of
+from reconciler.state.git_settings import as_ours, beyond, identity, settings_of
 from reconciler.state.heads import Heads
 from reconciler.state.journal import extend
 from reconciler.state.location import open_store
@@ -237,7 +237,7 @@ def test_pushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: Ran, expec
     git = ScriptedGit(monkeypatch, push=ran)
     assert expected == mirror_in(tmp_path).push("tip", "commit")
     lease, refspec = "--force-with-lease=refs/heads/state:tip", "commit:refs/heads/state"
-    assert ("push", "--porcelain", "--recurse-submodules=no", lease, "origin", refspec) == git.asked[0]
+    assert ("push", "--porcelain", "--recurse-submodules=no", lease, "reconciler", refspec) == git.asked[0]
 
 
 def test_history_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_history_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "cache" / "git" / "x.git" / "shallow").touch()
     mirror.fetch()
     how, what = ("--quiet", "--no-tags", "--recurse-submodules=no"), "+refs/heads/state:refs/reconciler/tip"
-    expected = [("fetch", *how, "--depth=1", "origin", what), ("fetch", *how, "origin", what)]
+    expected = [("fetch", *how, "--depth=1", "reconciler", what), ("fetch", *how, "reconciler", what)]
     assert expected == [told for told in git.asked if told[0] == "fetch"]
 
 
@@ -286,7 +286,7 @@ def test_location_of_an_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     listed = f"remote.origin.url\n{url}\0remote.origin.url\n/srv/other\0".encode()
     ScriptedGit(
         monkeypatch, check_ref_format=Ran(0, b"state\n", b""), rev_parse=Ran(0, f"{up}\n".encode(), b""),
-        config=Ran(0, listed, b""),
+        config=Ran(0, listed, b""), remote=Ran(0, b"origin\ta (fetch)\norigin\ta (push)\n", b""),
     )  # fmt: skip
     monkeypatch.chdir(tmp_path)
     assert f"git:state of {expected}" == open_git("git:state", tmp_path / "cache", {}).location
@@ -303,8 +303,9 @@ def test_settings_handed_over() -> None:
     header, name = ("http.https://A.example/.extraheader", "x: y"), ("user.name", "Somebody")
     outer = [header, ("core.bare", "true"), header, name, header, ("HTTP.proxy", "p")]
     assert [name, header, ("HTTP.proxy", "p")] == beyond(outer, [header, header])
-    urls = [("remote.origin.url", "a"), ("remote.origin.pushurl", "b")]
-    assert urls == remotes_of([("remote.origin.fetch", "+a:b"), *urls, ("remote.other.url", "c")])
+    others = [("remote.origins.proxy", "b"), ("http.proxy", "remote.origin.")]
+    assert [("remote.reconciler.proxy", "a"), *others] == as_ours([("remote.origin.proxy", "a"), *others], "origin")
+    assert [("remote.reconciler.proxy", "a")] == beyond([("remote.reconciler.proxy", "a"), others[0]], [])
 
 
 @pytest.mark.parametrize(

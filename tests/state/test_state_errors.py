@@ -540,9 +540,10 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         {"rev_parse": NAMED, "cat_file": NO_FILE, "push": MOVED},
         lambda here: git_store(here).append(TARGET, None, b"", ""),
         StoreUnavailable(
-            "in 12 tries the branch could not be moved: [rejected] (fetch first)",
+            "nobody else pushed to the branch, and the remote refused 12 pushes: [rejected] (fetch first)",
             where="there",
-            remedy="others may be pushing to it all the time; try again",
+            remedy="if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the"
+            " repository there; otherwise ask whoever runs the remote",
         ),
     ),
     (

@@ -1,0 +1,174 @@
+"""Where a remote leads, as git resolves it: one URL to fetch from and one to push to, and the credentials apart.
+
+A push is worth something only where it can be read back. `pushurl`, `pushInsteadOf` and a second `url` can send it
+somewhere else than a fetch looks, and git calls that a success.
+
+git hands a URL to its transport programs as an argument, which every user of the machine can read. So the URLs are
+given to git without credentials, which go in the environment to a credential helper.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, unquote_to_bytes
+
+from reconciler.errors import SettingsError, StateError
+from reconciler.state.git_command import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.state.git_command import Git
+    from reconciler.state.git_settings import Settings
+
+REMOTE = "reconciler"
+"""The remote's name in a repository of our own: `origin` may have another URL in the user's own settings."""
+
+_LISTED = re.compile(r"([^\t]*)\t(.*) \((fetch|push)\)(?: \[[^\]]*\])?", re.DOTALL)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:([^/]*)@)?([^/]*)(.*)", re.DOTALL | re.IGNORECASE)
+_SCP = re.compile(r"(?:[^/]*@)?(\[[^]/]*\]|[^/:]*):(.*)", re.DOTALL)
+_PORT = re.compile(r":\d*$")
+_BY_CURL = ("http", "https", "ftp", "ftps")
+_REPOSITORY = ("/.git", "", ".git/.git", ".git")
+"""What git tries behind a path, in this order."""
+
+_HELPER = (
+    '!f() {{ test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n"'
+    ' "$RECONCILER_GIT_{0}_USERNAME" "$RECONCILER_GIT_{0}_PASSWORD"; }}; f'
+)
+"""Run by a shell; its own command line holds the names of the variables only. `printf` is built into the shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One end of a remote: its URL without credentials, and those, decoded."""
+
+    url: str
+    user: str | None = None
+    password: str | None = None
+
+    def place(self, directory: Path) -> tuple[str, str]:
+        """A host, "" for this machine, and a path there, however they are spelled."""
+        found = _URL.fullmatch(self.url)
+        if found and found[1].lower() != "file":
+            return _PORT.sub("", found[3].rpartition("@")[2]).lower(), _bare(unquote(found[4]))
+        if found:
+            return "", _repository(unquote(found[4]))
+        scp = _SCP.fullmatch(self.url)
+        return (scp[1].lower(), _bare(scp[2])) if scp else ("", _repository(str(directory / self.url)))
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where a remote is fetched from and pushed to; a path is relative to `directory`."""
+
+    fetch: Side
+    pushes: tuple[Side, ...]
+    directory: Path
+
+    @property
+    def push(self) -> Side:
+        return self.pushes[0]
+
+    @property
+    def proven(self) -> bool:
+        """Whether what is pushed is certain to be where it is fetched from."""
+        here = self.fetch.place(self.directory)
+        return self.push.url == self.fetch.url or (here[0] == "" and here == self.push.place(self.directory))
+
+    def refuse_elsewhere(self, where: str) -> None:
+        """Raises StateError where a push would lead to another place than a fetch looks at."""
+        here = self.fetch.place(self.directory)
+        if len(self.pushes) == 1 and here == self.push.place(self.directory):
+            return
+        pushed = " and to ".join(side.url for side in self.pushes)
+        raise StateError(
+            f"a fetch reads {self.fetch.url}, and a push writes to {pushed}: what is appended could not be read back",
+            where=where,
+            remedy="remove the extra `url`, the `pushurl` or the `pushInsteadOf` from the git configuration"
+            " (git config --show-origin --get-regexp 'url'), or use one URL for both: --state git+URL#BRANCH",
+        )
+
+    def settings(self) -> Settings:
+        """What makes git use exactly these two URLs, each under an alias that no rule of the user's rewrites."""
+        told: Settings = [(f"remote.{REMOTE}.url", f"{REMOTE}-fetch:"), (f"remote.{REMOTE}.pushurl", f"{REMOTE}-push:")]
+        for name, side in self._sides():
+            told.append((f"url.{side.url}.insteadOf", f"{REMOTE}-{name.lower()}:"))
+            told += _credentials(name, side)
+        return told
+
+    def variables(self) -> dict[str, str]:
+        """The credentials, for the environment of git."""
+        return {
+            f"RECONCILER_GIT_{name}_{field}": value
+            for name, side in self._sides()
+            for field, value in (("USERNAME", side.user), ("PASSWORD", side.password))
+            if value is not None
+        }
+
+    def _sides(self) -> Iterator[tuple[str, Side]]:
+        yield "FETCH", self.fetch
+        yield "PUSH", self.push
+
+
+def remote_of(git: Git, name: str, directory: Path) -> Remote | None:
+    """A remote as git resolves it, all rules of the user's applied; None where it has no URL.
+
+    Raises SettingsError for a URL that git cannot be given without showing its password, and StoreUnavailable.
+    """
+    listed = (_LISTED.fullmatch(line) for line in os.fsdecode(git.ask("remote", "-v")).split("\n"))
+    urls = [(found[3], found[2]) for found in listed if found and found[1] == name]
+    fetch = [_split(url, git.where) for side, url in urls if side == "fetch"]
+    pushes = dict.fromkeys(_split(url, git.where) for side, url in urls if side == "push")
+    return Remote(fetch[0], tuple(pushes), directory) if fetch and pushes else None
+
+
+def _split(url: str, where: str) -> Side:
+    """A URL, and the credentials in it apart. ssh wants the user in its URL, and cannot use a password."""
+    found = _URL.fullmatch(url)
+    if found is None or not found[2]:
+        if found is None and redact(url) != url:
+            raise _unusable("this kind of URL cannot hold a password: every user of this machine could read it", where)
+        return Side(url)
+    scheme, given, host, path = found.groups()
+    user, colon, password = given.partition(":")
+    if scheme.lower() not in _BY_CURL:
+        return Side(f"{scheme}://{user}@{host}{path}")
+    return Side(f"{scheme}://{host}{path}", _decoded(user, where), _decoded(password, where) if colon else None)
+
+
+def _decoded(text: str, where: str) -> str:
+    decoded = os.fsdecode(unquote_to_bytes(text))
+    if any(letter in decoded for letter in "\r\n\0"):
+        raise _unusable("the user name or the password in the URL contains a line break", where)
+    return decoded
+
+
+def _unusable(what: str, where: str) -> SettingsError:
+    return SettingsError(what, where=where, remedy="take it out of the URL, and use a git credential helper")
+
+
+def _credentials(name: str, side: Side) -> Settings:
+    """What makes git use the credentials of one side, and no others; a user name alone leaves the helpers in force."""
+    found = _URL.fullmatch(side.url)
+    if found is None or side.user is None:
+        return []
+    context = f"credential.{found[1]}://{found[3]}"
+    if side.password is None:
+        return [(f"{context}.username", side.user)]
+    return [(f"{context}.helper", ""), (f"{context}.helper", _HELPER.format(name))]
+
+
+def _bare(path: str) -> str:
+    """A path on a server, without what may be written or left out."""
+    return path.strip("/").removesuffix(".git").rstrip("/")
+
+
+def _repository(path: str) -> str:
+    """The repository that git finds at a path of this machine, however it is reached."""
+    found = (path + suffix for suffix in _REPOSITORY if Path(path + suffix, "HEAD").exists())
+    return os.path.realpath(next(found, path))

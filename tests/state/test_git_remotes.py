@@ -1,0 +1,185 @@
+"""What is appended can be read back: the remote that is pushed to is the one that is fetched from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from git_world import GitWorld, more_lines
+from journal_samples import TARGET, entries, imported, journal_bytes
+from store_conformance import append_one
+
+from reconciler.errors import SettingsError, StateError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reconciler.state.git import GitStore
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitWorld:
+    """A remote, a checkout of it, and a copy of the remote."""
+    world = GitWorld(tmp_path, monkeypatch)
+    world.git("clone", "--quiet", "--mirror", str(world.origin), str(tmp_path / "copy.git"), at=tmp_path)
+    return world
+
+
+def set_a_pushurl(world: GitWorld) -> None:
+    """For this remote alone."""
+    world.git("config", "remote.origin.pushurl", str(world.root / "copy.git"))
+
+
+def rewrite_pushes(world: GitWorld) -> None:
+    """For every remote of the user's."""
+    world.settings.write_text(f'[url "{world.root}/copy.git"]\npushInsteadOf = {world.origin}\n')
+
+
+def rewrite_both(world: GitWorld) -> None:
+    """A short name that means one repository to a fetch, and another to a push."""
+    world.git("remote", "set-url", "origin", "short:origin.git")
+    world.settings.write_text(
+        f'[url "{world.root}/"]\ninsteadOf = short:\n[url "{world.root}/copy.git"]\npushInsteadOf = short:origin.git\n'
+    )
+
+
+def add_a_url(world: GitWorld) -> None:
+    """A push goes to every URL of a remote, a fetch to the first."""
+    world.git("remote", "set-url", "--add", "origin", str(world.root / "copy.git"))
+
+
+def push_nowhere(world: GitWorld) -> None:
+    """As many guard themselves against a push by mistake."""
+    world.git("config", "remote.origin.pushurl", "no_push")
+
+
+def push_to_a_server(world: GitWorld) -> None:
+    """A repository of this machine is fetched from."""
+    world.git("config", "remote.origin.pushurl", "ssh://me:hunter2@git.example/srv/a.git")
+
+
+@pytest.mark.parametrize(
+    ("lead_away", "named"),
+    [
+        (set_a_pushurl, "copy.git"),
+        (rewrite_pushes, "copy.git"),
+        (rewrite_both, "copy.git"),
+        (add_a_url, "origin.git and to .*copy.git"),
+        (push_nowhere, "no_push"),
+        (push_to_a_server, "ssh://me@git.example/srv/a.git"),
+    ],
+)
+def test_push_to_another_repository(world: GitWorld, lead_away: Callable[[GitWorld], None], named: str) -> None:
+    """Nothing is appended where it could not be read back; both URLs are named, and reading goes on."""
+    lead_away(world)
+    store = world.open()
+    assert store.read(TARGET) is None
+    with pytest.raises(StateError, match=f"a fetch reads .*/origin.git, and a push writes to .*{named}: ") as caught:
+        store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    assert not isinstance(caught.value, StoreUnavailable)
+    assert "hunter2" not in str(caught.value)
+    for repository in (world.origin, world.root / "copy.git"):
+        assert "" == world.git("branch", "--list", "state", at=repository)
+
+
+def test_push_of_a_url_to_another_repository(world: GitWorld) -> None:
+    """git+URL follows the same rule, where the user's settings send pushes away."""
+    rewrite_pushes(world)
+    with pytest.raises(StateError, match=r"a push writes to .*/copy.git"):
+        world.open(f"git+{world.origin}#state").append(TARGET, None, journal_bytes(entries(2)), "begun")
+
+
+def test_another_origin_in_the_user_settings(world: GitWorld) -> None:
+    """git+URL is that URL, whatever `origin` the user's own settings know."""
+    world.settings.write_text(f'[remote "origin"]\nurl = {world.root}/copy.git\npushurl = {world.root}/copy.git\n')
+    store = world.open(f"git+{world.origin}#state")
+    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    assert journal_bytes(entries(2)).decode() == world.git("show", "state:europe/staging.jsonl", at=world.origin)
+    assert "" == world.git("branch", "--list", "state", at=world.root / "copy.git")
+
+
+def test_push_default(world: GitWorld) -> None:
+    """Where the user's own pushes go by default is no matter of the record's."""
+    world.git("remote", "add", "copy", str(world.root / "copy.git"))
+    world.git("config", "remote.pushDefault", "copy")
+    assert append_one(world.begin(), "a3")
+    assert journal_bytes(entries(3)).decode() == world.git("show", "state:europe/staging.jsonl", at=world.origin)
+
+
+@pytest.mark.parametrize("spelling", ["file://{}", "{}/", "{}/.", "link.git", "file://{}/objects/.."])
+def test_spellings_of_one_repository(world: GitWorld, spelling: str) -> None:
+    """Paths are one place if they lead to one, however they are written; nothing more is asked of the remote then."""
+    (world.root / "link.git").symlink_to(world.origin)
+    (world.checkout / "link.git").symlink_to(world.origin)
+    world.git("config", "remote.origin.pushurl", spelling.format(world.origin))
+    store = world.begin()
+    assert append_one(store, "a3")
+    assert journal_bytes(entries(3)) == store.read(TARGET)
+
+
+def send_by_ssh(world: GitWorld, served: Path) -> None:
+    """Fetch from one spelling of a URL and push to another; what the second leads to is `served`."""
+    script = world.script(
+        "ssh", f'while [ $# -gt 1 ]; do shift; done\ncase "$1" in *receive*) exec git-receive-pack {served};; '
+        f"*) exec git-upload-pack {world.origin};; esac"
+    )  # fmt: skip
+    world.git("config", "core.sshCommand", str(script))
+    world.git("remote", "set-url", "origin", "ssh://git@git.example/team/a.git")
+    world.git("config", "remote.origin.pushurl", "git@git.example:team/a")
+
+
+def begin_by_hand(store: GitStore) -> None:
+    """Begin the journal."""
+    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+
+
+def test_pushes_that_are_read_back(world: GitWorld) -> None:
+    """Two URLs of one host and path are taken for one repository once a fetch shows what was pushed."""
+    send_by_ssh(world, world.origin)
+    store = world.open()
+    begin_by_hand(store)
+    assert append_one(store, "a3")
+    assert journal_bytes(entries(3)) == store.read(TARGET)
+
+
+def test_pushes_that_cannot_be_read_back(world: GitWorld) -> None:
+    """A push that a fetch does not show is no success, and neither is the next one."""
+    send_by_ssh(world, world.root / "copy.git")
+    store = world.open()
+    with pytest.raises(StoreUnavailable, match=r"the push succeeded, but a fetch does not show it: .* git\+URL#"):
+        begin_by_hand(store)
+    with pytest.raises(StoreUnavailable, match="the branch that is fetched is not the branch that is pushed to"):
+        begin_by_hand(store)
+    assert store.read(TARGET) is None
+
+
+def test_read_back_beside_others(world: GitWorld) -> None:
+    """What others append meanwhile, to this journal and to others, does not hide what was pushed."""
+    send_by_ssh(world, world.origin)
+    store, other = world.open(), world.open(f"git+{world.origin}#state", cache="elsewhere")
+    begin_by_hand(store)
+    for attempt in ("a3", "a4"):
+        assert append_one(other, f"other-{attempt}")
+        assert append_one(store, attempt)
+    head, lines = more_lines(2, [imported("late")])
+    with pytest.raises(StateError):
+        store.append(TARGET, head, lines, "late")
+
+
+@pytest.mark.parametrize(
+    ("branch", "short"),
+    [
+        ("refs/heads/x", "x"),
+        ("heads/x/y", "x/y"),
+        ("refs/remotes/origin/x", "x"),
+        ("remotes/origin/x", "x"),
+        ("refs/tags/x", "BRANCH"),
+    ],
+)
+def test_full_names_of_branches(world: GitWorld, branch: str, short: str) -> None:
+    """A ref is no branch's name: taken for one, it would be another record than the branch's, silently."""
+    told = rf"--state: this is the name of a ref, not of a branch; write git:{short}, or git\+URL#{short}$"
+    for spec in (f"git:{branch}", f"git+{world.origin}#{branch}"):
+        with pytest.raises(SettingsError, match=told):
+            world.open(spec)
