@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import click
 from reconciler.cli.approval import Approval, read_plan_file
 from reconciler.cli.asking import says_yes, somebody_is_there
 from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import complain, print_document, print_lines, say_line, work_is_done
+from reconciler.cli.output import complain, print_document, print_lines, say_line, warn, work_is_done
 from reconciler.cli.planning import make
 from reconciler.cli.sharing import warn_of_host_only_locks
 from reconciler.cli.workspace import Workspace
@@ -62,6 +63,7 @@ def command(
     approval.refuse_other_plan(planned.plan, whole=not targets)
     refuse_too_many(planned.plan, max_creates)
     _refuse_unsealed(workspace, planned, unsealed)
+    _refuse_behind(workspace, planned)
     to_do = any(change.action is not Action.BLOCKED for change in planned.plan.changes)
     if to_do and not approval.given:
         _refuse_nobody()
@@ -98,6 +100,14 @@ def _refuse_unsealed(workspace: Workspace, planned: Planned, unsealed: bool) -> 
             remedy="name age public keys as `recipients:` in config/, so that they are sealed into the record;"
             " or accept it with --unsealed",
         )
+
+
+def _refuse_behind(workspace: Workspace, planned: Planned) -> None:
+    """Raises Refused where creates were planned on files that lack entries of the branch they are shared by."""
+    from reconciler.state.upstream import refuse_behind  # noqa: PLC0415 - only a plan with creates needs git
+
+    targets = sorted({change.address.target for change in planned.plan.changes if change.action in SENDS})
+    refuse_behind(workspace.store, targets, workspace.cache_directory, os.environ, warn)
 
 
 def _refuse_nobody() -> None:

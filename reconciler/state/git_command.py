@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 from contextlib import suppress
@@ -33,6 +34,7 @@ _UNREADABLE = re.compile(
     rb"|unknown error occurred while reading the configuration[^\n]*)",
     re.MULTILINE,
 )
+_UNTRUSTED = re.compile(rb"dubious ownership in repository at '(.*)'")
 _STEM = ("fatal: ", "error: ", "remote: ")
 
 
@@ -121,6 +123,15 @@ def reason(stderr: bytes) -> str:
     ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
     told = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
     return "; ".join(told[-3:])[:600] or "it does not say why"
+
+
+def trust(stderr: bytes) -> str | None:
+    """What to do where git does not trust a repository, None where that is not what is wrong."""
+    untrusted = _UNTRUSTED.search(stderr)
+    if untrusted is None:
+        return None
+    command = f"git config --global --add safe.directory {shlex.quote(os.fsdecode(untrusted[1]))}"
+    return f"it belongs to another user; if you trust it: {command}"
 
 
 def _line(text: str) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from reconciler.errors import StoreUnavailable
-from reconciler.state.git_command import reason
+from reconciler.state.git_command import reason, trust
 from reconciler.state.git_remote import REMOTE
 from reconciler.state.private import private_directory
 
@@ -70,6 +70,15 @@ class Mirror:
         """Whether what is pushed is certain to be where it is fetched from."""
         return self._remote is None or self._remote.proven
 
+    def look(self) -> str:
+        """The tip that the branch has at the remote, which is not brought here. Raises StoreUnavailable."""
+        ran = self._git.run("ls-remote", REMOTE, self._branch)
+        if ran.code:
+            raise self._unreachable(ran)
+        named = f"\t{self._branch}\n".encode()
+        tips = [line.removesuffix(named) for line in ran.out.splitlines(keepends=True) if line.endswith(named)]
+        return tips[0].decode() if tips else ""
+
     def fetch(self) -> str:
         """Bring here what the branch is now, and give its tip. Raises StoreUnavailable."""
         with self._locked():
@@ -78,11 +87,7 @@ class Mirror:
                 return self._git.ask("rev-parse", _TIP).decode().strip()
         if _ABSENT.search(ran.err):
             return ""
-        raise StoreUnavailable(
-            f"the branch cannot be fetched: {reason(ran.err)}",
-            where=self._git.where,
-            remedy="see to the network, the URL, and the credentials that git has for it",
-        )
+        raise self._unreachable(ran)
 
     def read(self, tip: str, path: str) -> bytes | None:
         """A file as it is at `tip`, None where there is none. Raises StoreUnavailable."""
@@ -138,6 +143,13 @@ class Mirror:
             "the push failed: " + reason(ran.err + b"\n".join(refusals)),
             where=self._git.where,
             remedy="may these credentials push to the branch? in a workflow that takes `permissions: contents: write`",
+        )
+
+    def _unreachable(self, ran: Ran) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"the branch cannot be fetched: {reason(ran.err)}",
+            where=self._git.where,
+            remedy=trust(ran.err) or "check the network, the URL, and the credentials that git has for it",
         )
 
     def _fetch(self) -> Ran:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.git import GitStore
-from reconciler.state.git_command import PATIENCE, Git, clean, reason, redact
+from reconciler.state.git_command import PATIENCE, Git, clean, reason, redact, trust
 from reconciler.state.git_mirror import Mirror
 from reconciler.state.git_remote import REMOTE, remote_of
 from reconciler.state.git_settings import adding, as_ours, beyond, identity, settings_of, with_settings
@@ -26,7 +26,6 @@ _SPEC = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)(?:#(?P<branch>.*))
 _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)
 _REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
 _REMEDY = "write git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
-_UNTRUSTED = re.compile(rb"dubious ownership in repository at '(.*)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +126,25 @@ def _origin_here(git: Git, branch: str) -> Origin:
     ran = git.run("rev-parse", "--show-cdup")
     if ran.code:
         raise StateError(reason(ran.err), where=f"git:{branch}", remedy=_remedy(ran.err))
-    settings = settings_of(git)
     top = (Path.cwd() / os.fsdecode(ran.out.rstrip(b"\n"))).resolve()
-    urls = [value for name, value in settings if name == "remote.origin.url"]
-    remote = remote_of(git, "origin", top) if urls else None
-    if remote is None:
+    origin = origin_of(git, "origin", branch, top)
+    if origin is None:
         what = "the repository one stands in has no remote `origin`"
         raise StateError(what, where=f"git:{branch}", remedy=f"git remote add origin URL; or {_REMEDY}")
-    location = f"git:{branch} of {redact(_absolute(urls[0], top))}"
-    return Origin(location, remote, as_ours(settings, "origin"))
+    return origin
+
+
+def origin_of(git: Git, name: str, branch: str, top: Path) -> Origin | None:
+    """The branch on a remote of the repository that `git` is at, whose top is `top`; None for one without a URL.
+
+    Raises SettingsError and StoreUnavailable.
+    """
+    settings = settings_of(git)
+    urls = [value for setting, value in settings if setting == f"remote.{name}.url"]
+    remote = remote_of(git, name, top) if urls else None
+    if remote is None:
+        return None
+    return Origin(f"git:{branch} of {redact(_absolute(urls[0], top))}", remote, as_ours(settings, name))
 
 
 def _absolute(url: str, top: Path) -> str:
@@ -144,8 +153,4 @@ def _absolute(url: str, top: Path) -> str:
 
 
 def _remedy(stderr: bytes) -> str:
-    untrusted = _UNTRUSTED.search(stderr)
-    if untrusted is None:
-        return f"run it inside the repository; or {_REMEDY}"
-    command = f"git config --global --add safe.directory {os.fsdecode(untrusted[1])}"
-    return f"it belongs to another user; if you trust it: {command}"
+    return trust(stderr) or f"run it inside the repository; or {_REMEDY}"

@@ -460,7 +460,7 @@ def test_askpass(world: GitWorld, served: list[list[str]], monkeypatch: pytest.M
 def test_no_password(world: GitWorld, served: list[list[str]]) -> None:
     """Without a password the error says what git lacks, and what to see to."""
     with pytest.raises(
-        StoreUnavailable, match=r"could not read Username .*terminal prompts disabled; see to the network"
+        StoreUnavailable, match=r"could not read Username .*terminal prompts disabled; check the network"
     ):
         world.open().read(TARGET)
 

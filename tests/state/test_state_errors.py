@@ -473,7 +473,7 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         StoreUnavailable(
             "the branch cannot be fetched: so it is",
             where="there",
-            remedy="see to the network, the URL, and the credentials that git has for it",
+            remedy="check the network, the URL, and the credentials that git has for it",
         ),
     ),
     (

@@ -1,0 +1,249 @@
+"""Files that lack entries of the branch they are shared by: nothing is created on them."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from git_world import SOMEBODY, GitWorld, snapshot
+from stranger import CLIENT_SECRET
+
+from reconciler.state.upstream import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from project import Finished
+    from stranger import Partner
+
+PATH = "work/state/europe/staging.jsonl"
+
+
+class Team:
+    """Two people who share one record by git: `mine` stands in a directory of a clone, as `theirs` does in another."""
+
+    def __init__(self, mine: Partner, world: GitWorld) -> None:
+        self.world = world
+        self.mine = mine
+        self.clone, self.other = world.root / "mine", world.root / "theirs"
+        self.git("clone", "--quiet", "--branch", "main", str(world.origin), str(self.clone), at=world.root)
+        mine.path = self.clone / "work"
+        mine.path.mkdir()
+        mine.begin(first=["ONB10001"])
+        self.git("add", ".")
+        self.commit("Begin the record")
+        self.git("push", "--quiet", "origin", "main")
+        self.git("clone", "--quiet", "--branch", "main", str(world.origin), str(self.other), at=world.root)
+
+    def git(self, *arguments: str, at: Path | None = None) -> str:
+        """Run git in my clone, or elsewhere."""
+        return self.world.git(*arguments, at=at or self.clone)
+
+    def commit(self, message: str, at: Path | None = None) -> None:
+        self.git(*SOMEBODY, "commit", "--quiet", "--all", "--message", message, at=at)
+
+    def let_them_apply(self) -> None:
+        """They apply in their clone, and push the record."""
+        mine, self.mine.path = self.mine.path, self.other / "work"
+        try:
+            self.mine.environment["XDG_CACHE_HOME"] = str(self.world.root / "their-cache")
+            self.mine.succeed("apply", "--auto-approve")
+        finally:
+            del self.mine.environment["XDG_CACHE_HOME"]
+            self.mine.path = mine
+        self.commit("Apply", at=self.other)
+        self.git("push", "--quiet", at=self.other)
+
+    def apply(self) -> Finished:
+        """I apply."""
+        return self.mine.run("apply", "--auto-approve")
+
+
+@pytest.fixture
+def team(partner: Partner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """A record that two share; the desired state is not applied yet."""
+    return Team(partner, GitWorld(tmp_path / "git", monkeypatch))
+
+
+@pytest.fixture(autouse=True)
+def _directory(tmp_path: Path) -> None:
+    (tmp_path / "git").mkdir()
+
+
+def test_up_to_date(team: Team) -> None:
+    """Where the upstream has nothing more, the creates are made, and no byte of the repository changes."""
+    before = snapshot(team.clone / ".git")
+    done = team.apply()
+    assert (0, 1) == (done.code, len(team.mine.service.creates))
+    assert before == snapshot(team.clone / ".git")
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_behind(team: Team, seen: bool) -> None:
+    """What somebody else has created and pushed is not created again: refused before any call, with what to run."""
+    team.let_them_apply()
+    if seen:
+        team.git("fetch", "--quiet")
+    before = snapshot(team.clone)
+    done = team.apply()
+    told = f"{team.clone}/{PATH}: origin/main has 3 entries that this record lacks; git -C {team.clone} pull;"
+    assert (1, 1) == (done.code, len(team.mine.service.creates))
+    assert f"Error: {told}" in done.err
+    assert before == snapshot(team.clone)
+    team.git("pull", "--quiet")
+    assert 0 == team.apply().code
+    assert 1 == len(team.mine.service.creates)
+
+
+def test_both_ahead(team: Team) -> None:
+    """Where both sides have entries of their own, the error gives the command that brings theirs beside ours."""
+    team.let_them_apply()
+    team.mine.want(first=["ONB10001"], second=["ONB10002"])
+    team.mine.step("state", "import", "europe/staging/second")
+    done = team.apply()
+    assert (1, 1) == (done.code, len(team.mine.service.creates))
+    told = "origin/main has 3 entries that this record lacks, and this record has 1 that it lacks; join both: "
+    assert told in done.err
+    command, _, rest = done.err.partition(told)[2].partition(" && reconciler state recover theirs.jsonl")
+    assert "\n" == rest
+    subprocess.run(["bash", "-c", command], cwd=team.mine.path, check=True, capture_output=True)
+    assert (team.other / PATH).read_bytes() == (team.mine.path / "theirs.jsonl").read_bytes()
+
+
+def test_ahead_only(team: Team) -> None:
+    """Entries that were not pushed yet are in nobody's way."""
+    team.mine.succeed("apply", "--auto-approve")
+    team.mine.want(first=["ONB10001"], second=["ONB10002"])
+    assert 0 == team.apply().code
+    assert 2 == len(team.mine.service.creates)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_remote_out_of_reach(team: Team, seen: bool) -> None:
+    """Without the remote there is a warning, and what was fetched last is what counts."""
+    team.let_them_apply()
+    if seen:
+        team.git("fetch", "--quiet")
+    team.world.origin.rename(team.world.root / "gone.git")
+    done = team.apply()
+    assert "Warning: " in done.err
+    assert "the record was compared with origin/main as it was fetched last" in done.err
+    assert ((1, 1) if seen else (0, 2)) == (done.code, len(team.mine.service.creates))
+    assert seen == ("origin/main has 3 entries that this record lacks" in done.err)
+
+
+def follow_a_local_branch(team: Team) -> None:
+    """A branch of my own follows another one of mine."""
+    team.git("checkout", "--quiet", "-b", "work", "--track", "main")
+    team.git("fetch", "--quiet", "origin")
+    team.git("update-ref", "refs/heads/main", "origin/main")
+
+
+def test_local_upstream(team: Team) -> None:
+    """An upstream may be a branch of the same repository."""
+    team.let_them_apply()
+    follow_a_local_branch(team)
+    done = team.apply()
+    assert (1, 1) == (done.code, len(team.mine.service.creates))
+    assert "main has 3 entries that this record lacks" in done.err
+
+
+def ignore_the_state(team: Team) -> None:
+    """The record is none of git's business."""
+    team.git("rm", "--quiet", "--cached", PATH)
+
+
+def leave_the_branch(team: Team) -> None:
+    """No branch is checked out."""
+    team.git("checkout", "--quiet", "--detach")
+
+
+def follow_nothing(team: Team) -> None:
+    """The branch is nobody's but mine."""
+    team.git("branch", "--unset-upstream")
+
+
+def leave_git(team: Team) -> None:
+    """A copy of the files, and no repository."""
+    (team.clone / ".git").rename(team.world.root / "elsewhere")
+
+
+def lose_git(team: Team) -> None:
+    """git is not installed."""
+    team.mine.environment["PATH"] = str(team.world.root)
+
+
+def follow_what_is_not_there(team: Team) -> None:
+    """The upstream branch has been deleted, as after a merge."""
+    team.git("push", "--quiet", "origin", "--delete", "main")
+
+
+def follow_no_remote(team: Team) -> None:
+    """The remote is not configured any more."""
+    team.git("config", "--remove-section", "remote.origin")
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        ignore_the_state,
+        leave_the_branch,
+        follow_nothing,
+        leave_git,
+        lose_git,
+        follow_what_is_not_there,
+        follow_no_remote,
+    ],
+)
+def test_nothing_to_compare_with(team: Team, leave: Callable[[Team], None]) -> None:
+    """Where no upstream branch shares the record, nothing is looked at, and nothing is said."""
+    leave(team)
+    done = team.apply()
+    assert (0, "") == (done.code, "\n".join(line for line in done.err.splitlines() if "Warning" in line))
+
+
+def test_plan_does_not_run_git(team: Team) -> None:
+    """A plan reads files, and asks no remote."""
+    team.let_them_apply()
+    team.world.script("git", f"touch {team.world.root}/ran")
+    team.mine.environment["PATH"] = f"{team.world.root}:/usr/bin:/bin"
+    assert 0 == team.mine.run("plan").code
+    assert not (team.world.root / "ran").exists()
+
+
+def test_nothing_to_create(team: Team) -> None:
+    """Where nothing is to be created, no remote is asked."""
+    team.mine.succeed("apply", "--auto-approve")
+    team.world.script("git", f"touch {team.world.root}/ran")
+    team.mine.environment["PATH"] = f"{team.world.root}:/usr/bin:/bin"
+    assert 0 == team.apply().code
+    assert not (team.world.root / "ran").exists()
+
+
+def test_password_of_the_remote(team: Team) -> None:
+    """A password in the remote's URL is in no warning."""
+    team.git("remote", "set-url", "origin", f"http://me:{CLIENT_SECRET}@127.0.0.1:9/a.git".replace("/hunter2", ""))
+    done = team.apply()
+    assert "as it was fetched last" in done.err
+    assert "hunter2" not in done.err + done.out
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (b"", b"", (0, 0)),
+        (b"a\nb\n", b"a\nb\n", (0, 0)),
+        (b"a\nb\n", b"a\nb\nc\nd\n", (0, 2)),
+        (b"a\nb\nc\n", b"a\n", (2, 0)),
+        (b"a\nb\nc\n", b"a\nx\n", (2, 1)),
+        (b"a\n", b"b\n", (1, 1)),
+        (b"a\ntorn", b"a\ntorn\n", (0, 1)),
+        (b"a\ntorn", b"a\nother", (0, 0)),
+        (b"", b"a\n", (0, 1)),
+    ],
+)
+def test_difference(ours: bytes, theirs: bytes, expected: tuple[int, int]) -> None:
+    """What is counted are the entries behind those that both begin with, and no torn ones."""
+    assert expected == difference(ours, theirs)
