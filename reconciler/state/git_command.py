@@ -119,6 +119,9 @@ def redact(text: str) -> str:
 
 def reason(stderr: bytes) -> str:
     """Why a git command failed, in a line: the last words before what git says to everybody."""
+    untrusted = _UNTRUSTED.search(stderr)
+    if untrusted:
+        return f"detected {_line(untrusted[0].decode(errors='replace'))}"
     lines = redact(stderr.decode(errors="replace")).splitlines()
     ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
     told = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]

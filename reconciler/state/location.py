@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.files import FileStore
@@ -28,6 +29,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
     """
     if not spec.strip():
         raise SettingsError("the state record's place is empty", where="--state", remedy=_REMEDY)
+    _refuse_control(spec, "value", "remove it")
     found = _SCHEME.match(spec)
     if found is None:
         return FileStore(Path(spec))
@@ -49,10 +51,35 @@ def _open_files(spec: str, *_: object) -> Store:
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise SettingsError("a file: URL names a path of this machine", where="--state", remedy=_REMEDY)
-        rest = slash + unquote(path)
+        rest = _decoded(slash + path)
     if not rest:
         raise SettingsError("the state record's place is empty", where="--state", remedy=_REMEDY)
     return FileStore(Path(rest))
+
+
+def _decoded(path: str) -> str:
+    """The path of a file: URL. Raises SettingsError for one that would be no path, or another than meant."""
+    if "%2f" in path.lower():
+        what = "the path contains an encoded slash, %2F, which could mean two directories or one name"
+        raise SettingsError(what, where="--state", remedy="write /")
+    decoded = os.fsdecode(unquote_to_bytes(path))
+    control = _CONTROL.search(decoded)
+    _refuse_control(decoded, "path", f"remove %{ord(control[0]):02X}" if control else "")
+    return decoded
+
+
+def _refuse_control(text: str, what: str, remedy: str) -> None:
+    """Raises SettingsError for text with a control character in it, which no message could show."""
+    control = _CONTROL.search(text)
+    if control is None:
+        return
+    if control[0] == "\0":
+        name = "a NUL character"
+    elif len(f"a{control[0]}b".splitlines()) > 1:
+        name = "a line break"
+    else:
+        name = f"the control character U+{ord(control[0]):04X} at position {control.start() + 1}"
+    raise SettingsError(f"the {what} contains {name}", where="--state", remedy=remedy)
 
 
 def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) -> Store:
@@ -61,6 +88,7 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
     return open_git(spec, cache_directory, environment)
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _REMEDY = "name a directory, such as --state state or --state file:///srv/state"
 
 _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {

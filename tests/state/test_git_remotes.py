@@ -9,7 +9,7 @@ from git_world import GitWorld, more_lines
 from journal_samples import TARGET, entries, imported, journal_bytes
 from store_conformance import append_one
 
-from reconciler.errors import SettingsError, StateError, StoreUnavailable
+from reconciler.errors import HeadMoved, SettingsError, StateError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,3 +183,68 @@ def test_full_names_of_branches(world: GitWorld, branch: str, short: str) -> Non
     for spec in (f"git:{branch}", f"git+{world.origin}#{branch}"):
         with pytest.raises(SettingsError, match=told):
             world.open(spec)
+
+
+def break_the_user_settings(world: GitWorld) -> None:
+    """A line of the user's file is no setting."""
+    world.settings.write_text("[user\nname = Op\n")
+
+
+def break_the_repository_settings(world: GitWorld) -> None:
+    """A line of the repository's file is no setting."""
+    (world.checkout / ".git" / "config").write_text("no setting\n")
+
+
+def break_the_settings_of_the_remote(world: GitWorld) -> None:
+    """A line of the remote's own file is no setting."""
+    (world.origin / "config").write_text("no setting\n")
+
+
+@pytest.mark.parametrize(
+    "break_it", [break_the_user_settings, break_the_repository_settings, break_the_settings_of_the_remote]
+)
+def test_settings_that_cannot_be_read(world: GitWorld, break_it: Callable[[GitWorld], None]) -> None:
+    """Where git cannot read a configuration file, the error names it, and not the branch or the network."""
+    break_it(world)
+    told = (
+        r"git cannot read its configuration: bad config line \d in file .*config; correct that file; .*--show-origin$"
+    )
+    with pytest.raises(StateError, match=told):
+        world.open().read(TARGET)
+
+
+def test_settings_broken_between(world: GitWorld) -> None:
+    """A configuration that breaks after the store was opened ends an append with that error."""
+    store = world.begin()
+    break_the_user_settings(world)
+    with pytest.raises(StoreUnavailable, match="git cannot read its configuration: bad config line 1 in file"):
+        append_one(store, "a3")
+    world.settings.write_text("")
+    assert append_one(store, "a3")
+
+
+def test_remote_of_another_user(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A remote on this machine that git does not trust is named, with the command that trusts it."""
+    world.settings.write_text(f"[safe]\ndirectory = {world.checkout}\n")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    told = rf"dubious ownership .*; it belongs to another user; if you trust it: git config .* {world.origin}$"
+    with pytest.raises(StoreUnavailable, match=told):
+        world.open().read(TARGET)
+
+
+def test_empty_remote(world: GitWorld) -> None:
+    """A remote without any commit has no record yet, and takes one."""
+    world.git("init", "--quiet", "--bare", str(world.root / "empty.git"))
+    world.git("remote", "set-url", "origin", str(world.root / "empty.git"))
+    assert append_one(world.begin(), "a3")
+
+
+def test_deleted_branch(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A branch that is gone is a record that is gone: an append fails, and never begins another one."""
+    store = world.begin()
+    world.git("update-ref", "-d", "refs/heads/state", at=world.origin)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    head, lines = more_lines(2, [imported("a3")])
+    with pytest.raises(HeadMoved, match="this journal is gone"):
+        store.append(TARGET, head, lines, "import a3")
+    assert "" == world.git("branch", "--list", "state", at=world.origin)

@@ -15,6 +15,8 @@ from reconciler.state.files import FileStore
 from reconciler.state.git import GitStore
 
 if TYPE_CHECKING:
+    from project import Project
+
     from reconciler.state.store import Store
 
 
@@ -36,6 +38,8 @@ EXAMPLE = "name a directory, such as --state state or --state file:///srv/state"
         ("FILE:/srv/state", "/srv/state"),
         ("file:///srv/my%20state", "/srv/my state"),
         ("file://localhost/srv/state", "/srv/state"),
+        ("file:///srv/%ff", "/srv/\udcff"),
+        ("file:a%2Fb", "a%2Fb"),
     ],
 )
 def test_files(spec: str, expected: str) -> None:
@@ -57,6 +61,50 @@ def test_nowhere(spec: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         open_store(spec)
     assert f"--state: {told}; {EXAMPLE}" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("state\n", "the value contains a line break; remove it"),
+        ("a\rb", "the value contains a line break; remove it"),
+        ("sta\tte", "the value contains the control character U+0009 at position 4; remove it"),
+        ("file:\x1b[2J", "the value contains the control character U+001B at position 6; remove it"),
+        ("git:st\x85ate", "the value contains a line break; remove it"),
+        (
+            "git+https://me:hunter2\x7f@git.example/a#b",
+            "the value contains the control character U+007F at position 23; remove it",
+        ),
+        ("a\0b", "the value contains a NUL character; remove it"),
+        ("file:///srv/%00", "the path contains a NUL character; remove %00"),
+        ("file:///srv/a%0Ab", "the path contains a line break; remove %0A"),
+        ("file:///srv/%1b", "the path contains the control character U+001B at position 6; remove %1B"),
+        (
+            "file:///a%2Fb",
+            "the path contains an encoded slash, %2F, which could mean two directories or one name; write /",
+        ),
+        (
+            "file:///a%2fb",
+            "the path contains an encoded slash, %2F, which could mean two directories or one name; write /",
+        ),
+    ],
+)
+def test_control_characters(spec: str, told: str) -> None:
+    """What no path and no URL should hold is named, without an echo of the rest, and nothing is opened."""
+    with pytest.raises(SettingsError) as caught:
+        open_store(spec)
+    assert f"--state: {told}" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["a\nb", "file:///srv/%00", "file:///a%2Fb", "x" * 5000, "git:a\tb", "git+file:///%00#a"]
+)
+def test_strange_values_at_the_command_line(project: Project, spec: str) -> None:
+    """Whatever the flag holds, the command ends with one error line, and no traceback."""
+    project.declare({"first": (["ONB10001"], "https://hooks.partner.example/first")})
+    done = project.run("status", "--state", spec)
+    assert (1, "") == (done.code, done.out)
+    assert [True] == [line.startswith("Error: ") for line in done.err.splitlines()]
 
 
 @pytest.mark.parametrize(
