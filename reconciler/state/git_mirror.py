@@ -5,7 +5,6 @@ It lies in the cache directory, and holds nothing that the remote does not: one 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from reconciler.errors import StoreUnavailable
+from reconciler.state.disk import LockHeld, lock
 from reconciler.state.git_command import reason, trust
 from reconciler.state.git_remote import REMOTE
 from reconciler.state.private import private_directory
@@ -38,6 +38,9 @@ _MOVED = re.compile(
     rb"|\[remote rejected\] \((cannot lock ref|failed to (update|lock)|reference already exists|incorrect old value"
     rb"|stale info|fetch first|non-fast-forward)"
 )
+_REMEDY = "see to the disk and the permissions, or name another directory with --cache-dir"
+_PATIENCE = 60.0  # seconds to wait for whoever else fetches here; a fetch takes no longer
+_BRIEFLY = 1.0  # seconds, once that was in vain: an apply reads again for each outcome, and must come to its end
 _DIRECTORY = b"040000 tree "
 _FILE = b"100644 blob "
 
@@ -53,6 +56,7 @@ class Mirror:
         self._branch = f"refs/heads/{branch}"
         self._git = git
         self._remote = remote
+        self._patience = _PATIENCE
 
     def make(self) -> None:
         """Have the repository there. Raises StoreUnavailable, and SettingsError for a cache not to be trusted."""
@@ -139,11 +143,14 @@ class Mirror:
         refusals = _REFUSAL.findall(ran.out)
         if refusals and all(_MOVED.match(refusal) for refusal in refusals):
             return reason(b"\n".join(refusals))
-        raise StoreUnavailable(
-            "the push failed: " + reason(ran.err + b"\n".join(refusals)),
-            where=self._git.where,
-            remedy="may these credentials push to the branch? in a workflow that takes `permissions: contents: write`",
+        remedy = (
+            "may these credentials push to the branch? in a workflow that takes `permissions: contents: write`"
+            if refusals
+            else "check the network, the URL, and that the credentials git has for it may push to the branch;"
+            " in a workflow that takes `permissions: contents: write`"
         )
+        what = "the push failed: " + reason(ran.err + b"\n".join(refusals))
+        raise StoreUnavailable(what, where=self._git.where, remedy=trust(ran.err) or remedy)
 
     def _unreachable(self, ran: Ran) -> StoreUnavailable:
         return StoreUnavailable(
@@ -191,17 +198,21 @@ class Mirror:
         try:
             private_directory(self._path.parent.parent)
             private_directory(self._path.parent)
-            descriptor = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            path = self._path.with_suffix(".lock")
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor, path, self._patience)
+                self._patience = _PATIENCE
                 yield
             finally:
                 os.close(descriptor)
         except OSError as problem:
+            held = isinstance(problem, LockHeld)
+            self._patience = _BRIEFLY if held else self._patience
             raise StoreUnavailable(
                 f"the copy of the branch cannot be kept: {problem.strerror}",
                 where=self._path,
-                remedy="see to the disk and the permissions, or name another directory with --cache-dir",
+                remedy=LockHeld.remedy if held else _REMEDY,
             ) from problem
 
     def _check_absence(self, tip: str, path: str, code: int) -> None:

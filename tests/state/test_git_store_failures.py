@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from git_world import GitWorld, more_lines
 from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
+from stopped import held_by_a_stopped_process
 from store_conformance import append_one, read_back
 
 from reconciler.errors import HeadMoved, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
+from reconciler.state import git_mirror
 from reconciler.state.git_command import Git, clean, reason
 from reconciler.state.git_mirror import Mirror
 from reconciler.state.heads import Heads
@@ -158,7 +160,10 @@ def test_remote_that_is_gone(world: GitWorld) -> None:
             StoreUnavailable, match=r"git:state of .*: the branch cannot be fetched: .*not appear to be a git"
         ):
             act()
-    with pytest.raises(StoreUnavailable, match="the push failed: "):
+    told = (
+        r"the push failed: .*; check the network, the URL, and that the credentials .* `permissions: contents: write`$"
+    )
+    with pytest.raises(StoreUnavailable, match=told):
         append_third(store)
 
 
@@ -348,6 +353,43 @@ def test_readers_of_one_machine(world: GitWorld) -> None:
     for reader in readers:
         reader.join()
     assert [journal_bytes(entries(2))] * 8 == found
+
+
+def test_copy_that_a_stopped_process_has_locked(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read waits for a while only, names the process that holds the lock, and works once that has ended."""
+    monkeypatch.setattr(git_mirror, "_PATIENCE", 0.2)
+    store = world.begin()
+    (lock,) = (world.cache / "git").glob("*.lock")
+    with held_by_a_stopped_process(lock) as pid:
+        for act in (lambda: store.read(TARGET), store.targets, world.open):
+            with pytest.raises(StoreUnavailable) as caught:
+                act()
+            told = f"the copy of the branch cannot be kept: locked by process {pid} (python"
+            assert told in caught.value.what
+            assert " and was not released within " in caught.value.what
+            assert "if that process is stopped or hangs, end it; then run the command again" == caught.value.remedy
+            assert "hunter2" not in str(caught.value)
+        append_third(store)
+    assert journal_bytes(entries(3)) == store.read(TARGET)
+
+
+def test_signal_while_waiting_for_the_lock(world: GitWorld) -> None:
+    """A command that waits for the lock ends with a signal, at once."""
+    world.begin()
+    (lock,) = (world.cache / "git").glob("*.lock")
+    command = [sys.executable, "-c", READ_IN_A_PROCESS, str(world.cache)]
+    with held_by_a_stopped_process(lock), subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert comes_true(lambda: any(lock == opened for opened in files_of(process.pid)))
+        process.send_signal(signal.SIGINT)
+        assert comes_true(lambda: process.poll() is not None)
+
+
+def files_of(pid: int) -> list[Path]:
+    """What a process has open."""
+    try:
+        return [path.readlink() for path in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return []
 
 
 def test_cache_that_cannot_be_kept(world: GitWorld) -> None:
