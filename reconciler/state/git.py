@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from reconciler.state.git_mirror import Mirror
 
 _TRIES = 12
+_STUCK = (
+    "if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the repository there;"
+    " otherwise ask whoever runs the remote"
+)
 _SUFFIX = ".jsonl"
 
 
@@ -98,11 +102,11 @@ class GitStore:
                 where=self.location,
                 remedy="use one URL for both: --state git+URL#BRANCH",
             )
+        taken = moved is not None and "exists; cannot create" in moved
         return StoreUnavailable(
             f"nobody else pushed to the branch, and the remote refused {_TRIES} pushes: {moved}",
             where=self.location,
-            remedy="if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the"
-            " repository there; otherwise ask whoever runs the remote",
+            remedy="no branch can have this name beside that one: choose another" if taken else _STUCK,
         )
 
     def _base(self, path: str, head: str | None) -> tuple[str, bytes | None]:

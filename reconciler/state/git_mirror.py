@@ -41,6 +41,7 @@ _MOVED = re.compile(
 _REMEDY = "see to the disk and the permissions, or name another directory with --cache-dir"
 _PATIENCE = 60.0  # seconds to wait for whoever else fetches here; a fetch takes no longer
 _BRIEFLY = 1.0  # seconds, once that was in vain: an apply reads again for each outcome, and must come to its end
+_LOCKED = re.compile(rb"^remote: error: (cannot lock ref [^\n]*)", re.MULTILINE)
 _DIRECTORY = b"040000 tree "
 _FILE = b"100644 blob "
 
@@ -142,7 +143,7 @@ class Mirror:
             return "its objects are named otherwise"
         refusals = _REFUSAL.findall(ran.out)
         if refusals and all(_MOVED.match(refusal) for refusal in refusals):
-            return reason(b"\n".join(refusals))
+            return reason(b"\n".join([*_LOCKED.findall(ran.err)[:1], *refusals]))
         remedy = (
             "may these credentials push to the branch? in a workflow that takes `permissions: contents: write`"
             if refusals

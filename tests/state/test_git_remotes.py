@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from stranger import Partner
+
     from reconciler.state.git import GitStore
 
 
@@ -81,6 +83,21 @@ def test_push_to_another_repository(world: GitWorld, lead_away: Callable[[GitWor
     assert "hunter2" not in str(caught.value)
     for repository in (world.origin, world.root / "copy.git"):
         assert "" == world.git("branch", "--list", "state", at=repository)
+
+
+def test_apply_where_a_push_leads_elsewhere(world: GitWorld, partner: Partner) -> None:
+    """Nothing is sent where the intent could not be read back, though both repositories hold the same record so far."""
+    partner.path = world.checkout
+    partner.environment |= {"RECONCILER_STATE": "git:state"}
+    partner.begin(first=["ONB10001"])
+    world.git("fetch", "--quiet", str(world.origin), "+refs/*:refs/*", at=world.root / "copy.git")
+    set_a_pushurl(world)
+    before = world.tip()
+    done = partner.run("apply", "--auto-approve", "--unsealed")
+    assert (1, []) == (done.code, partner.service.creates)
+    assert f"a fetch reads {world.origin}, and a push writes to {world.root}/copy.git" in done.out + done.err
+    assert "Traceback" not in done.err
+    assert (before, before) == (world.tip(), world.git("rev-parse", "state", at=world.root / "copy.git").strip())
 
 
 def test_push_of_a_url_to_another_repository(world: GitWorld) -> None:

@@ -126,11 +126,22 @@ def test_ref_that_cannot_be_locked(world: GitWorld, monkeypatch: pytest.MonkeyPa
     lock = world.origin / "refs" / "heads" / "state.lock"
     lock.touch()
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    told = r"nobody else pushed to the branch, and the remote refused 12 pushes: \[remote rejected\] \(failed.*\.lock"
+    told = (
+        r"nobody else pushed to the branch, and the remote refused 12 pushes: cannot lock .*/state\.lock': .*; if a git"
+    )
     with pytest.raises(StoreUnavailable, match=told):
         append_third(store)
     monkeypatch.setattr(time, "sleep", lambda _: lock.unlink(missing_ok=True))
     append_third(store)
+
+
+def test_name_that_another_branch_rules_out(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A branch `state` cannot be beside `state/x`: the error says so, and to choose another name."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    world.git("push", "--quiet", "origin", "HEAD:refs/heads/state/x")
+    told = "'refs/heads/state/x' exists; .*; no branch can have this name beside that one: choose another$"
+    with pytest.raises(StoreUnavailable, match=told):
+        world.begin()
 
 
 def test_branch_that_moves_all_the_time(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
