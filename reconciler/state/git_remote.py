@@ -12,15 +12,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.git_command import redact
+from reconciler.state.places import repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from reconciler.state.git_command import Git
     from reconciler.state.git_settings import Settings
@@ -30,12 +31,7 @@ REMOTE = "reconciler"
 
 _LISTED = re.compile(r"([^\t]*)\t(.*) \((fetch|push)\)(?: \[[^\]]*\])?", re.DOTALL)
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:([^/]*)@)?([^/]*)(.*)", re.DOTALL | re.IGNORECASE)
-_SCP = re.compile(r"(?:[^/]*@)?(\[[^]/]*\]|[^/:]*):(.*)", re.DOTALL)
-_PORT = re.compile(r":\d*$")
 _BY_CURL = ("http", "https", "ftp", "ftps")
-_REPOSITORY = ("/.git", "", ".git/.git", ".git")
-"""What git tries behind a path, in this order."""
-
 _HELPER = (
     '!f() {{ test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n"'
     ' "$RECONCILER_GIT_{0}_USERNAME" "$RECONCILER_GIT_{0}_PASSWORD"; }}; f'
@@ -50,16 +46,6 @@ class Side:
     url: str
     user: str | None = None
     password: str | None = None
-
-    def place(self, directory: Path) -> tuple[str, str]:
-        """A host, "" for this machine, and a path there, however they are spelled."""
-        found = _URL.fullmatch(self.url)
-        if found and found[1].lower() != "file":
-            return _PORT.sub("", found[3].rpartition("@")[2]).lower(), _bare(unquote(found[4]))
-        if found:
-            return "", _repository(unquote(found[4]))
-        scp = _SCP.fullmatch(self.url)
-        return (scp[1].lower(), _bare(scp[2])) if scp else ("", _repository(str(directory / self.url)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +63,13 @@ class Remote:
     @property
     def proven(self) -> bool:
         """Whether what is pushed is certain to be where it is fetched from."""
-        here = self.fetch.place(self.directory)
-        return self.push.url == self.fetch.url or (here[0] == "" and here == self.push.place(self.directory))
+        host, _ = here = repository(self.fetch.url, self.directory)
+        return self.push.url == self.fetch.url or (host == "" and here == repository(self.push.url, self.directory))
 
     def refuse_elsewhere(self, where: str) -> None:
         """Raises StateError where a push would lead to another place than a fetch looks at."""
-        here = self.fetch.place(self.directory)
-        if len(self.pushes) == 1 and here == self.push.place(self.directory):
+        here, there = (repository(side.url, self.directory) for side in (self.fetch, self.push))
+        if len(self.pushes) == 1 and here == there:
             return
         pushed = " and to ".join(side.url for side in self.pushes)
         raise StateError(
@@ -161,14 +147,3 @@ def _credentials(name: str, side: Side) -> Settings:
     if side.password is None:
         return [(f"{context}.username", side.user)]
     return [(f"{context}.helper", ""), (f"{context}.helper", _HELPER.format(name))]
-
-
-def _bare(path: str) -> str:
-    """A path on a server, without what may be written or left out."""
-    return path.strip("/").removesuffix(".git").rstrip("/")
-
-
-def _repository(path: str) -> str:
-    """The repository that git finds at a path of this machine, however it is reached."""
-    found = (path + suffix for suffix in _REPOSITORY if Path(path + suffix, "HEAD").exists())
-    return os.path.realpath(next(found, path))

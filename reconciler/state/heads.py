@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
 from reconciler.state.disk import LockHeld, lock, written_beside
+from reconciler.state.places import branch_place
 from reconciler.state.private import check_private, private_directory
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ class Heads:
     def seen_at(self, location: str, target: TargetName) -> Seen | None:
         """The longest record remembered of this target in the store at `location`, whatever its id.
 
-        A path is the same place by whichever of its names it was, or is, called.
+        A place is the same by whichever of its names it was, or is, called.
         """
-        names = {location, _resolved(location)} - {""}
+        names = {location, _resolved(location), branch_place(location)} - {""}
         known = (one for one in self.seen().values() if one.target == target)
-        here = (one for one in known if not names.isdisjoint((one.location, one.resolved)))
+        here = (one for one in known if not names.isdisjoint((one.location, one.resolved, branch_place(one.location))))
         return max(here, key=lambda one: one.entries, default=None)
 
     @staticmethod

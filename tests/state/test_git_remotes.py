@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from git_world import GitWorld, more_lines
-from journal_samples import TARGET, entries, imported, journal_bytes
+from journal_samples import TARGET, entries, imported, journal, journal_bytes
 from store_conformance import append_one
 
-from reconciler.errors import HeadMoved, SettingsError, StateError, StoreUnavailable
+from reconciler.errors import HeadMoved, RecordMissing, SettingsError, StateError, StoreUnavailable
+from reconciler.state.heads import Heads
+from reconciler.state.reading import read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,3 +267,32 @@ def test_deleted_branch(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(HeadMoved, match="this journal is gone"):
         store.append(TARGET, head, lines, "import a3")
     assert "" == world.git("branch", "--list", "state", at=world.origin)
+
+
+@pytest.mark.parametrize(
+    ("location", "other", "same"),
+    [
+        ("git:state of https://git.example/team/a.git", "git+ssh://git.example:22/team/a/#state", True),
+        ("git:state of git@git.example:team/a", "git+https://GIT.example/team/a.git#state", True),
+        ("git:state of https://git.example/team/a", "git:other of https://git.example/team/a", False),
+        ("git:state of https://git.example/team/a", "git+https://git.example/team/b#state", False),
+        ("git:state of https://git.example/team/a", "git+https://git.other/team/a#state", False),
+        ("git:state of /srv/a", "git+file:///srv//./a#state", True),
+        ("git:state of /srv/a", "/srv/a", False),
+    ],
+)
+def test_a_record_that_is_gone_in_another_spelling(tmp_path: Path, location: str, other: str, same: bool) -> None:
+    """What was seen of a branch is known by whichever of its spellings it is asked for, and of no other branch."""
+    heads = Heads(tmp_path / "cache")
+    assert None is heads.remember(journal(3), location)
+    assert same == (heads.seen_at(other, TARGET) is not None)
+
+
+def test_deleted_branch_in_another_spelling(world: GitWorld) -> None:
+    """A branch that is gone is not begun again because its URL is written in another way."""
+    store = world.begin()
+    heads = Heads(world.cache)
+    read_journal(store, TARGET, heads)
+    world.git("update-ref", "-d", "refs/heads/state", at=world.origin)
+    with pytest.raises(RecordMissing, match=r"2 entries"):
+        read_journal(world.open(f"git+file://{world.origin}/#state"), TARGET, heads)
