@@ -44,6 +44,11 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
     return opener(spec, cache_directory, environment)
 
 
+def holds_password(spec: str) -> bool:
+    """Whether a value is a URL with a password in it."""
+    return _PASSWORD.search(spec) is not None
+
+
 def _open_files(spec: str, *_: object) -> Store:
     """`file:PATH`, as it is written, or `file:///PATH`, percent-encoded as URLs are."""
     rest = spec.partition(":")[2]
@@ -88,6 +93,7 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
     return open_git(spec, cache_directory, environment)
 
 
+_PASSWORD = re.compile(r"://[^/@]*:[^/]*@")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _REMEDY = "name a directory, such as --state state or --state file:///srv/state"
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.state.store import Store
+
+    _Reader = Callable[[str], bytes | None]
 
 _PATIENCE = 20.0
 """Seconds that one git command may take; who has no network is not to wait long."""
@@ -46,12 +49,18 @@ def refuse_behind(
     environment = {**clean(environment), "GIT_NO_LAZY_FETCH": "1"}
     if not store.local or shutil.which("git", path=environment.get("PATH")) is None:
         return
+    copies = Copies(cache_directory.absolute() / "git", environment, _PATIENCE)
+    readers: dict[_Upstream, _Reader] = {}
     for target in targets:
         journal = Path(os.path.realpath(Path(store.location, f"{target}.jsonl")))
-        tracked = _tracked(journal, environment, warn)
-        theirs = tracked and tracked.theirs(Copies(cache_directory.absolute() / "git", environment, _PATIENCE), warn)
-        if tracked and theirs:
-            _refuse(tracked, *difference(store.read(target) or b"", theirs))
+        upstream, path = _followed(journal, environment, warn)
+        if upstream is None:
+            continue
+        if upstream not in readers:
+            readers[upstream] = upstream.reader(copies, warn)
+        theirs = readers[upstream](path)
+        if theirs is not None:
+            _refuse(upstream, path, *difference(store.read(target) or b"", theirs))
 
 
 def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
@@ -65,83 +74,84 @@ def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tracked:
-    """A journal in a work tree: its path from the top, and the branch of a remote that the work tree follows."""
+class _Upstream:
+    """The branch that a work tree follows: on a remote of its repository, or in the repository itself (".")."""
 
-    git: Git
+    git: Git = field(compare=False)
     top: Path
-    path: str
     remote: str
     branch: str
 
     @property
-    def upstream(self) -> str:
-        """As git's own commands name it."""
+    def name(self) -> str:
+        """As git's own commands have it."""
         return self.branch if self.remote == "." else f"{self.remote}/{self.branch}"
 
-    def theirs(self, copies: Copies, warn: Callable[[str], None]) -> bytes | None:
-        """The journal as the upstream has it now, or had it when it was fetched last; None where it has none."""
+    def reader(self, copies: Copies, warn: Callable[[str], None]) -> _Reader:
+        """What reads files as the branch has them now, or had them when it was fetched last."""
         if self.remote == ".":
             return self._at(f"refs/heads/{self.branch}")
         try:
             return self._at_remote(copies)
         except StoreUnavailable as problem:
-            warn(f"{problem}; the record was compared with {self.upstream} as it was fetched last")
+            warn(f"{problem}; the record was compared with {self.name} as it was fetched last")
             return self._at("@{upstream}")
 
-    def _at_remote(self, copies: Copies) -> bytes | None:
+    def _at_remote(self, copies: Copies) -> _Reader:
+        """Mostly the commit is here already, since the user's own fetches brought it."""
         origin = origin_of(self.git, self.remote, self.branch, self.top)
-        if origin is None:
-            return None
-        mirror = copies.follow(origin, self.branch)
-        tip = mirror.look()
-        if tip and self.git.run("cat-file", "-e", f"{tip}^{{commit}}").code == 0:
+        mirror = None if origin is None else copies.follow(origin, self.branch)
+        tip = "" if mirror is None else mirror.look()
+        if mirror is None or not tip:
+            return lambda _: None
+        if self.git.run("cat-file", "-e", f"{tip}^{{commit}}").code == 0:
             return self._at(tip)
-        return mirror.read(mirror.fetch(), self.path) if tip else None
+        return partial(mirror.read, mirror.fetch())
 
-    def _at(self, commit: str) -> bytes | None:
-        ran = self.git.run("cat-file", "blob", f"{commit}:{self.path}")
-        return None if ran.code else ran.out
+    def _at(self, commit: str) -> _Reader:
+        def read(path: str) -> bytes | None:
+            ran = self.git.run("cat-file", "blob", f"{commit}:{path}")
+            return None if ran.code else ran.out
+
+        return read
 
 
-def _tracked(journal: Path, environment: Mapping[str, str], warn: Callable[[str], None]) -> _Tracked | None:
-    """A journal with an upstream; None for one that is not tracked, or on no branch that follows another."""
-    if not journal.parent.is_dir():
-        return None
+def _followed(
+    journal: Path, environment: Mapping[str, str], warn: Callable[[str], None]
+) -> tuple[_Upstream | None, str]:
+    """The branch that shares a journal, and the journal's path there; None where git tracks it on no such branch."""
+    if not any((above / ".git").exists() for above in journal.parents) or not journal.exists():
+        return None, ""
     git = Git(journal.parent, environment, str(journal), _PATIENCE)
     listed = git.run("ls-files", "-z", "--full-name", "--error-unmatch", "--", journal.name)
+    untrusted = trust(listed.err)
+    if untrusted:
+        warn(f"{journal}: not compared with an upstream branch: {reason(listed.err)}; {untrusted}")
     if listed.code:
-        untrusted = trust(listed.err)
-        if untrusted:
-            warn(f"{journal}: not compared with an upstream branch: {reason(listed.err)}; {untrusted}")
-        return None
-    head = git.run("symbolic-ref", "--quiet", "HEAD").out.strip()
+        return None, ""
+    head = os.fsdecode(git.run("symbolic-ref", "--quiet", "HEAD").out.strip())
     settings = dict(settings_of(git))
-    ours = f"branch.{os.fsdecode(head).removeprefix('refs/heads/')}"
+    ours = f"branch.{head.removeprefix('refs/heads/')}"
     remote, merge = settings.get(f"{ours}.remote"), settings.get(f"{ours}.merge", "")
     if not remote or not merge.startswith("refs/heads/"):
-        return None
+        return None, ""
     top = Path(os.fsdecode(git.ask("rev-parse", "--show-toplevel").rstrip(b"\n")))
-    path = os.fsdecode(listed.out.partition(b"\0")[0])
-    return _Tracked(git, top, path, remote, merge.removeprefix("refs/heads/"))
+    return _Upstream(git, top, remote, merge.removeprefix("refs/heads/")), os.fsdecode(listed.out.partition(b"\0")[0])
 
 
-def _refuse(tracked: _Tracked, ours: int, theirs: int) -> None:
+def _refuse(upstream: _Upstream, path: str, ours: int, theirs: int) -> None:
     """Raises Refused if the upstream has entries that are not here."""
     if not theirs:
         return
     entries = f"{theirs} {'entry' if theirs == 1 else 'entries'}"
-    at = shlex.quote(str(tracked.top))
+    at = f"git -C {shlex.quote(str(upstream.top))}"
     if not ours:
-        raise Refused(
-            f"{tracked.upstream} has {entries} that this record lacks",
-            where=tracked.git.where,
-            remedy=f"git -C {at} pull; and plan again",
-        )
-    fetch = "" if tracked.remote == "." else f"git -C {at} fetch {shlex.quote(tracked.remote)} && "
-    show = shlex.quote(f"{tracked.upstream}:{tracked.path}")
+        what = f"{upstream.name} has {entries} that this record lacks"
+        raise Refused(what, where=upstream.top / path, remedy=f"{at} pull; and plan again")
+    fetch = "" if upstream.remote == "." else f"{at} fetch {shlex.quote(upstream.remote)} && "
+    show = shlex.quote(f"{upstream.name}:{path}")
     raise Refused(
-        f"{tracked.upstream} has {entries} that this record lacks, and this record has {ours} that it lacks",
-        where=tracked.git.where,
-        remedy=f"join both: {fetch}git -C {at} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl",
+        f"{upstream.name} has {entries} that this record lacks, and this record has {ours} that it lacks",
+        where=upstream.top / path,
+        remedy=f"join both: {fetch}{at} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl",
     )

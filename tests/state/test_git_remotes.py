@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from project import Project
     from stranger import Partner
 
     from reconciler.state.git import GitStore
@@ -100,6 +101,22 @@ def test_apply_where_a_push_leads_elsewhere(world: GitWorld, partner: Partner) -
     assert f"a fetch reads {world.origin}, and a push writes to {world.root}/copy.git" in done.out + done.err
     assert "Traceback" not in done.err
     assert (before, before) == (world.tip(), world.git("rev-parse", "state", at=world.root / "copy.git").strip())
+
+
+def test_password_in_the_flag(world: GitWorld, project: Project) -> None:
+    """A password among our own arguments is warned of, without an echo; one in the environment is not."""
+    project.declare({"first": (["ONB10001"], "https://hooks.partner.example/first")})
+    spec = "git+http://me:hunter2@127.0.0.1:9/a#state"
+    flagged = project.run("plan", "--state", spec)
+    project.environment["RECONCILER_STATE"] = spec
+    quiet = project.run("plan")
+    assert (1, 1) == (flagged.code, quiet.code)
+    assert (
+        "Warning: --state holds a password, which the list of processes shows to every user; use RECONCILER_STATE"
+        in flagged.err
+    )
+    assert "Warning" not in quiet.err
+    assert "hunter2" not in flagged.err + flagged.out + quiet.err + quiet.out
 
 
 def test_push_of_a_url_to_another_repository(world: GitWorld) -> None:

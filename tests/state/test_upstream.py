@@ -97,6 +97,46 @@ def test_behind(team: Team, seen: bool) -> None:
     assert 1 == len(team.mine.service.creates)
 
 
+def test_targets_of_one_branch(team: Team) -> None:
+    """However many targets have creates to make, the remote is asked once, and fails once."""
+    staging = team.mine.read("config/all.yaml")
+    for name, code in (("production", "ONB10002"), ("trial", "ONB10003")):
+        text = staging.replace("staging", name).replace("ONB10001", code)
+        team.mine.write(f"config/{name}.yaml", text)
+        for field in ("CLIENT_ID", "CLIENT_SECRET"):
+            value = team.mine.environment[f"RECONCILER_EUROPE_STAGING_{field}"]
+            team.mine.environment[f"RECONCILER_EUROPE_{name.upper()}_{field}"] = value
+    team.mine.step("state", "init")
+    team.git("add", ".")
+    team.world.origin.rename(team.world.root / "gone.git")
+    done = team.mine.run("apply", "--auto-approve")
+    assert 1 == done.err.count("as it was fetched last")
+
+
+def test_broken_settings_outside_of_a_repository(team: Team) -> None:
+    """Where there is no repository, git is not run."""
+    leave_git(team)
+    team.world.settings.write_text("[nonsense\n")
+    assert 0 == team.apply().code
+
+
+def test_broken_settings(team: Team) -> None:
+    """Where git cannot tell what the upstream has, nothing is created, and the error names the file to correct."""
+    team.world.settings.write_text("[nonsense\n")
+    done = team.apply()
+    assert (1, 0) == (done.code, len(team.mine.service.creates))
+    assert f"bad config line 1 in file {team.world.settings}; correct that file" in done.err
+
+
+def test_work_tree_of_another_user(team: Team) -> None:
+    """Where git does not trust the work tree, as in many containers, a warning says how to have it compared."""
+    team.mine.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+    done = team.apply()
+    assert 0 == done.code
+    assert "not compared with an upstream branch: detected dubious ownership in repository at" in done.err
+    assert f"git config --global --add safe.directory {team.clone}" in done.err
+
+
 def test_both_ahead(team: Team) -> None:
     """Where both sides have entries of their own, the error gives the command that brings theirs beside ours."""
     team.let_them_apply()
