@@ -16,7 +16,7 @@ from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.service.transport import always
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from reconciler.model.desired import Target
     from reconciler.model.plan import Request
@@ -48,12 +48,16 @@ class LeadAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One POST before it has a token: which API, the path below base_url, what is sent."""
+    """One POST before it has a token: which API, the path below base_url, what is sent.
+
+    `sent` are the values in it that may lie open in an answer too.
+    """
 
     api: str
     path: str
     content: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
+    sent: Collection[str] = ()
 
 
 class Service:
@@ -80,9 +84,8 @@ class Service:
         """
         codes = sorted(request.codes)
         body = json.dumps({"eventCodes": codes, "webhookUrl": request.url}).encode()
-        answer = self._send(_Call("notification", "/notification/webhooksubscription", body), may_send)
-        if answer.outcome is Outcome.CREATED:
-            return replace(answer, fields=harmless_fields(answer.body, [*codes, request.url]))
+        call = _Call("notification", "/notification/webhooksubscription", body, sent=(*codes, request.url))
+        answer = self._send(call, may_send)
         if answer.status == 409:
             advice = "if it exists already, record it with `reconciler state import ADDRESS`"
             return replace(answer, detail=f"{answer.detail}; {advice}")
@@ -120,7 +123,12 @@ class Service:
 
     def _send_with(self, token: str, call: _Call, may_send: Callable[[], bool]) -> Answer:
         headers = {"authorization": f"Bearer {token}", "Content-Type": "application/json", **call.headers}
+        secrets = [token, self._credentials.client_id, self._credentials.client_secret]
         result = self._transport.post(
-            self._target.base_url + call.path, headers, call.content, timeout=self._timeout, may_send=may_send
-        )
-        return outcome_of(result, [token, self._credentials.client_secret])
+            self._target.base_url + call.path, headers, call.content,
+            timeout=self._timeout, may_send=may_send, secrets=secrets,
+        )  # fmt: skip
+        answer = outcome_of(result, secrets)
+        if answer.outcome is not Outcome.CREATED:
+            return answer
+        return replace(answer, fields=harmless_fields(answer.body, call.sent, secrets))

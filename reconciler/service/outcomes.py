@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.service.exchange import Failure, Reply
-from reconciler.service.redaction import excerpt
+from reconciler.service.redaction import excerpt, reveals
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,6 +23,10 @@ _MAYBE_DONE = (408, 499)  # a server or proxy gave up waiting, perhaps after the
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _PAGE_START = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
+_MOST_FIELDS = 16
+_FIELD_LENGTH = 128  # characters
+_OPAQUE = re.compile(r"[\w+=~-]{65,}")
+_CREDENTIAL_NAME = re.compile(r"session|token|secret|password|credential", re.IGNORECASE)
 _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
@@ -100,21 +104,39 @@ def error_text(body: bytes, secrets: Collection[str]) -> str:
     return excerpt(", ".join(dict.fromkeys(texts)), secrets)
 
 
-def harmless_fields(body: bytes, sent: Collection[str]) -> dict[str, str | int | float | bool]:
-    """What of a response may lie open: its top-level identifiers, and scalars equal to what was `sent`."""
-    return {
-        name: value
+def harmless_fields(
+    body: bytes, sent: Collection[str], secrets: Collection[str] = ()
+) -> dict[str, str | int | float | bool]:
+    """What of a response may lie open: its top-level identifiers, and scalars equal to what was `sent`.
+
+    At most 16 of 128 characters; none that may be a credential: a token, a long opaque text, one of `secrets` in any
+    spelling, or what goes by the name of one, such as a session id.
+    """
+    found = (
+        (name, value)
         for name, value in json_object(body).items()
-        if isinstance(value, str | int | float) and (name == "id" or name.endswith("Id") or value in sent)
-        if _is_plain(name) and _is_plain(value)
-    }
+        if isinstance(value, str | int | float) and (_is_identifier(name, value) or value in sent)
+        if len(name) <= _FIELD_LENGTH and _is_plain(name) and _is_plain(value)
+        if not reveals(name, secrets) and not reveals(str(value), secrets)
+    )
+    return dict(islice(found, _MOST_FIELDS))
+
+
+def _is_identifier(name: str, value: str | float) -> bool:
+    text = str(value)
+    return (
+        (name == "id" or name.endswith("Id"))
+        and not _CREDENTIAL_NAME.search(name)
+        and len(text) <= _FIELD_LENGTH
+        and not _OPAQUE.search(text)
+    )
 
 
 def _is_plain(value: str | float) -> bool:
-    """Whether a journal can hold the value: finite, short, without control characters and lone surrogates."""
+    """Whether a journal can hold the value: finite, without control characters and lone surrogates."""
     if isinstance(value, str):
-        return value.isprintable() and len(value) <= 2000
-    return math.isfinite(value) and abs(value) < 2**63
+        return value.isprintable()
+    return abs(value) < 2**63
 
 
 def _seconds(retry_after: str) -> float | None:

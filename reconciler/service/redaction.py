@@ -4,37 +4,118 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 REDACTED = "[redacted]"
 
 _LIMIT = 200
+_CONSIDERED = 4096  # characters: what comes behind is never shown, and a hostile text must not cost time
+_SHORTEST = 8  # characters of base64 that are taken for a part of a secret
+_LAYERS = 2  # encodings that are undone, one within the other
+_SEGMENT = 16  # characters from which a segment of a token is a secret of its own
+_LONG_WORD = 16
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{16,}", re.IGNORECASE)
-_JSON_WEB_TOKEN = re.compile(r"\beyJ[\w-]{5,}(\.[\w-]*){0,2}")
+_JSON_WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9])eyJ[\w-]{5,}(\.[\w-]*){0,2}")
+_CHUNK = re.compile(r"[^\s\"'<>]{8,}")
 _WORD = re.compile(r"[\w~+/=-]{8,}(\.[\w~+/=-]+)*")
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """`text` without any of `secrets`, whole, escaped or in part, and without whatever looks like a credential.
+    """`text` without any of `secrets`, whole, in part or encoded, and without whatever looks like a credential.
 
-    A part counts from eight characters on: services like to echo the beginning of a token they refuse.
+    Upper and lower case make no difference. The encodings are percent, JSON escapes, hex and base64. A part counts from
+    eight characters on, since services like to echo the beginning of a token they refuse; a plain word of a language
+    counts from sixteen.
     """
-    forms = {
-        form for secret in secrets if secret for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])
-    }
-    for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, REDACTED)
-    text = _AUTHORIZATION.sub(rf"\1 {REDACTED}", text)
-    text = _JSON_WEB_TOKEN.sub(REDACTED, text)
-    return _WORD.sub(lambda word: REDACTED if any(word[0] in form for form in forms) else word[0], text)
+    return _redact(text, _Forms([secret for secret in secrets if secret]), _LAYERS)
+
+
+def reveals(text: str, secrets: Collection[str]) -> bool:
+    """Whether `redact` would take something out."""
+    return redact(text, secrets) != text
 
 
 def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> str:
     """`text` as one redacted line of at most `limit` characters, without control or invisible characters."""
-    shown = "".join(character if character.isprintable() else " " for character in redact(text, secrets))
+    redacted = redact(text[:_CONSIDERED], secrets)
+    shown = "".join(character if character.isprintable() else " " for character in redacted)
     line = " ".join(shown.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class _Forms:
+    """The forms in which secrets may stand in a text."""
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        pieces = [piece for secret in secrets for piece in _pieces(secret)]
+        plain = {form for piece in pieces for form in _plain_forms(piece)}
+        base64 = {form for piece in pieces for form in _base64_forms(piece)}
+        self.plain, self.base64 = _any_of(plain), _any_of(base64)
+        self._lowered = [form.lower() for form in plain | base64]
+
+    def has_part(self, word: str) -> bool:
+        """Whether a word is part of a secret, and is no plain word that might stand there all the same."""
+        if len(word) < _LONG_WORD and _PLAIN_WORD.fullmatch(word):
+            return False
+        return any(word.lower() in form for form in self._lowered)
+
+
+def _redact(text: str, forms: _Forms, layers: int) -> str:
+    text = forms.plain.sub(REDACTED, text)
+    if layers:
+        text = _CHUNK.sub(lambda chunk: REDACTED if _hides(chunk[0], forms, layers - 1) else chunk[0], text)
+    text = forms.base64.sub(REDACTED, text)
+    text = _AUTHORIZATION.sub(rf"\1 {REDACTED}", text)
+    text = _JSON_WEB_TOKEN.sub(REDACTED, text)
+    return _WORD.sub(lambda word: REDACTED if forms.has_part(word[0]) else word[0], text)
+
+
+def _hides(chunk: str, forms: _Forms, layers: int) -> bool:
+    """Whether something is to be redacted in `chunk` once an encoding is undone."""
+    return any(_redact(decoded, forms, layers) != decoded for decoded in _decoded(chunk))
+
+
+def _decoded(chunk: str) -> Iterator[str]:
+    """What `chunk`, or a run of letters in it, says in each encoding that it may be in."""
+    for decoded in (unquote(chunk), unquote_plus(chunk), _ESCAPE.sub(lambda found: chr(int(found[1], 16)), chunk)):
+        if decoded != chunk:
+            yield decoded
+    for run in _HEX.findall(chunk):
+        yield bytes.fromhex(run).decode(errors="replace")
+    for run in _BASE64.findall(chunk):
+        digits = run.rstrip("=").translate(str.maketrans("-_", "+/"))
+        usable = len(digits) - (len(digits) % 4 == 1)
+        yield b64decode(digits[:usable] + "===").decode(errors="replace")
+
+
+def _pieces(secret: str) -> list[str]:
+    """A secret, and each segment of a token, such as the payload of a JSON Web Token."""
+    return [secret, *(segment for segment in secret.split(".") if len(segment) >= _SEGMENT)]
+
+
+def _plain_forms(piece: str) -> list[str]:
+    encoded = piece.encode(errors="surrogatepass")
+    return [piece, quote(encoded, safe=""), quote_plus(encoded), json.dumps(piece)[1:-1], encoded.hex()]
+
+
+def _base64_forms(piece: str) -> Iterator[str]:
+    plain = piece.encode(errors="surrogatepass")
+    for offset in range(3):  # what stands before it in an encoded text moves the bits
+        start, end = 4 if offset else 0, (offset + len(plain)) // 3 * 4
+        for encode in (b64encode, urlsafe_b64encode):
+            if end - start >= _SHORTEST:
+                yield encode(bytes(offset) + plain).decode()[start:end]
+
+
+def _any_of(forms: Collection[str]) -> re.Pattern[str]:
+    """What matches the longest of `forms`, in any case; nothing where there are none."""
+    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"(?!)", re.IGNORECASE)

@@ -74,8 +74,11 @@ class TokenRequest:
             "audience": self.audience,
         }
         url = f"{self.target.auth_url}/oauth/token"
-        result = transport.post(url, {"content-type": "application/json"}, json.dumps(body).encode(), timeout=timeout)
-        return outcome_of(result, [self.credentials.client_secret])
+        secrets = [self.credentials.client_id, self.credentials.client_secret]
+        result = transport.post(
+            url, {"content-type": "application/json"}, json.dumps(body).encode(), timeout=timeout, secrets=secrets
+        )
+        return outcome_of(result, secrets)
 
     def _read(self, answer: Answer) -> TokenAnswer:
         if answer.status is None or not 200 <= answer.status < 300:

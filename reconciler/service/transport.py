@@ -16,7 +16,10 @@ import re
 import socket
 import threading
 from http.cookiejar import DefaultCookiePolicy
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
 
 import httpx
 
@@ -27,7 +30,7 @@ from reconciler.service.exchange import BODY_LIMIT, Failure, Reply
 from reconciler.service.redaction import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from types import TracebackType
 
 logger = logging.getLogger("reconciler.service")
@@ -44,6 +47,10 @@ _GRACE = 2.0  # seconds for a thread whose socket was shut down to notice
 
 class _Withheld(Exception):
     """Raised inside httpx to keep the request, or the rest of it, from being written."""
+
+
+class _OffLoopback(Exception):
+    """Raised inside httpx where a plain request would leave this machine."""
 
 
 class Meaning(NamedTuple):
@@ -75,6 +82,7 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     httpx.HTTPError: Meaning(True, "HTTP failed"),
     httpx.CookieConflict: Meaning(True, "cookies in conflict"),
     httpx.StreamError: Meaning(True, "the answer could not be read"),
+    _OffLoopback: Meaning(False, "plain http is for loopback, and this address leads elsewhere"),
     _Withheld: Meaning(True, "held back before it was sent whole"),
     BaseException: Meaning(True, "the exchange failed"),
 }
@@ -107,8 +115,8 @@ class Transport:
                     "connection": "close",
                 },
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-                # A proxy cannot reach what listens on this machine's loopback.
-                mounts={f"all://{host}": None for host in ("127.0.0.1", "[::1]", "localhost")},
+                # Plain http is for loopback, where no proxy can help, and one would read the credentials.
+                mounts={"http://": None, **{f"all://{host}": None for host in ("127.0.0.1", "[::1]", "localhost")}},
                 follow_redirects=False,
             )
         except (httpx.InvalidURL, ValueError, ImportError, OSError) as problem:
@@ -116,6 +124,7 @@ class Transport:
                 f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
                 remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
             ) from None
+        self._proxy_secrets = _proxy_secrets()
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     def __enter__(self) -> Self:
@@ -138,13 +147,15 @@ class Transport:
         *,
         timeout: float,
         may_send: Callable[[], bool] = always,
+        secrets: Collection[str] = (),
     ) -> Reply | Failure:
         """POST `content` to `url` and give what came of it within `timeout` seconds in all; raises nothing.
 
-        `may_send` is asked, from another thread, just before the first byte is written; if it says no, none is.
+        `may_send` is asked, from another thread, just before the first byte is written; if it says no, none is. The
+        reason of a failure holds none of `secrets`, nor of the proxy's credentials.
         """
         started = steady()
-        exchange = _Exchange(timeout, may_send)
+        exchange = _Exchange(timeout, may_send, [*secrets, *self._proxy_secrets])
         exchange.start(self._client, url, headers, content)
         result = exchange.result()
         came_of_it = result.status if isinstance(result, Reply) else result.reason
@@ -156,7 +167,8 @@ class Transport:
 class _Exchange:
     """One request on its way. What the exchange's thread and the watching one both change is guarded by `_lock`."""
 
-    def __init__(self, timeout: float, may_send: Callable[[], bool]) -> None:
+    def __init__(self, timeout: float, may_send: Callable[[], bool], secrets: Collection[str]) -> None:
+        self._secrets = secrets
         self._timeout = timeout
         self._deadline = steady() + timeout
         self._may_send = may_send
@@ -219,7 +231,7 @@ class _Exchange:
                 response.close()
         except Exception as problem:  # noqa: BLE001  whatever its class: what counts is whether anything was sent
             meaning = meaning_of(problem)
-            text = excerpt(str(problem)) if meaning.quoted else ""
+            text = excerpt(str(problem), self._secrets) if meaning.quoted else ""
             words = f"{meaning.words}: {text}" if text else meaning.words
             self._failure = Failure(self._sent and meaning.maybe_sent, words)
         finally:
@@ -237,6 +249,8 @@ class _Exchange:
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
         elif event == "http11.send_request_headers.started" and info["request"].method != b"CONNECT":
+            if info["request"].url.scheme == b"http" and not _is_loopback(self._socket):
+                raise _OffLoopback
             self._release()
         elif event == "http11.send_request_body.started" and steady() >= self._deadline:
             raise _Withheld  # the machine slept between the headers and the body
@@ -251,3 +265,19 @@ class _Exchange:
             if self._overdue or not self._may_send():
                 raise _Withheld
             self._sent = True
+
+
+def _is_loopback(connection: socket.socket | None) -> bool:
+    """Whether the other end of a connection is on this machine; a name can lead anywhere."""
+    return connection is not None and ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
+
+
+def _proxy_secrets() -> list[str]:
+    """The passwords of the environment's proxies, alone and as they are sent."""
+    secrets = []
+    for url in getproxies().values():
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.password:
+            user, password = unquote(parts.username or ""), unquote(parts.password)
+            secrets += [password, f"{user}:{password}"]
+    return secrets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import email.utils
 import json
+from base64 import b64encode
 
 import pytest
 import time_machine
@@ -166,6 +167,45 @@ def test_harmless_fields() -> None:
         "id": "a1", "SubscriptionId": 7, "partnerId": True, "ratioId": 0.5, "url": "https://x.example",
         "co": "ONB10001",
     }  # fmt: skip
+
+
+TOKEN = "Abc1234567.Def1234567890abcdef.Ghi1234567"
+UUID = "9b2e4c1a-7d55-4f0e-8f2b-0c8d5a1e6b37"
+ARN = "arn:aws:lambda:eu-west-1:123456789012:function:partner-notifications-production:42"
+
+
+@pytest.mark.parametrize("value", ["a1", 7, UUID, ARN, "x" * 64, ":".join(["part"] * 25)])
+def test_an_identifier_lies_open(value: object) -> None:
+    """What identifies lies open, up to 128 characters."""
+    assert {"id": value} == harmless_fields(json.dumps({"id": value}).encode(), (), [TOKEN])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"subscriptionId": TOKEN}, {"subscriptionId": TOKEN.swapcase()}, {"subscriptionId": TOKEN.encode().hex()},
+        {"subscriptionId": b64encode(f"id:{TOKEN}".encode()).decode()}, {"subscriptionId": TOKEN.split(".")[1]},
+        {f"{TOKEN}Id": "x"}, {"accountId": 4711471147114711}, {"id": "eyJhbGciOiJub25lIn0.e30."},
+        {"id": "x" * 65}, {"id": ":".join(["part"] * 26)}, {"n" * 127 + "Id": "x"},
+        {"sessionId": "x"}, {"refreshTokenId": "x"}, {"clientSecretId": "x"}, {"id": 10**400}, {"id": -(10**400)},
+    ],
+)  # fmt: skip
+def test_what_may_be_a_credential_does_not(fields: dict[str, object]) -> None:
+    """A known secret in any spelling, an opaque text and what is too long stays sealed, whatever its name."""
+    assert {} == harmless_fields(json.dumps(fields).encode(), (), [TOKEN, "4711471147114711"])
+
+
+def test_what_was_sent_lies_open_unless_it_is_a_secret() -> None:
+    """The journal holds what was sent anyway, however long; a secret in it stays sealed all the same."""
+    url = "https://h.example/" + "x" * 200
+    body = json.dumps({"url": url, "of": "client-0815"}).encode()
+    assert {"url": url} == harmless_fields(body, [url, "client-0815"], ["client-0815"])
+
+
+def test_open_fields_are_few() -> None:
+    """At most sixteen."""
+    body = json.dumps({f"n{number}Id": number for number in range(100)}).encode()
+    assert [f"n{number}Id" for number in range(16)] == list(harmless_fields(body, ()))
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"9" * 5000)])

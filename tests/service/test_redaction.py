@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import quote
+from base64 import b64encode, urlsafe_b64encode
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.service.redaction import REDACTED, excerpt, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TOKEN = "abcDEF123456.ghiJKL7890.mnoPQR"
 SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=3, max_size=40)
@@ -40,6 +45,8 @@ def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
         ("bad token abcDEF12... sent", f"bad token {REDACTED}... sent"),
         ("Authorization: Bearer zzzzzzzzzzzzzzzzzzzz", f"Authorization: Bearer {REDACTED}"),
         ("got eyJhbGciOiJI.eyJzdWIi.c2ln", f"got {REDACTED}"),
+        ("session ABCDEF123456.GHIJKL7890.MNOPQR", f"session {REDACTED}"),
+        ("payload ghijkl7890", f"payload {REDACTED}"),
         ("Bearer token required", "Bearer token required"),
         ("eventCodes must be known, subscription refused", "eventCodes must be known, subscription refused"),
     ],
@@ -47,6 +54,40 @@ def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
 def test_what_looks_like_a_credential_goes(text: str, shown: str) -> None:
     """The beginning of a token, and what looks like a credential, goes; plain words stay."""
     assert shown == redact(text, [TOKEN])
+
+
+HARD = 's3cret/with+odd "characters"=='
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "percent": lambda text: quote(text, safe=""),
+    "percent, each letter": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "form": quote_plus,
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "JSON, each letter": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "base64": lambda text: b64encode(text.encode()).decode(),
+    "urlsafe base64": lambda text: urlsafe_b64encode(text.encode()).decode(),
+    "base64 behind another text": lambda text: b64encode(b"client-1:" + text.encode() + b"!").decode(),
+    "base64 without padding": lambda text: b64encode(b"x" + text.encode()).decode().rstrip("="),
+    "base64 of base64": lambda text: b64encode(b64encode(b"a:" + text.encode())).decode(),
+    "base64 in percent": lambda text: quote(b64encode(b"ab" + text.encode()).decode(), safe=""),
+    "swapped case": str.swapcase,
+}
+
+
+@pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize("secret", [HARD, TOKEN])
+def test_an_encoded_secret_goes(secret: str, encode: Callable[[str], str]) -> None:
+    """However a secret is spelled, nothing of it is left, and the words around it stay."""
+    assert f"before {REDACTED} after" == redact(f"before {encode(secret)} after", [secret])
+
+
+@pytest.mark.parametrize(
+    "word", ["webhooks", "Production", "STAGING-2", "0123456789", "a/b/c/d/e", "ONB10011,LOA10013"]
+)
+def test_ordinary_text_stays(word: str) -> None:
+    """A word that happens to be part of a client id, and what only looks encoded, stays."""
+    assert word == redact(word, ["partner-webhooks-production-0815", TOKEN, HARD])
 
 
 def test_an_empty_secret_is_none() -> None:

@@ -404,6 +404,45 @@ class TestProxy:
         assert reply.status == 200
         assert Failure(True, "no answer within 0.5 s") == post(transport, "https://service.example", 0.5)
 
+    @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+    @pytest.mark.parametrize(
+        "host",
+        ["127.0.0.1", "127.0.0.2", "127.1", "[::1]", "localhost", "LOCALHOST.", "api.localhost", "x.example"],
+    )
+    def test_plain_http_never_goes_through_a_proxy(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, host: str, variable: str
+    ) -> None:
+        """However loopback is spelled, a proxy sees nothing of a plain request."""
+        proxy = serve(say(OK))
+        monkeypatch.setenv(variable, proxy.url)
+        with Transport() as transport:
+            assert isinstance(post(transport, f"http://{host}:9"), Failure)
+        assert [] == proxy.requests
+
+    def test_plain_http_stays_on_this_machine(self, monkeypatch: pytest.MonkeyPatch, serve: Serve) -> None:
+        """A name below `localhost` that leads to another machine gets nothing, since the request is not encrypted."""
+        server = serve(say(OK))
+        monkeypatch.setattr(transport_module, "_is_loopback", lambda _: False)
+        failure = post(Transport(), server.url.replace("127.0.0.1", "localhost"))
+        assert (Failure(False, "plain http is for loopback, and this address leads elsewhere"), []) == (
+            failure,
+            server.requests,
+        )
+
+    def test_a_proxy_is_quoted_without_secrets(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """What a proxy says is one short line, without control characters and without the password that it was sent."""
+        words = b"no \x1b[31m dXNlcjpodW50ZXIyaHVudGVyMg== hunter2hunter2 s3cret-of-client " + b"long " * 1000
+        proxy = serve(say(b"HTTP/1.1 403 " + words + b"\r\nContent-Length: 0\r\n\r\n"))
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//user:hunter2hunter2@"))
+        with Transport() as transport, caplog.at_level("DEBUG", "reconciler.service"):
+            failure = transport.post("https://service.example", {}, b"", timeout=5, secrets=["s3cret-of-client"])
+        assert isinstance(failure, Failure)
+        assert failure.reason.startswith("the proxy refused: 403 no [31m [redacted] [redacted] [redacted] long ")
+        assert (True, True) == (len(failure.reason) < 250, failure.reason.isprintable())
+        assert "hunter2" not in caplog.text + failure.reason
+
     def test_loopback_needs_no_proxy(self, serve: Serve, through: Callable[[str], Transport]) -> None:
         """What listens on this machine is reached without one."""
         proxy = serve(reset)
