@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 BODY_LIMIT = 1 << 20
 
@@ -15,14 +15,16 @@ BODY_LIMIT = 1 << 20
 class Reply:
     """A response whose status line and headers arrived; from there on it is a reply, whatever becomes of the body.
 
-    Header names are in lower case. `body` is what came of it, at most BODY_LIMIT bytes; `whole` says whether that is
-    all.
+    Header names are in lower case, and the values of one that came several times are one list (RFC 9110, section 5.3).
+    `head` is the status line and the headers as they came, to the blank line and with it. `body` is what came of it, at
+    most BODY_LIMIT bytes; `whole` says whether that is all.
     """
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     whole: bool
+    head: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,13 @@ class Failure:
 
     sent: bool
     reason: str
+
+
+def reply_of(version: bytes, status: int, reason: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
+    """A reply of which no more than the head has come."""
+    head, values = b"%s %d %s\r\n" % (version, status, reason), dict[str, str]()
+    for name, value in headers:
+        head += b"%s: %s\r\n" % (name, value)
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        values[key] = f"{values[key]}, {text}" if key in values else text
+    return Reply(status, values, b"", whole=False, head=head + b"\r\n")

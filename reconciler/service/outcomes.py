@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.service.exchange import Failure, Reply
+from reconciler.service.pages import is_page
 from reconciler.service.redaction import excerpt, reveals
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 _MOVED = (301, 307, 308)
 _MAYBE_DONE = (408, 499)  # a server or proxy gave up waiting, perhaps after the service had begun
-_PAGE_TYPES = ("text/html", "application/xhtml+xml")
-_PAGE_START = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
 _MOST_FIELDS = 16
 _FIELD_LENGTH = 128  # characters
@@ -49,16 +48,10 @@ def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
 def _outcome_of_reply(reply: Reply) -> Outcome:
     status = reply.status
     if 200 <= status < 300:
-        return Outcome.UNKNOWN if _is_page(reply) else Outcome.CREATED
+        return Outcome.UNKNOWN if is_page(reply.headers, reply.body) else Outcome.CREATED
     if status in _MOVED or (400 <= status < 500 and status not in _MAYBE_DONE):
         return Outcome.REJECTED
     return Outcome.UNKNOWN
-
-
-def _is_page(reply: Reply) -> bool:
-    """Whether a login or maintenance page answered in the place of the API."""
-    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind in _PAGE_TYPES or _PAGE_START.match(reply.body) is not None
 
 
 def _detail(reply: Reply, outcome: Outcome, secrets: Collection[str]) -> str | None:

@@ -15,6 +15,7 @@ import logging
 import re
 import socket
 import threading
+from dataclasses import replace
 from http.cookiejar import DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -26,7 +27,7 @@ import httpx
 from reconciler import __version__
 from reconciler.errors import SettingsError
 from reconciler.service.clock import steady
-from reconciler.service.exchange import BODY_LIMIT, Failure, Reply
+from reconciler.service.exchange import BODY_LIMIT, Failure, Reply, reply_of
 from reconciler.service.redaction import excerpt
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class _Exchange:
         self._overdue = False
         self._sent = False
         self._socket: socket.socket | None = None
-        self._head: tuple[int, dict[str, str]] | None = None
+        self._head: Reply | None = None
         self._body = bytearray()
         self._whole = False
         self._failure = Failure(sent=False, reason="the call did not begin")
@@ -196,9 +197,8 @@ class _Exchange:
             self._cut()
         with self._lock:
             if self._head is not None:
-                status, headers = self._head
                 body = bytes(self._body[:BODY_LIMIT])
-                return Reply(status, headers, body, whole=self._whole and not self._overdue)
+                return replace(self._head, body=body, whole=self._whole and not self._overdue)
             if self._overdue:
                 return Failure(self._sent, f"no {'answer' if self._sent else 'connection'} within {self._timeout:g} s")
             return self._failure
@@ -256,8 +256,7 @@ class _Exchange:
             raise _Withheld  # the machine slept between the headers and the body
         elif event == "http11.receive_response_headers.complete" and self._sent:
             # Taken here and not from the response, since httpx can still stumble, over a Location for instance.
-            _, status, _, headers = info["return_value"]
-            self._head = status, {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+            self._head = reply_of(*info["return_value"])
 
     def _release(self) -> None:
         """The point of no return: from here on nobody knows, unless a status line comes."""
