@@ -20,7 +20,10 @@ log = logging.getLogger("reconciler.applying")
 
 
 class ServiceCaller:
-    """The create calls of one target. `keep` keeps a response for an attempt and says where (`Settled.response`)."""
+    """The create calls of one target. `keep` keeps a response for an attempt and says where (`Settled.response`).
+
+    A response is kept whole, as an HTTP message: its headers may tell what its body does not.
+    """
 
     def __init__(self, service: Service, keep: Callable[[str, bytes], str]) -> None:
         self._service = service
@@ -33,11 +36,11 @@ class ServiceCaller:
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         """One create call. The response is kept before the outcome is known to anyone, since it may come only once."""
         answer = self._service.create_subscription(send.request, may_send)
-        settled = replace(answer, body=b"")
-        if answer.outcome is not Outcome.CREATED or not answer.body:
+        settled, response = replace(answer, head=b"", body=b""), answer.head + answer.body
+        if answer.outcome is not Outcome.CREATED or not response:
             return Answered(send.attempt, settled)
         try:
-            return Answered(send.attempt, settled, self._keep(send.attempt, answer.body))
+            return Answered(send.attempt, settled, self._keep(send.attempt, response))
         except Exception as problem:  # noqa: BLE001 - whatever it was, the subscription exists
             why = str(problem) if isinstance(problem, ReconcilerError) else type(problem).__name__
             detail = f"created, but its response could not be kept: {why}"

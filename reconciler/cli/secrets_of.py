@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from reconciler.errors import ReconcilerError, SettingsError, StateError
 from reconciler.model.record import Status
-from reconciler.state.responses import open_sealed
+from reconciler.state.responses import open_sealed, split_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,7 +94,7 @@ def _secrets_of(workspace: Workspace, record: Record, attempt: Attempt, identiti
     attempt = with_response(workspace, record, attempt)
     responses = _Kept(workspace, record, attempt, "response", [attempt.response] if attempt.response else [])
     others = _Kept(workspace, record, attempt, "secret", attempt.secrets)
-    secrets = {secret for body in responses.read(identities) for secret in _strings_of(body, attempt)}
+    secrets = {secret for kept in responses.read(identities) for secret in _strings_of(kept, attempt)}
     secrets.update(others.read(identities))
     return Recorded(attempt, frozenset(secrets), responses.problem or others.problem)
 
@@ -138,10 +138,10 @@ class _Kept:
         return kept
 
 
-def _strings_of(body: bytes, attempt: Attempt) -> set[bytes]:
-    """The strings of a response that the journal does not hold in the clear."""
+def _strings_of(response: bytes, attempt: Attempt) -> set[bytes]:
+    """The strings in the body of a response that the journal does not hold in the clear."""
     try:
-        document = json.loads(body)
+        document = json.loads(split_response(response)[1])
     except (ValueError, RecursionError):
         return set()
     clear = {"", attempt.url, *attempt.codes, *(value for value in attempt.fields.values() if isinstance(value, str))}

@@ -28,8 +28,9 @@ class Answer:
     """What one exchange with the service came to.
 
     `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
-    secrets. `body` is what was read of the response (1 MiB at most) and may hold a secret: it is left out of the
-    `repr`. `retry_after` is in seconds, as the service asked for it with a 429. `date` is the response's Date header.
+    secrets. `head` is the response's status line and headers, as far as the blank line and with it, and `body` what was
+    read of the rest (1 MiB at most); either may hold a secret: they are left out of the `repr`. `retry_after` is in
+    seconds, as the service asked for it with a 429. `date` is the response's Date header.
     """
 
     outcome: Outcome
@@ -39,3 +40,4 @@ class Answer:
     retry_after: float | None = None
     body: bytes = field(default=b"", repr=False)
     fields: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    head: bytes = field(default=b"", repr=False)

@@ -42,6 +42,7 @@ def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
         date=excerpt(result.headers["date"], secrets, 40) if "date" in result.headers else None,
         retry_after=_seconds(result.headers.get("retry-after", "")) if result.status == 429 else None,
         body=result.body,
+        head=result.head,
     )
 
 

@@ -1,4 +1,8 @@
-"""Create responses: they may hold a subscription's secret key, so they are kept sealed, or private to their owner."""
+"""Create responses: they may hold a subscription's secret key, so they are kept sealed, or private to their owner.
+
+What is kept is an HTTP message (`message/http`): status line, headers, a blank line, and as much of the body as came,
+without a transfer coding. Earlier versions kept the body alone.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,14 @@ if TYPE_CHECKING:
 
 _SEALED = "age:"
 _NAME = re.compile(r"[0-9a-z-]+")
-_ROOM = 1 << 20  # bytes, as many as are read of one response
+_HEAD = re.compile(rb"HTTP/1\.[0-9] [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
+_ROOM = (1 << 20) + (1 << 17)  # bytes, as many as are read of one response
+
+
+def split_response(kept: bytes) -> tuple[bytes, bytes]:
+    """The head of a kept response, to the blank line and with it, and its body; no head where there is the body alone."""
+    head = _HEAD.match(kept)
+    return (head[0], kept[head.end() :]) if head else (b"", kept)
 
 
 def seal(recipients: Sequence[str], response: bytes) -> str:

@@ -63,6 +63,20 @@ def test_a_response_is_kept_and_goes_no_further() -> None:
     assert {"a1": CREATED.body} == kept
 
 
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_a_response_is_kept_as_a_message(body: bytes) -> None:
+    """With the status line and the headers, which may tell what the body does not; of those nothing goes further."""
+    kept: list[bytes] = []
+
+    def keep(_attempt: str, response: bytes) -> str:
+        kept.append(response)
+        return "file"
+
+    head = b"HTTP/1.1 201 Created\r\nLocation: /4711\r\n\r\n"
+    answered = create(replace(CREATED, head=head, body=body), keep)
+    assert (b"", b"", [head + body]) == (answered.answer.head, answered.answer.body, kept)
+
+
 @pytest.mark.parametrize(
     "answer",
     [Answer(Outcome.REJECTED, 400, body=b"no"), Answer(Outcome.UNKNOWN, 500, body=b"?"), Answer(Outcome.CREATED)],

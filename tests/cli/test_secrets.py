@@ -78,6 +78,58 @@ class TestShow:
         done = partner.run("secret", "show", OFFERS, "--field", "key")
         assert "the response has no such field; it has: none" in done.err
 
+    @pytest.mark.parametrize("open_with", [(), ("--identity", "key.txt")], ids=["private", "sealed"])
+    @pytest.mark.parametrize("body", [b"", b'{"id": 7, "key": "hunter2"}', b"\r\n\r\n\xff"])
+    def test_the_headers(self, partner: Partner, open_with: tuple[str, ...], body: bytes) -> None:
+        """The whole answer is kept, since a header may tell what the body does not; nothing of them lies open."""
+        if open_with:
+            partner.seal()
+        partner.begin(offers=["ONB10011"])
+        headers = {"Location": "/subscriptions/hunter2-4711", "Set-Cookie": "a=hunter2", "Date": "Sun, 22 Nov 2026"}
+        partner.service.answer_next(Response(body, status=202, headers=headers, content_type="application/json"))
+        partner.step("apply", "--auto-approve")
+        assert "hunter2" not in partner.journal.read_text(encoding="utf-8")
+        head, _, shown = partner.run_raw("secret", "show", OFFERS, "--headers", *open_with).partition(b"\r\n\r\n")
+        assert body == shown.removesuffix(b"\n")
+        lines = head.decode().split("\r\n")
+        assert "HTTP/1.1 202 ACCEPTED" == lines[0]
+        assert {"Location: /subscriptions/hunter2-4711", "Set-Cookie: a=hunter2"} <= set(lines)
+        if body:
+            assert body == partner.run_raw("secret", "show", OFFERS, *open_with).removesuffix(b"\n")
+
+    def test_a_response_without_a_body(self, partner: Partner) -> None:
+        """It proves the create, and it is said where its secret may be."""
+        partner.begin(offers=["ONB10011"])
+        partner.service.answer_next(Response(b"", status=201, headers={"Location": "/4711"}))
+        partner.step("apply", "--auto-approve")
+        done = partner.run("secret", "show", OFFERS)
+        assert (1, "") == (done.code, done.out)
+        assert (
+            f"the response has no body; read its headers with `reconciler secret show {OFFERS} --headers`" in done.err
+        )
+        assert f"keep it with: reconciler secret set {OFFERS}" in done.err
+        partner.step("secret", "set", OFFERS, stdin="hunter2")
+        assert "hunter2\n" == partner.succeed("secret", "show", OFFERS).out
+        assert "Location: /4711" in partner.succeed("secret", "show", OFFERS, "--headers").out
+
+    def test_a_response_that_an_earlier_version_kept(self, created: Partner) -> None:
+        """Its body alone is there; it still opens, and it is said that the headers are not."""
+        (file,) = (path for path in Path(created.variables()["XDG_DATA_HOME"]).rglob("*.response.1"))
+        file.write_bytes(b'{"key": "as it was"}')
+        assert "as it was\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
+        done = created.succeed("secret", "show", OFFERS, "--headers")
+        assert '{"key": "as it was"}\n' == done.out
+        assert "the headers of this response were not kept" in done.err
+
+    def test_headers_in_actions(self, created: Partner) -> None:
+        """They are masked like the body, and no line of them is a command; they have no fields."""
+        created.environment["GITHUB_ACTIONS"] = "true"
+        done = created.succeed("secret", "show", OFFERS, "--headers")
+        assert f"::add-mask::{SIGNING_KEY}\n" in done.err
+        assert "::add-mask::application/vnd.service+json\n" in done.err
+        assert [] == [line for line in done.out.splitlines() if not line.startswith("| ")]
+        assert 1 == created.run("secret", "show", OFFERS, "--headers", "--field", "key").code
+
     def test_elsewhere(self, created: Partner) -> None:
         """Another machine has not the file, and says where it is."""
         created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")

@@ -56,6 +56,7 @@ STEPS = (
     Step("state verify"),
     Step(f"secret show {HERE}"),
     Step(f"secret show {HERE} --field secretKey"),
+    Step(f"secret show {HERE} --headers"),
     Step(f"secret show {HERE} --field password", code=1),
     Step(f"secret set {HERE}", stdin=SET_SECRET),
     Step(f"secret show {HERE}"),

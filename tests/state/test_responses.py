@@ -13,7 +13,7 @@ import pytest
 from journal_samples import RECORD
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.responses import PrivateFiles, open_sealed, seal
+from reconciler.state.responses import PrivateFiles, open_sealed, seal, split_response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,3 +198,21 @@ def test_open_to_others(directory: Path) -> None:
     directory.chmod(0o777)
     with pytest.raises(SettingsError, match="cannot be trusted"):
         PrivateFiles(directory).check_writable(RECORD)
+
+
+HEAD = b"HTTP/1.1 201 Created\r\nLocation: /4711\r\n\r\n"
+
+
+@pytest.mark.parametrize("head", [HEAD, b"HTTP/1.1 201 \r\n\r\n", b"HTTP/1.0 299 a\xff\r\nX: \r\n\r\n", b""])
+@pytest.mark.parametrize("body", [b"", b"{}", b"\r\n\r\n", b"a\r\n\r\nb", b"\xff\n"])
+def test_a_kept_response_has_a_head_and_a_body(head: bytes, body: bytes) -> None:
+    """Both come back; earlier versions kept the body alone."""
+    assert (head, body) == split_response(head + body)
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"HTTP/1.1 201 Created\r\n", b'{"a": "HTTP/1.1 201 x\r\n\r\n"}', b"HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_no_message_is_a_body(kept: bytes) -> None:
+    """What does not begin with a whole head is a body that an earlier version kept."""
+    assert (b"", kept) == split_response(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,19 @@ import click
 from reconciler.cli.actions import mask
 from reconciler.cli.foreign import mask_body, print_body, print_value
 from reconciler.cli.options import common_options
+from reconciler.cli.output import warn
 from reconciler.cli.recording import attempt_option, parse_address, pick
 from reconciler.cli.secrets_of import private_kind, read_identity, with_response
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused, StateError
 from reconciler.model.record import Status
-from reconciler.state.responses import open_sealed
+from reconciler.state.responses import open_sealed, split_response
 
 if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
+
+_SHORTEST_SECRET = 8
 
 
 @click.command("show")
@@ -28,22 +32,24 @@ if TYPE_CHECKING:
 @attempt_option
 @click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity to open it with.")
 @click.option("--field", metavar="NAME", help="Print one field of the response, bare.")
+@click.option("--headers", is_flag=True, help="Print the response with its status line and headers.")
 @common_options
-def command(address: str, attempt: str | None, identity: Path | None, field: str | None) -> None:
+def command(address: str, attempt: str | None, identity: Path | None, field: str | None, headers: bool) -> None:
     """Print the secret, or the create response that may hold it.
 
-    Of ADDRESS: the secret that was set for it last, or else the response to its create call.
+    Of ADDRESS: the secret that was set for it last, or else the body of the response to its create call.
     """
+    if headers and field is not None:
+        raise click.UsageError("--headers prints the whole response, and --field one field of it: choose one")
     workspace = Workspace()
     wanted = parse_address(address)
     record = workspace.read(wanted.target).record()
     here = [with_response(workspace, record, one) for one in record.attempts.values() if one.address == wanted]
-    attempts = [one for one in here if one.response or one.secrets]
-    _refuse_untold(here, attempt, wanted)
-    live = [one for one in attempts if one.status is Status.LIVE]
-    current = live or [one for one in attempts if one.in_force] or attempts
-    chosen = pick(attempts if attempt else current, attempt, wanted, "with a response or a secret")
-    body = read_secret(workspace, record, chosen, identity)
+    chosen = _choose([replace(one, secrets=()) for one in here] if headers else here, attempt, wanted)
+    if headers:
+        _print_response(_read_response(workspace, record, chosen, identity))
+        return
+    body = _read_secret(workspace, record, chosen, identity)
     if field is None:
         mask_body(body)
         print_body(body)
@@ -51,6 +57,28 @@ def command(address: str, attempt: str | None, identity: Path | None, field: str
     value = _field(body, field)
     mask(value)
     print_value(value)
+
+
+def _choose(here: list[Attempt], named: str | None, address: Address) -> Attempt:
+    """The attempt that is meant, of those at an address. Raises Refused."""
+    attempts = [one for one in here if one.response or one.secrets]
+    _refuse_untold(here, named, address)
+    live = [one for one in attempts if one.status is Status.LIVE]
+    current = live or [one for one in attempts if one.in_force] or attempts
+    return pick(attempts if named else current, named, address, "with a response or a secret")
+
+
+def _print_response(response: bytes) -> None:
+    head, body = split_response(response)
+    if not head:
+        warn("the headers of this response were not kept: it was created by an earlier version")
+    mask_body(body)
+    mask_body(head)
+    for line in head.decode("latin-1").splitlines()[1:]:
+        value = line.partition(":")[2].strip()
+        if len(value) >= _SHORTEST_SECRET:  # a mask for `close` or `42` would hide what no secret is
+            mask(value)
+    print_body(response)
 
 
 def _refuse_untold(attempts: list[Attempt], wanted: str | None, address: Address) -> None:
@@ -67,14 +95,35 @@ def _refuse_untold(attempts: list[Attempt], wanted: str | None, address: Address
         )
 
 
-def read_secret(workspace: Workspace, record: Record, attempt: Attempt, identity: Path | None) -> bytes:
-    """The secret that was set last for an attempt, else its response. Raises StateError."""
-    place = attempt.secrets[-1] if attempt.secrets else attempt.response or ""
+def _read_secret(workspace: Workspace, record: Record, attempt: Attempt, identity: Path | None) -> bytes:
+    """The secret that was set last for an attempt, else the body of its response. Raises StateError and Refused."""
+    if attempt.secrets:
+        return _read(workspace, record, attempt, "secret", attempt.secrets[-1], identity)
+    _, body = split_response(_read_response(workspace, record, attempt, identity))
+    if not body:
+        raise Refused(
+            "the response has no body",
+            where=attempt.address,
+            remedy=f"read its headers with `reconciler secret show {attempt.address} --headers`, or ask the operator"
+            f" for its secret, and keep it with: reconciler secret set {attempt.address}",
+        )
+    return body
+
+
+def _read_response(workspace: Workspace, record: Record, attempt: Attempt, identity: Path | None) -> bytes:
+    """The response to the create call of an attempt, as it is kept. Raises StateError."""
+    return _read(workspace, record, attempt, "response", attempt.response or "", identity)
+
+
+def _read(
+    workspace: Workspace, record: Record, attempt: Attempt, kind: str, place: str, identity: Path | None
+) -> bytes:
+    """What was kept last at a place that an attempt names. Raises StateError."""
     if place.startswith("age:"):
         return open_sealed(place, read_identity(identity))
-    kind, doer = ("secret", "set it") if attempt.secrets else ("response", "applied")
     kept = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
     if not kept:
+        doer = "set it" if kind == "secret" else "applied"
         raise StateError(
             f"it is kept in a private file of another machine or user, the one that {doer}",
             where=attempt.address,
