@@ -89,7 +89,7 @@ class Verifier:
     def tell(self) -> None:
         """Say what is verified, and with how much."""
         count = len({secret for one in self._recorded for secret in one.secrets})
-        what = "is refused with 401" if self.how.enforce else "is told, and taken all the same"
+        what = "is refused with 401, and kept as unverified" if self.how.enforce else "is told, and taken all the same"
         secrets = "1 candidate secret" if count == 1 else f"{count} candidate secrets"
         say(f"Verifying {self.how.header} with {secrets}; a signature that does not fit {what}.")
 

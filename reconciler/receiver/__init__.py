@@ -4,8 +4,9 @@
 notification is answered with a 2xx only after it was appended to a capture file, durably; each append waits for the
 disk together with those that gather meanwhile.
 
-The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed. A partner's own endpoint can
-write the same:
+The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed, or refused for its signature
+alone: that one may be the only evidence of a subscription whose secret nobody has. A partner's own endpoint can write
+the same:
 
 ================  ========================================================================================
 `at`              when it was received: UTC, ISO 8601 with a trailing Z
@@ -15,6 +16,7 @@ write the same:
 `headers`         name -> value as received; the values of Authorization, Proxy-Authorization and Cookie are left out
 `verified`        whether the signature was right; null where that was not looked at
 `duplicate`       whether the same body came to the same path before, and was confirmed
+`confirmed`       false where it was refused all the same; left out otherwise
 ================  ========================================================================================
 
 `at` and a body are all that must be there; fields that are not listed are passed over. What follows the last newline

@@ -30,6 +30,7 @@ class Captured:
     headers: Mapping[str, str] = field(default_factory=dict)
     verified: bool | None = None
     duplicate: bool = False
+    confirmed: bool = True
 
 
 def line_of(captured: Captured) -> bytes:
@@ -43,6 +44,7 @@ def line_of(captured: Captured) -> bytes:
         **_body_fields(captured.body),
         "verified": captured.verified,
         "duplicate": captured.duplicate,
+        **({} if captured.confirmed else {"confirmed": False}),
     }
     return json.dumps(document).encode() + b"\n"
 
@@ -64,14 +66,15 @@ def parse_captured(line: bytes, where: object = None) -> Captured:
         raise _unreadable("is not a JSON object", where)
     at, url, headers = document.get("at"), document.get("url"), document.get("headers", {})
     verified, duplicate = document.get("verified"), document.get("duplicate", False)
+    confirmed = document.get("confirmed", True)
     path = document.get("path", _path_of(url))
     if not isinstance(at, str) or not isinstance(path, str) or not isinstance(url, str | None):
         raise _unreadable("has an `at`, `path` or `url` that is no text, or no `at`", where)
     if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
         raise _unreadable("has `headers` that are not names and texts", where)
-    if not isinstance(verified, bool | None) or not isinstance(duplicate, bool):
-        raise _unreadable("has a `verified` or a `duplicate` that is neither true nor false", where)
-    return Captured(at, _body(document, where), path, url, headers, verified, duplicate)
+    if not isinstance(verified, bool | None) or not all(isinstance(one, bool) for one in (duplicate, confirmed)):
+        raise _unreadable("has a `verified`, `duplicate` or `confirmed` that is neither true nor false", where)
+    return Captured(at, _body(document, where), path, url, headers, verified, duplicate, confirmed)
 
 
 def _body(document: Mapping[str, Any], where: object) -> bytes:

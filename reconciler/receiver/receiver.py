@@ -75,13 +75,15 @@ class Receiver:
         self._repeats = Repeats()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Take requests for confirmed that were captured before."""
+        """Take requests for confirmed that were captured before, but for those that were refused."""
         for one in earlier:
+            if not one.confirmed:
+                continue
             self._repeats.count(one.path, one.body)
             self._repeats.confirm(one.path, one.body)
 
     def handle(self, request: Request) -> Response:
-        """The response to a request, whatever it is: 2xx once it is kept; 401, 400 or 413 for what is refused."""
+        """The response to a request, whatever it is: 2xx once it is kept, and so a 401; 400 or 413 for what cannot be read."""
         delivery, response = self._judge(request, _captured(request))
         self._tell(delivery)
         return response
@@ -95,11 +97,17 @@ class Receiver:
         if signature is not None:
             captured = replace(captured, verified=doubt is None)
         if doubt is not None and self._behaviour.enforce:
-            return _refused(request, captured, Response(401, doubt))
+            return self._refuse_signature(request, captured, Response(401, doubt))
         problem = unreadable(request.body)
         if problem is not None:
             return _refused(request, captured, Response(400, problem))
         return self._receive(request, captured, doubt)
+
+    def _refuse_signature(self, request: Request, captured: Captured, refusal: Response) -> tuple[Delivery, Response]:
+        """Refuses, and keeps what may be a notification: nobody has the secret of an unknown create, only its events."""
+        captured = replace(captured, confirmed=False)
+        failure = self._keep_line(captured) if unreadable(request.body) is None else None
+        return _refused(request, captured, failure or refusal)
 
     def _receive(self, request: Request, captured: Captured, doubt: str | None) -> tuple[Delivery, Response]:
         """Confirms a notification, or fails on purpose. `doubt` is what is wrong with it all the same."""
@@ -121,7 +129,7 @@ class Receiver:
         try:
             self._keep(line_of(captured))
         except OSError as problem:
-            if not captured.duplicate:
+            if captured.confirmed and not captured.duplicate:
                 self._repeats.withdraw(captured.path, captured.body)
             return Response(503, f"it could not be kept: {problem.strerror or type(problem).__name__}")
         return None

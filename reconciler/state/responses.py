@@ -29,7 +29,7 @@ _ROOM = (1 << 20) + (1 << 17)  # bytes, as many as are read of one response
 
 
 def split_response(kept: bytes) -> tuple[bytes, bytes]:
-    """The head of a kept response, to the blank line and with it, and its body; no head where there is the body alone."""
+    """The head of a kept response, to the blank line and with it, and its body; an empty head where there is none."""
     head = _HEAD.match(kept)
     return (head[0], kept[head.end() :]) if head else (b"", kept)
 

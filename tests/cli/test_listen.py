@@ -280,6 +280,13 @@ class TestVerifying:
         assert [True] + [False] * 6 == [one["verified"] for one in told]
         assert [None, answers[1].text, answers[2].text] == [one["problem"] for one in told[:3]]
         assert "Verifying X-Signature with 2 candidate secrets; a signature that does not fit is refused" in listen.said
+        kept = list(captured_in(partner.path / "r.jsonl"))
+        assert ([body] * 7, [one["verified"] for one in told]) == (
+            [one.body for one in kept],
+            [one.verified for one in kept],
+        )
+        observed = partner.succeed("state", "observe", "r.jsonl")
+        assert "6 lines are no evidence: a wrong signature" in observed.err
         assert signing_key.decode() not in listen.said + partner.read("listen-0.out") + partner.read("r.jsonl")
 
     def test_not_enforced(self, partner: Partner) -> None:

@@ -30,6 +30,7 @@ ANY = st.builds(
     url=st.none() | TEXT,
     headers=st.dictionaries(TEXT, TEXT, max_size=3),
     verified=st.none() | st.booleans(),
+    confirmed=st.booleans(),
     duplicate=st.booleans(),
 )
 

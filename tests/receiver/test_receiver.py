@@ -243,12 +243,29 @@ class TestSignatures:
         assert ([200], [True]) == (scene.statuses(posted()), [one.verified for one in scene.kept])
 
     def test_a_bad_one(self) -> None:
-        """Is a 401, before anyone looks into the body, and is not kept."""
+        """Is a 401, and kept as unverified where it may be a notification; as evidence it may be all there is."""
         scene = Scene(signature=Signature("bad signature"))
-        assert ([401, 401], []) == (scene.statuses(posted(), posted(b"[")), scene.kept)
+        assert [401, 401] == scene.statuses(posted(), posted(b"["))
+        assert [(notification(), False, False, False)] == [
+            (one.body, one.verified, one.confirmed, one.duplicate) for one in scene.kept
+        ]
         assert [(401, "bad signature", False)] * 2 == [
             (one.status, one.problem, one.request.verified) for one in scene.told
         ]
+
+    def test_a_bad_one_confirms_nothing(self) -> None:
+        """What comes again with a right signature is no duplicate, after a restart neither."""
+        before, after = Scene(signature=Signature("bad signature")), Scene(signature=Signature())
+        before.statuses(posted(), posted())
+        after.receiver.remember(before.kept)
+        after.statuses(posted(), posted())
+        assert [(False, False), (False, False)] == [(one.duplicate, one.confirmed) for one in before.kept]
+        assert [(False, True), (True, True)] == [(one.duplicate, one.confirmed) for one in after.kept]
+
+    def test_a_bad_one_that_cannot_be_kept(self) -> None:
+        """Is to be delivered again, as any other."""
+        scene = Scene(signature=Signature("bad signature"), full=True)
+        assert [503] == scene.statuses(posted())
 
     def test_a_bad_one_that_is_only_told(self) -> None:
         """Is confirmed, and kept as what it is; an unreadable body is a 400 all the same."""
