@@ -78,7 +78,7 @@ def _listen(
     with CaptureFile(path) as file:
         receiver = Receiver(file.append, news.tell, behaviour, verifier, ending.wait)
         receiver.remember(file.latest())
-        with news, Server(port, receiver.handle) as server:
+        with news, Server(port, receiver.handle, warn=warn) as server:
             say(f"Listening at {server.url} for any path; Ctrl-C ends it. Notifications are kept in {path}.")
             say(f"To let the service reach it, point a tunnel of your choice to {server.url}, and webhookUrl to that.")
             if verifier is not None:

@@ -83,7 +83,7 @@ class Receiver:
             self._repeats.confirm(one.path, one.body)
 
     def handle(self, request: Request) -> Response:
-        """The response to a request, whatever it is: 2xx once it is kept, and so a 401; 400 or 413 for what cannot be read."""
+        """The response to a request, whatever it is: 2xx, or 401, once it is kept; 400 or 413 if unreadable."""
         delivery, response = self._judge(request, _captured(request))
         self._tell(delivery)
         return response
@@ -104,7 +104,7 @@ class Receiver:
         return self._receive(request, captured, doubt)
 
     def _refuse_signature(self, request: Request, captured: Captured, refusal: Response) -> tuple[Delivery, Response]:
-        """Refuses, and keeps what may be a notification: nobody has the secret of an unknown create, only its events."""
+        """Refuses, and keeps what may be a notification: of an unknown create there may be no more than its events."""
         captured = replace(captured, confirmed=False)
         failure = self._keep_line(captured) if unreadable(request.body) is None else None
         return _refused(request, captured, failure or refusal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from http.client import HTTPMessage
 from http.client import responses as reason_phrases
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,7 @@ from io import BufferedReader
 from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 
 HEAD_LIMIT = 64 * 1024
 _ANSWER_SECONDS = 10.0  # for a sender to take the answer
+_EXHAUSTED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
+_ROOM_SECONDS = 0.25  # between two tries to accept a connection that the system has no room for
 _FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
 
 
 class Server(ThreadingHTTPServer):
     """A server bound to a port of 127.0.0.1 (0: any that is free), serving while it is entered.
 
-    `patience` is in seconds: what a request has from its first byte to its last, and a connection between two. Raises
-    SettingsError where the port cannot be had.
+    `patience` is in seconds: what a request has from its first byte to its last, and a connection between two. `warn`
+    gets a line where the system has no room for more connections. Raises SettingsError where the port cannot be had.
     """
 
     daemon_threads = True
@@ -42,9 +45,14 @@ class Server(ThreadingHTTPServer):
     allow_reuse_port = False  # another receiver on the same port is a mistake, not a partner
     request_queue_size = 1024
 
-    def __init__(self, port: int, handle: Callable[[Request], Response], patience: float = 30.0) -> None:
+    def __init__(
+        self, port: int, handle: Callable[[Request], Response], patience: float = 30.0,
+        warn: Callable[[str], object] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.handle = handle
         self.patience = patience
+        self._warn = warn
+        self._short = False
         self._lock = Lock()
         self._connections: dict[Thread, socket] = {}
         try:
@@ -87,6 +95,21 @@ class Server(ThreadingHTTPServer):
         deadline = monotonic() + seconds
         for thread in connections:
             thread.join(max(0.0, deadline - monotonic()))
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accepts a connection. One that cannot be taken stays ready to be, so that the next try must wait."""
+        try:
+            return super().get_request()
+        except OSError as problem:
+            if problem.errno in _EXHAUSTED:
+                self._wait_for_room(problem)
+            raise
+
+    def _wait_for_room(self, problem: OSError) -> None:
+        if not self._short:
+            self._short = True
+            self._warn(f"{problem.strerror}: new connections wait until others have ended")
+        sleep(_ROOM_SECONDS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection in a thread of its own, which the end of the server waits for."""

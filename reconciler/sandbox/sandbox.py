@@ -14,7 +14,7 @@ from reconciler.sandbox.targets import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -24,6 +24,7 @@ class Sandbox:
 
     `retry_interval` is in seconds; `faults` are probabilities by name (see `faults`), and `seed` repeats their draws;
     `credentials` are client id and secret by target, random where none are given; `token_lifetime` is in seconds.
+    `warn` gets what there is to say of the server.
     Raises SettingsError for a name, a probability or a port that cannot be.
     """
 
@@ -36,11 +37,12 @@ class Sandbox:
         seed: int | None = None,
         credentials: Mapping[str, tuple[str, str]] | None = None,
         token_lifetime: int = 86_400,
+        warn: Callable[[str], object] = lambda _: None,
     ) -> None:
         check_names(targets)
         plan = FaultPlan(faults or {}, seed)
         self._closed = Event()
-        self._server = Server(port)
+        self._server = Server(port, warn)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.world = World(lay_out(self.url, targets, credentials), plan, token_lifetime=token_lifetime)
         self.deliveries = Deliveries(self.world, retry_interval)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from http.client import responses as reason_phrases
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
+from time import sleep
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
 
 MAX_BODY = 1024 * 1024
 _MAX_DISCARD = 16 * MAX_BODY
+_EXHAUSTED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
+_ROOM_SECONDS = 0.25  # between two tries to accept a connection that the system has no room for
 
 
 class Server(ThreadingHTTPServer):
     """A server bound to a port of 127.0.0.1 (0: any that is free), serving from `start` to `stop`.
 
-    Raises SettingsError where the port cannot be had.
+    `warn` gets a line where the system has no room for more connections. Raises SettingsError where the port
+    cannot be had.
     """
 
     daemon_threads = True
@@ -37,7 +42,9 @@ class Server(ThreadingHTTPServer):
     allow_reuse_port = False  # another sandbox on the same port is a mistake, not a partner
     request_queue_size = 64
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, warn: Callable[[str], object] = lambda _: None) -> None:
+        self._warn = warn
+        self._short = False
         self._lock = Lock()
         self._connections: dict[Thread, socket] = {}
         self._acceptor: Thread | None = None
@@ -75,6 +82,21 @@ class Server(ThreadingHTTPServer):
                 connection.shutdown(SHUT_RDWR)
         for thread in connections:
             thread.join(timeout=5)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accepts a connection. One that cannot be taken stays ready to be, so that the next try must wait."""
+        try:
+            return super().get_request()
+        except OSError as problem:
+            if problem.errno in _EXHAUSTED:
+                self._wait_for_room(problem)
+            raise
+
+    def _wait_for_room(self, problem: OSError) -> None:
+        if not self._short:
+            self._short = True
+            self._warn(f"{problem.strerror}: new connections wait until others have ended")
+        sleep(_ROOM_SECONDS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection in a thread of its own, which `stop` knows of."""

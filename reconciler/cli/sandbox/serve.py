@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say
+from reconciler.cli.output import print_lines, say, warn
 from reconciler.errors import SettingsError
 from reconciler.reports.text import Line
 
@@ -47,7 +47,9 @@ def command(port: int, retry_interval: float, faults: tuple[str, ...], seed: int
 
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("0 to 86400 seconds are wanted", where="--retry-interval", remedy="the default is 15")
-    with Sandbox(port, retry_interval=retry_interval, faults=dict(map(_fault, faults)), seed=seed) as sandbox:
+    with Sandbox(
+        port, retry_interval=retry_interval, faults=dict(map(_fault, faults)), seed=seed, warn=warn
+    ) as sandbox:
         print_lines(Line(f"{name}={value}") for name, value in sandbox.variables())
         say(f"Serving at {sandbox.url}; Ctrl-C ends it.")
         sandbox.serve_forever()
