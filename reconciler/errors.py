@@ -139,7 +139,7 @@ class CallFailed(ServiceError):
 
 
 class Interrupted(BaseException):
-    """A signal ended the run: 130 for SIGINT, 143 for SIGTERM.
+    """A signal ended the run: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 
     No `Exception`, since it comes between any two steps: a library that goes on after whatever failed (logging does)
     would take it for its own failure, and the signal would be lost.

@@ -74,7 +74,7 @@ def _let_go_of_streams() -> None:
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code. Nothing but an exit code leaves, whatever happened."""
     _open_streams()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:

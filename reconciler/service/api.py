@@ -91,13 +91,14 @@ class Service:
             return replace(answer, detail=f"{answer.detail}; {advice}")
         return answer
 
-    def create_lead(self, lead: bytes) -> LeadAnswer:
+    def create_lead(self, lead: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
         """Create a lead (service description, section 4.3) from a JSON document, sent as it is.
 
-        Raises TokenError, and CallFailed that says whether the lead may have been created all the same.
+        `may_send` is asked as `create_subscription` asks it. Raises TokenError, and CallFailed that says whether the
+        lead may have been created all the same.
         """
         self._token("onboarding")
-        answer = self._send(_Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"}), always)
+        answer = self._send(_Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"}), may_send)
         if answer.status is not None and answer.outcome is Outcome.CREATED:
             return LeadAnswer(answer.status, answer.body, answer.detail)
         what, remedy = _LEAD_FAILURES[answer.outcome]

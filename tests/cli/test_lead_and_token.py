@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from project import end
 from stranger import AUDIENCE_BASE, CLIENT_SECRET, refusal
 from terminal import at_terminal
 from werkzeug import Response
@@ -59,6 +61,27 @@ class TestLead:
         done = declared.run(*CREATE, "-", "--timeout", "0.5", stdin=LEAD)
         assert 1 == done.code
         assert "ask the operator before sending it again" in done.err
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_interrupted_after_it_was_sent(self, declared: Partner, number: signal.Signals) -> None:
+        """It may exist, and nobody should send it again without asking."""
+        declared.write("lead.json", LEAD)
+        declared.service.answer_next(declared.service.hang)
+        process = declared.start(*CREATE, "lead.json")
+        assert declared.service.hanging.wait(30)
+        done = end(process, number)
+        assert (128 + number, "", 1) == (done.code, done.out, len(declared.service.leads))
+        said = "Error: europe/staging: the lead was sent, and may exist; ask the operator before sending it again\n"
+        assert f"{said}Interrupted.\n" == done.err
+
+    def test_interrupted_before_it_was_sent(self, declared: Partner) -> None:
+        """Nothing exists, and nothing is said of it."""
+        declared.write("lead.json", LEAD)
+        declared.service.answer_next_token(declared.service.hang)
+        process = declared.start(*CREATE, "lead.json")
+        assert declared.service.hanging.wait(30)
+        done = end(process, signal.SIGTERM)
+        assert (143, "", "Interrupted.\n", []) == (done.code, done.out, done.err, declared.service.leads)
 
     def test_an_answer_that_breaks_off(self, declared: Partner) -> None:
         """What came of it is printed, with a warning."""

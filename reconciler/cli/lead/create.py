@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from threading import Lock
 
 import click
 
 from reconciler.cli.foreign import print_body
 from reconciler.cli.options import common_options
-from reconciler.cli.output import warn, work_is_done
+from reconciler.cli.output import complain, warn, work_is_done
 from reconciler.cli.workspace import Workspace
-from reconciler.errors import SettingsError
+from reconciler.errors import Interrupted, SettingsError
 
 
 @click.command("create")
@@ -22,19 +23,45 @@ from reconciler.errors import SettingsError
 def command(target: str, file: Path) -> None:
     """Create a lead and print the answer.
 
-    FILE holds the lead as JSON; - is standard input. It is sent once. Where the answer is lost, whether the lead exists
-    is unknown, and the error says so.
+    FILE holds the lead as JSON; - is standard input. It is sent once. Where the answer is lost, or the command is
+    interrupted, whether the lead exists is unknown, and the error says so.
     """
     from reconciler.cli.calling import Calling, only_target  # noqa: PLC0415 - an HTTP client takes long to load
 
     workspace = Workspace()
-    lead = _read(file)
-    with Calling(workspace) as calling:
-        answer = calling.service(only_target(workspace, target)).create_lead(lead)
-    work_is_done()
-    if answer.warning:
-        warn(answer.warning)
-    print_body(answer.body)
+    lead, gate = _read(file), _Gate()
+    try:
+        with Calling(workspace) as calling:
+            answer = calling.service(only_target(workspace, target)).create_lead(lead, gate.pass_through)
+        work_is_done()
+        if answer.warning:
+            warn(answer.warning)
+        print_body(answer.body)
+    except Interrupted:
+        if gate.close():
+            complain(f"{target}: the lead was sent, and may exist; ask the operator before sending it again")
+        raise
+
+
+class _Gate:
+    """What a call passes just before its first byte is sent, on a thread of its own; once closed, none passes."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._closed = False
+        self._passed = False
+
+    def pass_through(self) -> bool:
+        """Whether the call may be sent."""
+        with self._lock:
+            self._passed = self._passed or not self._closed
+            return not self._closed
+
+    def close(self) -> bool:
+        """Let nothing pass any more; whether something has."""
+        with self._lock:
+            self._closed = True
+            return self._passed
 
 
 def _read(file: Path) -> bytes:
