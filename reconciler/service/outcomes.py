@@ -23,6 +23,7 @@ _MOVED = (301, 307, 308)
 _MAYBE_DONE = (408, 499)  # a server or proxy gave up waiting, perhaps after the service had begun
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
 _MOST_FIELDS = 16
+_CONSIDERED_FIELDS = 64  # more would delay what has to be recorded now
 _FIELD_LENGTH = 128  # characters
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
 _CREDENTIAL_NAME = re.compile(r"session|token|secret|password|credential", re.IGNORECASE)
@@ -106,11 +107,15 @@ def harmless_fields(
     At most 16 of 128 characters; none that may be a credential: a token, a long opaque text, one of `secrets` in any
     spelling, or what goes by the name of one, such as a session id.
     """
-    found = (
+    candidates = (
         (name, value)
         for name, value in json_object(body).items()
         if isinstance(value, str | int | float) and (_is_identifier(name, value) or value in sent)
         if len(name) <= _FIELD_LENGTH and _is_plain(name) and _is_plain(value)
+    )
+    found = (
+        (name, value)
+        for name, value in islice(candidates, _CONSIDERED_FIELDS)
         if not reveals(name, secrets) and not reveals(str(value), secrets)
     )
     return dict(islice(found, _MOST_FIELDS))

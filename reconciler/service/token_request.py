@@ -25,6 +25,7 @@ PAUSES = (0.5, 1.0, 2.0)
 """Seconds before each repeat. Asking for a token again does no harm."""
 
 _LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer one is not believed
+_LONGEST_TOKEN = 16_384  # characters: servers take no header that is longer
 _LONGEST_PAUSE = 10.0
 
 
@@ -33,7 +34,9 @@ class TokenAnswer(BaseModel):
 
     model_config = ConfigDict(hide_input_in_errors=True, frozen=True)
 
-    access_token: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]+$"), Field(repr=False)]
+    access_token: Annotated[
+        str, StringConstraints(pattern=r"^[\x21-\x7e]+$", max_length=_LONGEST_TOKEN), Field(repr=False)
+    ]
     token_type: Annotated[str, StringConstraints(pattern=r"^(?i:bearer)$")]
     expires_in: Annotated[int, Field(gt=0)]
 

@@ -109,6 +109,7 @@ class Transport:
     def __init__(self) -> None:
         """Raises SettingsError where the environment's proxy or certificate settings cannot be used."""
         try:
+            self._proxy_secrets = _proxy_secrets()
             self._client = httpx.Client(
                 headers={
                     "user-agent": f"reconciler/{__version__}",
@@ -125,7 +126,6 @@ class Transport:
                 f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
                 remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
             ) from None
-        self._proxy_secrets = _proxy_secrets()
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     def __enter__(self) -> Self:
@@ -274,7 +274,7 @@ def _is_loopback(connection: socket.socket | None) -> bool:
 def _proxy_secrets() -> list[str]:
     """The passwords of the environment's proxies, alone and as they are sent."""
     secrets = []
-    for url in getproxies().values():
+    for url in [url for name, url in getproxies().items() if name in ("http", "https", "all")]:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.password:
             user, password = unquote(parts.username or ""), unquote(parts.password)

@@ -104,6 +104,7 @@ class TestAnswer:
         [
             ({"access_token": ""}, "access_token"), ({"access_token": "two words"}, "access_token"),
             ({"access_token": "line\n"}, "access_token"), ({"access_token": "t\u00f6ken"}, "access_token"),
+            ({"access_token": "t" * 16_385}, "access_token"),
             ({"access_token": None}, "access_token"), ({"token_type": "mac"}, "token_type"),
             ({"token_type": "xbearer"}, "token_type"), ({"expires_in": 0}, "expires_in"),
             ({"expires_in": -1}, "expires_in"), ({"expires_in": "soon"}, "expires_in"),

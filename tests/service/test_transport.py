@@ -456,6 +456,18 @@ class TestProxy:
             through(proxy)
         assert "hunter2" not in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ("variable", "value"), [("FTP_PROXY", "[::1"), ("FTP_PROXY", "user:hunter2@["), ("NO_PROXY", "*")]
+    )
+    def test_settings_for_others(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    ) -> None:
+        """What the environment says of proxies that are not used here cannot keep a call from being made."""
+        monkeypatch.setenv(variable, value)
+        server = serve(say(OK))
+        with Transport() as transport:
+            assert isinstance(post(transport, server.url), Reply)
+
     def test_unusable_certificates(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """So is a certificate file that is none."""
         (tmp_path / "ca.pem").write_text("nothing of the sort")
