@@ -98,6 +98,26 @@ class TestReply:
 
         assert Reply(201, {"content-length": "100"}, b"half", whole=False) == post(transport, serve(script).url)
 
+    def test_the_head_is_kept_as_it_came(self, serve: Serve, transport: Transport) -> None:
+        """Status line and headers, each of them, to the blank line; several values of one header are one list."""
+        head = b"HTTP/1.1 201 Made it\r\nLocation: /4711\r\nSet-Cookie: a=b\r\nset-cookie: c=d\r\n"
+        head += b"Content-Length: 0\r\n\r\n"
+        reply = post(transport, serve(say(head)).url)
+        assert isinstance(reply, Reply)
+        assert (head, "a=b, c=d") == (reply.head, reply.headers["set-cookie"])
+
+    def test_chunk_extensions_without_end(self, serve: Serve, transport: Transport) -> None:
+        """What comes with the chunks is no part of the body, and is given up with the deadline."""
+
+        def flood(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while True:
+                connection.sendall(b"1;" + b"e" * 60_000 + b"\r\nx\r\n")
+
+        reply = post(transport, serve(flood).url, 1.0)
+        assert isinstance(reply, Reply)
+        assert (201, False, set(b"x")) == (reply.status, reply.whole, set(reply.body))
+
     def test_end_after_the_headers_is_still_a_reply(self, serve: Serve, transport: Transport) -> None:
         """Not one byte of the body needs to come."""
         reply = post(transport, serve(say(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n")).url)
@@ -281,6 +301,16 @@ class TestUnknown:
             started = time.monotonic()
             assert Failure(sent=True, reason="no answer within 0.5 s") == post(transport, server.url, 0.5)
             assert time.monotonic() - started < 1.5
+
+    def test_interim_responses_without_end(self, serve: Serve, transport: Transport) -> None:
+        """They are no answer, and keep no call alive beyond its deadline."""
+
+        def flood(connection: socket.socket) -> None:
+            while True:
+                connection.sendall(b"HTTP/1.1 102 Processing\r\nX: y\r\n\r\n" * 1000)
+
+        server = serve(flood)
+        assert Failure(sent=True, reason="no answer within 0.5 s") == post(transport, server.url, 0.5)
 
     def test_a_reset_connection_while_writing(self, serve: Serve, transport: Transport) -> None:
         """A request that is cut off half way may have been read."""
