@@ -9,6 +9,7 @@
     ├── Refused                     1   a guard said no before anything was changed
     ├── StateError                  1   the state record
     │   ├── RecordMissing           1   no journal for a target: never taken for an empty one
+    │   ├── RecordLost              1   no journal where one was seen before
     │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
     │   ├── RecordRolledBack        1   older than what was seen here before
     │   ├── RecordForeign           1   of another target, service or account
@@ -102,6 +103,10 @@ class RecordMissing(StateError):
     """A target has no journal. A missing record is never an empty one."""
 
 
+class RecordLost(StateError):
+    """A target's journal is gone that was seen on this machine before: what it held may exist all the same."""
+
+
 class RecordDamaged(StateError):
     """A journal does not hold together; `line` is the first line that breaks it, 1-based."""
 
@@ -111,7 +116,7 @@ class RecordDamaged(StateError):
 
 
 class RecordRolledBack(StateError):
-    """A journal does not contain the head that was last seen of it."""
+    """A journal does not contain what was last seen of it, or of the record that was in its place before."""
 
 
 class RecordForeign(StateError):

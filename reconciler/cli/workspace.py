@@ -149,10 +149,12 @@ class Workspace:
         """The targets that have a record. Raises RecordMissing where none has: more likely a wrong place than none."""
         names = self.store.targets()
         if not names:
+            places = sorted({one.location for one in self.heads.seen().values()})
+            hint = f" Records were seen at {', '.join(places[:3])}." if places else ""
             raise RecordMissing(
                 "there is no state record here",
                 where=self.store.location,
-                remedy="is this the right --state? To start one: reconciler state init",
+                remedy=f"is this the right --state?{hint} To start one: reconciler state init",
             )
         return names
 

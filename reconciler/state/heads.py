@@ -6,8 +6,7 @@ import json
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
@@ -15,29 +14,19 @@ from reconciler.model.address import TargetName
 from reconciler.state.disk import LockHeld, lock, written_beside
 from reconciler.state.places import branch_place
 from reconciler.state.private import check_private, private_directory
+from reconciler.state.seen import Seen, load_seen, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from reconciler.model.address import TargetName
     from reconciler.state.journal import Journal
 
 _PATIENCE = 30.0  # seconds to wait for whoever else remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from.
-
-    `resolved` is a `location` that is a path without the links in it, as it led then: either may be gone by now.
-    """
-
-    record: str
-    target: TargetName
-    head: str
-    entries: int
-    location: str
-    resolved: str = ""
+_PLACES = 128
+"""How many names of other places are kept of one record; the ones seen last."""
 
 
 class Heads:
@@ -53,9 +42,9 @@ class Heads:
         self._patience = _PATIENCE
 
     def seen(self) -> dict[str, Seen]:
-        """What is remembered, by record id; a damaged file counts as none.
+        """What is remembered, by record id.
 
-        Raises SettingsError where the directory cannot be read, or cannot be trusted.
+        Raises SettingsError where the directory, or a file in it, cannot be read or cannot be trusted.
         """
         try:
             check_private(self._cache)
@@ -69,37 +58,25 @@ class Heads:
                 where=self._directory,
                 remedy="see to its permissions, or name another directory with --cache-dir",
             ) from problem
-        known = (_load(path) for path in paths if path.suffix == ".json")
+        known = (load_seen(path) for path in paths if path.suffix == ".json")
         return {one.record: one for one in known if one is not None}
 
     def seen_at(self, location: str, target: TargetName) -> Seen | None:
-        """The longest record remembered of this target in the store at `location`, whatever its id.
-
-        A place is the same by whichever of its names it was, or is, called.
-        """
-        names = {location, _resolved(location), branch_place(location)} - {""}
-        known = (one for one in self.seen().values() if one.target == target)
-        here = (one for one in known if not names.isdisjoint((one.location, one.resolved, branch_place(one.location))))
-        return max(here, key=lambda one: one.entries, default=None)
+        """The longest record remembered of this target in the store at `location`, whatever its id."""
+        return next(iter(seen_there(self.seen(), target, location)), None)
 
     @staticmethod
-    def check(journal: Journal, seen: Mapping[str, Seen]) -> None:
-        """Raises RecordRolledBack for a journal without the head that was seen of it, unless that loss is accepted."""
-        known = seen.get(journal.record().id)
-        if known is None or _covers(journal, known):
-            return
-        missing = known.entries - len(journal.lines)
-        what = (
-            f"the last {missing} of the {known.entries} entries seen here before are missing"
-            if missing > 0
-            else f"entry {known.entries} is not the one that was seen here before"
-        )
-        raise RecordRolledBack(
-            f"the record of {journal.target} is not the one last read: {what}",
-            where=known.location,
-            remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if "
-            f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
-        )
+    def check(journal: Journal, seen: Mapping[str, Seen], location: str = "") -> None:
+        """Raises RecordRolledBack for a journal that lacks what was seen of it, or of its target in that store.
+
+        Not where a person accepted that loss; nor for what was seen of another record, of another service.
+        """
+        record = journal.record()
+        for known in missed(journal, seen, location):
+            if known.record == record.id:
+                raise _rolled_back(journal, known)
+            if known.concerns(record.base_url):
+                raise _replaced(journal, known, location)
 
     def remember(self, journal: Journal, location: str, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
@@ -120,12 +97,14 @@ class Heads:
         """Write `seen`, unless it does not cover what is there already."""
         path = self._directory / f"{seen.record}.json"
         try:
-            if _load(path) == seen:
+            known = load_seen(path)
+            if known is not None and replace(seen, places=known.places) == known:
                 return None
             with self._locked():
-                known = _load(path)
+                known = load_seen(path)
                 if known is None or covers(known):
-                    with written_beside(path, json.dumps(asdict(seen)).encode(), 0o600) as beside:
+                    told = json.dumps(asdict(_with_places(seen, known))).encode()
+                    with written_beside(path, told, 0o600) as beside:
                         beside.replace(path)
         except OSError as problem:
             self.warning = (
@@ -150,39 +129,70 @@ class Heads:
             os.close(descriptor)
 
 
+def seen_there(seen: Mapping[str, Seen], target: TargetName, location: str) -> list[Seen]:
+    """What was seen of a target in the store at `location`, the longest record first."""
+    there = (one for one in seen.values() if one.target == target and one.was_at(location))
+    return sorted(there, key=lambda one: (-one.entries, one.record))
+
+
+def seen_elsewhere(seen: Mapping[str, Seen], target: TargetName, location: str) -> list[Seen]:
+    """What was seen of a target in other stores only, the longest record first."""
+    others = (one for one in seen.values() if one.target == target and not one.was_at(location))
+    return sorted(others, key=lambda one: (-one.entries, one.record))
+
+
+def missed(journal: Journal, seen: Mapping[str, Seen], location: str) -> list[Seen]:
+    """What was seen of the journal, or of its target in the store at `location`, and is neither in it nor given up."""
+    there = seen_there(seen, journal.target, location)
+    own = seen.get(journal.record().id)
+    known = [*([own] if own is not None and own not in there else []), *there]
+    return [one for one in known if not _covers(journal, one)]
+
+
+def _rolled_back(journal: Journal, known: Seen) -> RecordRolledBack:
+    missing = known.entries - len(journal.lines)
+    what = (
+        f"the last {missing} of the {known.entries} entries seen here before are missing"
+        if missing > 0
+        else f"entry {known.entries} is not the one that was seen here before"
+    )
+    return RecordRolledBack(
+        f"the record of {journal.target} is not the one last read: {what}",
+        where=known.location,
+        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if "
+        f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
+    )
+
+
+def _replaced(journal: Journal, known: Seen, location: str) -> RecordRolledBack:
+    record = journal.record()
+    return RecordRolledBack(
+        f"another state record of {journal.target} was here before: {known.record}, with {known.entries} entries; the"
+        f" one here now is {record.id}, with {record.entries}, and knows nothing of what that one created",
+        where=location,
+        remedy="was a branch deleted, a directory lost, `state init` run elsewhere? put the other journal back; only if"
+        f" it is lost for good: reconciler state accept-rollback -t {journal.target}",
+    )
+
+
+def _with_places(seen: Seen, known: Seen | None) -> Seen:
+    """`seen`, and the places that the record was known to be at before."""
+    if known is None:
+        return seen
+    names = dict.fromkeys((*known.places, known.location, known.resolved))
+    others = [name for name in names if name not in ("", seen.location, seen.resolved)]
+    return replace(seen, places=tuple(others[-_PLACES:]))
+
+
 def _seen_of(journal: Journal, location: str) -> Seen:
     """Raises RecordDamaged for a record id that is no name for a file."""
-    record = journal.record().id
-    if not _RECORD_ID.fullmatch(record):
+    record = journal.record()
+    if not _RECORD_ID.fullmatch(record.id):
         raise RecordDamaged("the record's id is not hexadecimal", where=f"{location}: {journal.target}")
-    return Seen(record, journal.target, journal.head, len(journal.lines), location, _resolved(location))
-
-
-def _resolved(location: str) -> str:
-    """Where an absolute path really leads; nothing for any other location."""
-    return os.path.realpath(location) if Path(location).is_absolute() else ""
+    led = resolved(location)
+    return Seen(record.id, journal.target, journal.head, len(journal.lines), location, led, record.base_url)
 
 
 def _covers(journal: Journal, known: Seen) -> bool:
     """Whether the journal holds the head that is known, or says that a person accepted its loss."""
     return journal.contains(known.head, known.entries) or known.head in journal.record().accepted_losses
-
-
-def _load(path: Path) -> Seen | None:
-    """What a file remembers, None for one that is missing, unreadable or damaged."""
-    try:
-        match json.loads(path.read_bytes()):
-            case {
-                "record": str(record),
-                "target": str(target),
-                "head": str(head),
-                "entries": int(entries),
-                "location": str(location),
-                **others,
-            } if f"{record}.json" == path.name:
-                resolved = others.get("resolved")  # which earlier versions did not write
-                resolved = resolved if isinstance(resolved, str) else ""
-                return Seen(record, TargetName(target), head, entries, location, resolved)
-    except (OSError, ValueError, RecursionError):
-        pass
-    return None

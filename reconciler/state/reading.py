@@ -6,17 +6,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing, StateError, StoreUnavailable
+from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
+from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
+from reconciler.state.heads import seen_elsewhere, seen_there
 from reconciler.state.journal import extend, head_of, link, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
     from reconciler.state.heads import Heads
     from reconciler.state.journal import Journal
+    from reconciler.state.seen import Seen
     from reconciler.state.store import Store
 
 
@@ -74,23 +77,31 @@ class Remembering:
 def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     """The target's journal, checked against what was seen of it before, and remembered.
 
-    Raises RecordMissing, RecordDamaged, RecordForeign, RecordRolledBack, StoreUnavailable and SettingsError.
+    Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
     seen = heads.seen()  # before the record is read: a head remembered meanwhile may be later than what is read
     data = store.read(target)
     if data is None:
-        raise _missing(store, target, heads)
+        raise _missing(store, target, seen)
     journal = parse(data, target, _place(store, target))
-    heads.check(journal, seen)
+    heads.check(journal, seen, whereabouts(store))
     heads.remember(journal, whereabouts(store))
     return journal
 
 
-def begin_journal(store: Store, begun: Begun, heads: Heads, note: str) -> Journal:
-    """Begin the journal of a target that has none. Raises HeadMoved where it has one, and StoreUnavailable."""
-    lines, _ = link(None, 0, [begun])
+def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up: Sequence[Seen] = ()) -> Journal:
+    """Begin the journal of a target that has none; it says that the loss of the records `given_up` was accepted.
+
+    Raises HeadMoved where the target has a journal, and StoreUnavailable.
+    """
+    lines, _ = link(None, 0, [begun, *losses(given_up, begun.at, begun.by)])
     journal = parse(lines, begun.target, _place(store, begun.target))
     return _append(store, None, journal, lines, heads, note)
+
+
+def losses(given_up: Sequence[Seen], at: str, by: Mapping[str, str]) -> list[RollbackAccepted]:
+    """Entries that accept the loss of what was seen."""
+    return [RollbackAccepted(at=at, by=by, lost_head=one.head, lost_entries=one.entries) for one in given_up]
 
 
 def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], heads: Heads, note: str) -> Journal:
@@ -133,19 +144,21 @@ def _found_again(store: Store, extended: Journal) -> Journal | None:
     return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
 
 
-def _missing(store: Store, target: TargetName, heads: Heads) -> RecordMissing:
-    seen = heads.seen_at(whereabouts(store), target)
-    if seen is None:
-        return RecordMissing(
-            f"{target} has no state record here",
+def _missing(store: Store, target: TargetName, seen: Mapping[str, Seen]) -> RecordMissing | RecordLost:
+    location = whereabouts(store)
+    for known in seen_there(seen, target, location):
+        return RecordLost(
+            f"the state record of {target} is missing: it had {known.entries} entries when it was last read here",
             where=store.location,
-            remedy=f"is this the right --state? if {target} never had a record: reconciler state init -t {target}",
+            remedy="put it back (version control, a backup, another --state); only if it is lost for good, and what it"
+            f" held may be created a second time: reconciler state accept-rollback -t {target}",
         )
+    others = seen_elsewhere(seen, target, location)
+    hint = "".join(f" one with {one.entries} entries was seen at {one.location};" for one in others[:1])
     return RecordMissing(
-        f"the state record of {target} is gone: one of {seen.entries} entries was here before",
+        f"{target} has no state record here",
         where=store.location,
-        remedy="find it and put it back (version control, a backup, another --state); begun again with "
-        f"`reconciler state init -t {target}`, everything in it would be created a second time",
+        remedy=f"is this the right --state?{hint} if {target} never had a record: reconciler state init -t {target}",
     )
 
 

@@ -15,7 +15,7 @@ from git_world import PRODUCTION, SOMEBODY, GitWorld, more_lines
 from journal_samples import OTHER, TARGET, entries, imported, journal_bytes
 from store_conformance import StoreConformance, append_one, read_back
 
-from reconciler.errors import HeadMoved, RecordMissing, RecordRolledBack, StoreUnavailable
+from reconciler.errors import HeadMoved, RecordLost, RecordRolledBack, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.git_command import Git
 from reconciler.state.heads import Heads
@@ -243,7 +243,7 @@ def test_deleted_branch(world: GitWorld) -> None:
     with pytest.raises(HeadMoved, match="this journal is gone"):
         append_entries(store, journal, [imported("a3")], heads, "more")
     assert store.read(TARGET) is None
-    with pytest.raises(RecordMissing, match="one of 2 entries was here before"):
+    with pytest.raises(RecordLost, match="is missing: it had 2 entries"):
         read_journal(store, TARGET, heads)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import pytest
 from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
-from reconciler.state.heads import Heads, Seen
+from reconciler.state.heads import Heads
 from reconciler.state.journal import parse
+from reconciler.state.seen import Seen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from reconciler.state.journal import Journal
@@ -35,7 +40,8 @@ def heads(cache: Path) -> Heads:
 def seen_of(told: Journal, location: str = "here") -> dict[str, Seen]:
     """What remembering a journal should leave."""
     record = told.record()
-    return {record.id: Seen(record.id, record.target, told.head, len(told.lines), location)}
+    seen = Seen(record.id, record.target, told.head, len(told.lines), location, base_url=record.base_url)
+    return {record.id: seen}
 
 
 def accepting(count: int, lost: Journal) -> Journal:
@@ -190,20 +196,98 @@ def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> No
     ],
 )
 def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
-    """A damaged file, or one of another record's name, counts as none, and is written anew."""
+    """A damaged file, or one of another record's name, is never taken for none: an older record would pass."""
     heads.remember(journal(3), "here")
     heads.remember(journal(2, record="f" * 32), "here")
-    (cache / "heads" / f"{RECORD}.json").write_bytes(damage)
+    path = cache / "heads" / f"{RECORD}.json"
+    path.write_bytes(damage)
     (cache / "heads" / "notes.txt").write_bytes(damage)
-    assert seen_of(journal(2, record="f" * 32)) == heads.seen()
+    with pytest.raises(SettingsError, match=f"the last head seen of the state record {RECORD} cannot be read") as told:
+        heads.seen()
+    assert (str(path), True) == (told.value.where, f"rm -r {path}" in str(told.value.remedy))
+    with pytest.raises(SettingsError, match="cannot be read: it is empty, or does not hold the head"):
+        heads.remember(journal(1), "here")
+    path.unlink()
     heads.remember(journal(1), "here")
     assert seen_of(journal(1))[RECORD] == heads.seen()[RECORD]
 
 
-def test_unreadable_file(heads: Heads, cache: Path) -> None:
-    """What cannot be read counts as none."""
-    (cache / "heads" / "directory.json").mkdir(parents=True)
-    assert heads.seen() == {}
+def put_a_directory(path: Path) -> None:
+    """A directory of that name."""
+    path.mkdir()
+
+
+def put_a_pipe(path: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(path)
+
+
+def put_a_link(path: Path) -> None:
+    """One that leads to what is a remembered head."""
+    told = path.with_name("elsewhere")
+    told.write_text(json.dumps(asdict(seen_of(journal(3))[RECORD])))
+    path.symlink_to(told)
+
+
+@pytest.mark.parametrize(
+    ("put", "trouble"),
+    [
+        (put_a_directory, "it is not a regular file"),
+        (put_a_pipe, "it is not a regular file"),
+        (put_a_link, "it is a symbolic link"),
+    ],
+)
+def test_no_file(heads: Heads, cache: Path, put: Callable[[Path], None], trouble: str) -> None:
+    """What is no regular file in the place of one is an error, and keeps nobody waiting."""
+    (cache / "heads").mkdir(parents=True, mode=0o700)
+    cache.chmod(0o700)
+    put(cache / "heads" / f"{RECORD}.json")
+    with pytest.raises(SettingsError, match=f"cannot be read: {trouble}"):
+        heads.seen()
+
+
+def test_file_that_may_not_be_read(heads: Heads, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is one whose mode forbids to read it."""
+    heads.remember(journal(3), "here")
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(SettingsError, match="cannot be read: Permission denied"):
+        heads.seen()
+
+
+def test_another_record_in_its_place() -> None:
+    """A record that knows nothing of the one that was there before is an error, until that loss is accepted."""
+    before = seen_of(journal(5, record="f" * 32), "here")
+    with pytest.raises(RecordRolledBack, match=f"another state record .* was here before: {'f' * 32}, with 5 entries"):
+        Heads.check(journal(3), before, "here")
+    Heads.check(accepting(2, journal(5, record="f" * 32)), before, "here")
+
+
+def test_another_record_in_another_place() -> None:
+    """What was seen in another store, of another target, or of another service, is in nobody's way."""
+    (seen,) = seen_of(journal(5, record="f" * 32), "here").values()
+    for other in (
+        replace(seen, location="there"),
+        replace(seen, target=OTHER),
+        replace(seen, base_url="https://sandbox.example"),
+    ):
+        Heads.check(journal(3), {other.record: other}, "here")
+    unknown = replace(seen, base_url="")  # an earlier version did not note it
+    with pytest.raises(RecordRolledBack, match="another state record"):
+        Heads.check(journal(3), {unknown.record: unknown}, "here")
+
+
+def test_each_place_is_remembered(heads: Heads) -> None:
+    """A record that was seen in two clones of a repository is missed in either."""
+    heads.remember(journal(3), "here")
+    heads.remember(journal(4), "there")
+    heads.remember(journal(5), "here")
+    found = [heads.seen_at(place, TARGET) for place in ("here", "there")]
+    assert [5, 5] == [one.entries for one in found if one is not None]
+    assert ("here", ("there",)) == (heads.seen()[RECORD].location, heads.seen()[RECORD].places)
 
 
 @pytest.mark.parametrize("record", ["../../etc/passwd", "", "C0FFEE00", "a" * 65, "c0ffee00\n"])

@@ -12,6 +12,7 @@ from reconciler.errors import (
     HeadMoved,
     RecordDamaged,
     RecordForeign,
+    RecordLost,
     RecordMissing,
     RecordRolledBack,
     StateError,
@@ -95,7 +96,7 @@ def test_vanished(store: FileStore, heads: Heads, root: Path) -> None:
     """A journal that was here before must be found, not begun again."""
     read_journal(store, TARGET, heads)
     path_of(root).unlink()
-    with pytest.raises(RecordMissing, match=r"is gone: one of 2 entries was here before; find it .* a second time"):
+    with pytest.raises(RecordLost, match=r"is missing: it had 2 entries .* put it back .* a second time: .* accept"):
         read_journal(store, TARGET, heads)
 
 

@@ -16,6 +16,7 @@ from reconciler.errors import (
     ReconcilerError,
     RecordDamaged,
     RecordForeign,
+    RecordLost,
     RecordMissing,
     RecordRolledBack,
     SettingsError,
@@ -305,11 +306,11 @@ def read_until_it_is_gone(here: Path) -> None:
     ),
     (
         read_until_it_is_gone,
-        RecordMissing(
-            "the state record of europe/staging is gone: one of 2 entries was here before",
+        RecordLost(
+            "the state record of europe/staging is missing: it had 2 entries when it was last read here",
             where="HERE/state",
-            remedy="find it and put it back (version control, a backup, another --state); begun again with "
-            "`reconciler state init -t europe/staging`, everything in it would be created a second time",
+            remedy="put it back (version control, a backup, another --state); only if it is lost for good, and what it "
+            "held may be created a second time: reconciler state accept-rollback -t europe/staging",
         ),
     ),
     (

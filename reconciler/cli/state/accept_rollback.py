@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 import click
@@ -11,16 +12,17 @@ from reconciler.cli.output import print_lines, say, work_is_done
 from reconciler.cli.recording import confirm, now_by
 from reconciler.cli.workspace import Workspace, whole_selection
 from reconciler.errors import RecordMissing
-from reconciler.model.entry import RollbackAccepted
+from reconciler.model.entry import Begun
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
+from reconciler.state.heads import missed, seen_there
 from reconciler.state.journal import parse
-from reconciler.state.reading import append_entries, whereabouts
+from reconciler.state.reading import append_entries, begin_journal, losses, whereabouts
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
-    from reconciler.state.heads import Seen
     from reconciler.state.journal import Journal
+    from reconciler.state.seen import Seen
 
 
 @click.command("accept-rollback")
@@ -28,44 +30,69 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Without asking.")
 @common_options
 def command(target: str, force: bool) -> None:
-    """Accept that a record lost its last entries.
+    """Accept that a record lost its last entries, or is gone.
 
-    A backup was restored, say, and what was seen of the record before is lost. What the lost entries knew to exist may
-    be created a second time. Find the newer record if there is any way to.
+    A backup was restored, say, or another record was started in its place, and what was seen of the record before is
+    lost. What the lost entries knew to exist may be created a second time. Find the newer record if there is any way
+    to. Where no record is left, a new one is started.
     """
     workspace = Workspace()
-    names = whole_selection((target,), {*workspace.store.targets(), *workspace.desired.targets})
-    for name in names:
+    location, seen = whereabouts(workspace.store), workspace.heads.seen()
+    seen_here = {one.target for one in seen.values() if one.was_at(location)}
+    for name in whole_selection((target,), {*workspace.store.targets(), *workspace.desired.targets, *seen_here}):
         journal = _read(workspace, name)
-        seen = workspace.heads.seen().get(journal.record().id)
-        if seen is None or _holds(journal, seen):
+        lost = seen_there(seen, name, location) if journal is None else missed(journal, seen, location)
+        if journal is None and not lost:
+            raise RecordMissing(
+                f"{name} has no state record here, and none was seen here before",
+                where=workspace.store.location,
+                remedy=f"to start one: reconciler state init -t {name}",
+            )
+        if not lost:
             print_lines([Line(f"  {visible(name)}: nothing to accept, it holds all that was seen of it")])
             continue
-        say(
-            f"  {name}: seen before were {seen.entries} entries up to {seen.head}; the record has {len(journal.lines)},"
-            f" up to {journal.head}, and does not hold that one"
-        )
-        confirm(force, "Accept the record as it is?")
-        _accept(workspace, journal, seen)
-        print_lines([Line(f"  {visible(name)}: accepted as it is")])
+        _describe(name, journal, lost)
+        confirm(force, "Accept the record as it is?" if journal else "Start a new record?")
+        _accept(workspace, name, journal, lost)
+        print_lines([Line(f"  {visible(name)}: accepted{' as it is' if journal else '; a new record was started'}")])
 
 
-def _read(workspace: Workspace, name: TargetName) -> Journal:
-    """The journal, checked but for what was seen of it."""
+def _read(workspace: Workspace, name: TargetName) -> Journal | None:
+    """The journal, checked but for what was seen of it; None where there is none."""
     data = workspace.store.read(name)
-    if data is None:
-        raise RecordMissing("it has no state record here", where=f"{name} in {workspace.store.location}")
-    return parse(data, name, f"{workspace.store.location} {name}")
+    return None if data is None else parse(data, name, f"{workspace.store.location} {name}")
 
 
-def _holds(journal: Journal, seen: Seen) -> bool:
-    return journal.contains(seen.head, seen.entries) or seen.head in journal.record().accepted_losses
+def _describe(name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
+    for one in lost:
+        say(f"  {name}: seen before were {one.entries} entries up to {one.head} (record {one.record})")
+    if journal is None:
+        say(f"  {name}: no record is left; a new one would say that nothing exists")
+    else:
+        say(f"  {name}: the record has {len(journal.lines)}, up to {journal.head}, and does not hold what was seen")
 
 
-def _accept(workspace: Workspace, journal: Journal, seen: Seen) -> None:
+def _accept(workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
     at, by = now_by(workspace)
-    entry = RollbackAccepted(at=at, by=by, lost_head=seen.head, lost_entries=seen.entries)
-    note = f"{journal.target}: rollback accepted"
-    accepted = append_entries(workspace.store, journal, [entry], workspace.heads, note)
+    note = f"{name}: rollback accepted"
+    if journal is not None:
+        accepted = append_entries(workspace.store, journal, losses(lost, at, by), workspace.heads, note)
+        work_is_done()
+        workspace.heads.accept(accepted, whereabouts(workspace.store))
+        return
+    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=_service(workspace, name, lost))
+    begin_journal(workspace.store, begun, workspace.heads, note, lost)
     work_is_done()
-    workspace.heads.accept(accepted, whereabouts(workspace.store))
+
+
+def _service(workspace: Workspace, name: TargetName, lost: list[Seen]) -> str:
+    """The service for a new record: the declared one, else that of the lost record. Raises RecordMissing."""
+    target = workspace.desired.targets.get(name)
+    urls = [target.base_url] if target else [one.base_url for one in lost if one.base_url]
+    if not urls:
+        raise RecordMissing(
+            "which service its record belonged to is not known",
+            where=name,
+            remedy=f"declare the target {name} in config/, with its base_url, and repeat the command",
+        )
+    return urls[0]

@@ -16,15 +16,21 @@ from reconciler.errors import HeadMoved, Refused
 from reconciler.model.entry import Begun
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
+from reconciler.state.heads import seen_elsewhere, seen_there
 from reconciler.state.reading import begin_journal, whereabouts
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
+    from reconciler.state.seen import Seen
 
 
 @click.command("init")
 @target_option
-@click.option("--force", is_flag=True, help="Also on a CI runner's disk, or where a record was seen before.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also on a CI runner's disk, or where a record was seen before.",
+)
 @common_options
 def command(targets: tuple[str, ...], force: bool) -> None:
     """Start a journal where there is none.
@@ -42,7 +48,7 @@ def command(targets: tuple[str, ...], force: bool) -> None:
         )
     if not force:
         for name in names:
-            _refuse_lost(workspace, name)
+            _refuse_second(workspace, name)
     warn_of_host_only_locks(workspace.store)
     begun = [name for name in names if _begin(workspace, name)]
     if begun:
@@ -52,15 +58,37 @@ def command(targets: tuple[str, ...], force: bool) -> None:
         )
 
 
-def _refuse_lost(workspace: Workspace, name: TargetName) -> None:
-    """Raises Refused where a record was seen that is no longer there."""
-    seen = workspace.heads.seen_at(whereabouts(workspace.store), name)
-    if seen is not None and workspace.store.read(name) is None:
-        raise Refused(
-            f"a record of {seen.entries} entries was here before, and is gone",
-            where=f"{name} in {workspace.store.location}",
-            remedy="find it and put it back; begun anew, all it knows would be created again. If it is meant: --force",
-        )
+def _refuse_second(workspace: Workspace, name: TargetName) -> None:
+    """Raises Refused where a record of the target, for this service, was seen here and is gone, or in another place."""
+    base_url = workspace.desired.targets[name].base_url
+    lost = _lost(workspace, name)
+    elsewhere = seen_elsewhere(workspace.heads.seen(), name, whereabouts(workspace.store))
+    others = [] if _is_sandbox(base_url) else [one for one in elsewhere if one.concerns(base_url)]
+    if not (lost or others) or workspace.store.read(name) is not None:
+        return
+    known = (lost or others)[0]
+    what, remedy = (
+        (f"a record of {known.entries} entries was here before, and is missing", "put it back")
+        if lost
+        else (f"a record of {known.entries} entries was seen at {known.location}", "use that one, with --state")
+    )
+    raise Refused(
+        what,
+        where=f"{name} in {workspace.store.location}",
+        remedy=f"{remedy}; a new record says that nothing exists, so all the other knows would be created again."
+        f" If you want a new one: reconciler state init -t {name} --force",
+    )
+
+
+def _lost(workspace: Workspace, name: TargetName) -> list[Seen]:
+    """What was seen here of the target's records for this service; lost where no journal is there."""
+    there = seen_there(workspace.heads.seen(), name, whereabouts(workspace.store))
+    return [one for one in there if one.concerns(workspace.desired.targets[name].base_url)]
+
+
+def _is_sandbox(base_url: str) -> bool:
+    """Whether nothing of the service outlives it: plain http is for loopback only, and many begin anew there."""
+    return base_url.lower().startswith("http:")
 
 
 def _begin(workspace: Workspace, name: TargetName) -> bool:
@@ -68,12 +96,15 @@ def _begin(workspace: Workspace, name: TargetName) -> bool:
     at, by = now_by(workspace)
     base_url = workspace.desired.targets[name].base_url
     begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url)
+    lost = _lost(workspace, name)
     try:
-        begin_journal(workspace.store, begun, workspace.heads, f"{name}: begun")
+        begin_journal(workspace.store, begun, workspace.heads, f"{name}: begun", lost)
     except HeadMoved:
         workspace.read(name)  # it must hold together, or be complained of
         print_lines([Line(f"  {visible(name)}: has a record already")])
         return False
     work_is_done()
     print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
+    for one in lost:
+        say(f"{name}: the loss of a record with {one.entries} entries is accepted; what it held may be created again")
     return True

@@ -1,0 +1,186 @@
+"""A record that was seen on this machine and is gone, or another one that stands in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stranger import Partner
+
+TARGET = "europe/staging"
+ACCEPT = ("state", "accept-rollback", "-t", TARGET)
+
+
+@pytest.fixture
+def imported(partner: Partner) -> Partner:
+    """A partner whose record holds one subscription that was created by hand."""
+    partner.begin(offers=["ONB10011"])
+    partner.step("state", "import", "--all")
+    return partner
+
+
+def begin_elsewhere(partner: Partner) -> None:
+    """The record is lost, and another machine begins a new one in its place."""
+    partner.journal.unlink()
+    partner.step("state", "init", "--cache-dir", "another machine")
+
+
+def heads(partner: Partner) -> list[Path]:
+    """The files of this machine's remembered heads."""
+    return sorted((partner.path.parent / "home" / "cache" / "reconciler" / "heads").glob("*.json"))
+
+
+class TestAnotherRecord:
+    """A record that knows nothing of the one that was read here before."""
+
+    @pytest.mark.parametrize("command", [["plan"], ["apply", "--auto-approve"], ["state", "list"], ["state", "verify"]])
+    def test_it_is_refused(self, imported: Partner, command: list[str]) -> None:
+        """What the other one knew would be created again; nothing is sent."""
+        begin_elsewhere(imported)
+        done = imported.run(*command)
+        assert 1 == done.code
+        assert "another state record of europe/staging was here before: " in done.err
+        assert "with 2 entries" in done.err
+        assert "reconciler state accept-rollback -t europe/staging" in done.err
+        assert imported.service.untouched
+
+    def test_accepted(self, imported: Partner) -> None:
+        """A person may accept it, which the record then says."""
+        begin_elsewhere(imported)
+        with imported.appending("rollback"):
+            imported.succeed(*ACCEPT, "--force")
+        assert [("offers", "create")] == imported.planned()
+        assert "nothing to accept" in imported.succeed(*ACCEPT).out
+
+    def test_put_back(self, imported: Partner) -> None:
+        """With the right one back, everything is as it was."""
+        whole = imported.journal.read_bytes()
+        begin_elsewhere(imported)
+        imported.step("plan", code=1)
+        imported.journal.write_bytes(whole)
+        assert [] == imported.planned()
+
+    def test_of_another_service(self, imported: Partner) -> None:
+        """A record of a sandbox that is gone says nothing of what exists at the service."""
+        imported.journal.unlink()
+        imported.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://api.service.example"
+        imported.succeed("state", "init")
+        assert ["begun"] == imported.kinds
+        assert [("offers", "create")] == imported.planned()
+
+
+class TestGone:
+    """No record where one was read before."""
+
+    def test_accepted(self, imported: Partner) -> None:
+        """A new record begins, which says what was accepted; other machines that saw as much go on with it."""
+        imported.journal.unlink()
+        done = imported.run(*ACCEPT)
+        assert (1, False) == (done.code, imported.journal.exists())
+        assert "  europe/staging: no record is left; a new one would say that nothing exists" in done.err
+        done = imported.succeed(*ACCEPT, "--force")
+        assert "  europe/staging: accepted; a new record was started\n" == done.out
+        assert ["begun", "rollback"] == imported.kinds
+        assert [("offers", "create")] == imported.planned()
+
+    def test_of_a_target_that_is_not_declared(self, imported: Partner) -> None:
+        """It begins for the service that the lost one belonged to."""
+        imported.journal.unlink()
+        imported.write("config/all.yaml", imported.read("config/all.yaml").replace("europe/", "eu/"))
+        imported.succeed(*ACCEPT, "--force")
+        assert imported.service.base_url == imported.entries[0]["base_url"]
+
+    def test_a_service_that_is_not_known(self, imported: Partner) -> None:
+        """A head remembered by an earlier version says nothing of it: then the target must be declared."""
+        (head,) = heads(imported)
+        fields = json.loads(head.read_bytes())
+        head.write_text(json.dumps({**fields, "base_url": ""}))
+        imported.journal.unlink()
+        imported.write("config/all.yaml", imported.read("config/all.yaml").replace("europe/", "eu/"))
+        done = imported.run(*ACCEPT, "--force")
+        assert 1 == done.code
+        assert "declare the target europe/staging in config/" in done.err
+
+    def test_nothing_was_ever_there(self, partner: Partner) -> None:
+        """There is no loss to accept, and `state init` is named."""
+        partner.want(offers=["ONB10011"])
+        done = partner.run(*ACCEPT, "--force")
+        assert 1 == done.code
+        assert "none was seen here before; to start one: reconciler state init -t europe/staging" in done.err
+
+
+class TestAnotherPlace:
+    """A record of the target that was seen in another store."""
+
+    @pytest.fixture
+    def begun(self, partner: Partner) -> Partner:
+        """A record of a real service in `state`."""
+        partner.declare({"offers": (["ONB10011"], "https://hooks.partner.example/o")}, base_url="https://api.example")
+        partner.step("state", "init")
+        return partner
+
+    def test_init_is_refused(self, begun: Partner) -> None:
+        """With the wrong place in the settings, everything would be created again: the right one is named."""
+        done = begun.run("state", "init", "--state", "other")
+        assert (1, "", False) == (done.code, done.out, (begun.path / "other").exists())
+        assert f"a record of 1 entries was seen at {begun.path / 'state'}" in done.err
+        begun.succeed("state", "init", "--state", "other", "--force")
+        begun.succeed("plan", "--state", "other")
+
+    def test_a_missing_record_names_it(self, begun: Partner) -> None:
+        """`plan` and `state list` say where one was seen."""
+        for command in (["plan"], ["state", "list"]):
+            done = begun.run(*command, "--state", "other")
+            assert 1 == done.code
+            assert str(begun.path / "state") in done.err
+
+    def test_another_service(self, begun: Partner) -> None:
+        """A record of one service says nothing of another."""
+        begun.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://another.example"
+        begun.succeed("state", "init", "--state", "other")
+
+    def test_a_sandbox(self, imported: Partner) -> None:
+        """A service on loopback is played anew each time, at the same port perhaps."""
+        imported.succeed("state", "init", "--state", "other")
+
+
+def test_two_clones(imported: Partner) -> None:
+    """A record that was read in two directories is missed in each of them."""
+    clone = imported.path / "clone"
+    (clone / "europe").mkdir(parents=True)
+    (clone / "europe" / "staging.jsonl").write_bytes(imported.journal.read_bytes())
+    imported.step("plan", "--state", "clone")
+    imported.journal.unlink()
+    assert "it had 2 entries when it was last read here" in imported.run("plan").err
+
+
+def empty(head: Path) -> None:
+    """What a full disk leaves."""
+    head.write_bytes(b"")
+
+
+def replace_by_pipe(head: Path) -> None:
+    """A pipe that nobody writes to."""
+    head.unlink()
+    os.mkfifo(head)
+
+
+@pytest.mark.parametrize("spoil", [empty, replace_by_pipe])
+def test_a_head_that_cannot_be_read(imported: Partner, spoil: object) -> None:
+    """An older record does not pass for the newest, since a head that was remembered cannot be read."""
+    (head,) = heads(imported)
+    assert callable(spoil)
+    spoil(head)
+    imported.journal.write_bytes(imported.journal.read_bytes().splitlines(keepends=True)[0])
+    for command in (["plan"], ["apply", "--auto-approve"]):
+        done = imported.run(*command)
+        assert 1 == done.code
+        assert f"Error: {head}: the last head seen of the state record {head.stem} cannot be read: it is " in done.err
+        assert f"rm -r {head}" in done.err
+    assert imported.service.untouched
