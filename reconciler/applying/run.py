@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,8 @@ class Workplace:
     puts entries that could not be appended somewhere safe and says where. `reach` is told of every durable step, for
     tests. `observe` is told of progress. `pause` waits so many seconds, or until interrupted. `patience` is how many
     seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts. `neighbours`
-    are the records that were read for the plan, each with the service it is bound to.
+    are the records that were read for the plan, each with the service it is bound to, and `unread` the targets whose
+    records could not be, which a person accepted.
     """
 
     store: Store
@@ -66,6 +66,7 @@ class Workplace:
     patience: float = 5.0
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
     neighbours: Mapping[TargetName, str] = field(default_factory=dict)
+    unread: frozenset[TargetName] = frozenset()
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
@@ -161,9 +162,12 @@ class Apply:
         declared = [(other, target.base_url) for other, target in self._desired.targets.items()]
         others = {other for other, at in (*declared, *self._at.neighbours.items()) if same_service(at, base_url)}
         records = {}
-        for other in sorted(others - {name}):
-            with suppress(RecordMissing):  # nothing was created there, so nothing there stands in the way
+        for other in sorted(others - self._at.unread - {name}):
+            try:
                 records[other] = self._at.read(other).record()
+            except RecordMissing:  # where none ever was, nothing was created that stands in the way
+                if other in self._at.neighbours:
+                    raise
         return records
 
     def conclude(self, name: TargetName, planned: TargetPlan, run: TargetRun) -> None:

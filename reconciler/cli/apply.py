@@ -11,6 +11,7 @@ import click
 
 from reconciler.cli.approval import Approval, read_plan_file
 from reconciler.cli.asking import says_yes, somebody_is_there
+from reconciler.cli.neighbours import accepted_duplicates, duplicates_option, refuse_possible_duplicates
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import complain, print_document, print_lines, say_line, warn, work_is_done
 from reconciler.cli.planning import make
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--expect-digest", metavar="DIGEST", help="Apply only if the plan still has this digest.")
 @click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more creates.")
 @click.option("--allow-empty", is_flag=True, help="Let a target lose all its subscriptions.")
+@duplicates_option
 @click.option("--unsealed", is_flag=True, help="Let responses lie on this disk although it is not a lasting one.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Of stdout.  [text]"
@@ -60,6 +62,7 @@ def command(
     saved = None if plan_file is None else read_plan_file(plan_file)
     approval = Approval(auto_approve, expect_digest, saved)
     planned = make(workspace, targets or approval.selection, allow_empty=allow_empty)
+    refuse_possible_duplicates(planned.plan, planned.desired, planned.unread, accepted_duplicates())
     approval.refuse_other_plan(planned.plan, whole=not targets)
     refuse_too_many(planned.plan, max_creates)
     _refuse_unsealed(workspace, planned, unsealed)

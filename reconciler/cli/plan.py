@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.neighbours import accepted_duplicates, duplicates_option, refuse_possible_duplicates
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_document, print_lines, warn
-from reconciler.cli.planning import make
+from reconciler.cli.planning import exit_code, make
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import SettingsError
-from reconciler.model.plan import Block
 from reconciler.model.url import same_service
 from reconciler.reports.documents import plan_document, render
 from reconciler.reports.text import plan_text
@@ -21,7 +21,6 @@ from reconciler.state.disk import written_beside
 
 if TYPE_CHECKING:
     from reconciler.cli.planning import Planned
-    from reconciler.model.plan import Plan
 
 
 @click.command("plan")
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes, 3 if a create is unsettled.")
 @click.option("--allow-empty", is_flag=True, help="Let a target lose all its subscriptions.")
+@duplicates_option
 @common_options
 def command(targets: tuple[str, ...], out: Path | None, form: str, detailed_exitcode: bool, allow_empty: bool) -> int:
     """Show the difference between desired and recorded.
@@ -41,6 +41,7 @@ def command(targets: tuple[str, ...], out: Path | None, form: str, detailed_exit
     """
     workspace = Workspace()
     planned = make(workspace, targets, allow_empty=allow_empty)
+    refuse_possible_duplicates(planned.plan, planned.desired, planned.unread, accepted_duplicates())
     _warn_of_other_service(planned)
     if out is not None:
         _write(out, render(plan_document(planned.plan)))
@@ -53,14 +54,7 @@ def command(targets: tuple[str, ...], out: Path | None, form: str, detailed_exit
             print_document(plan_markdown(planned.plan))
         case _:
             print_lines(plan_text(planned.plan))
-    return exit_code(planned.plan) if detailed_exitcode else 0
-
-
-def exit_code(plan: Plan) -> int:
-    """0: nothing to do; 2: there are changes; 3: a create has an unknown outcome or may be in flight."""
-    if any(change.block is Block.UNSETTLED for change in plan.changes):
-        return 3
-    return 2 if plan.changes else 0
+    return exit_code(planned) if detailed_exitcode else 0
 
 
 def _warn_of_other_service(planned: Planned) -> None:

@@ -6,12 +6,13 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.cli.neighbours import concerning, find_neighbours, warn_of_unread
 from reconciler.cli.output import warn
-from reconciler.errors import RecordMissing, StateError
+from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
-from reconciler.model.url import service_key
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
+from reconciler.reports.wording import how_to_settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,17 +21,20 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt, Record
+    from reconciler.state.unread import Unread
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from."""
+    """A plan with what it was made from; `undeclared` and `unread` as in Neighbours."""
 
     plan: Plan
     desired: Desired
     records: dict[TargetName, Record]
     selection: Selection
+    undeclared: Mapping[TargetName, Record]
+    unread: tuple[Unread, ...]
 
 
 def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) -> Planned:
@@ -43,17 +47,24 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     selected = [name for name in desired.targets if selection.touches(name)]
     selected_records = workspace.records(selected)
     recorded = workspace.store.targets()
-    records = with_neighbours(workspace, desired, selected_records, recorded)
+    found = find_neighbours(workspace, desired, selected_records, recorded)
     gc.disable()  # as for reading: nothing here is garbage before the end
     try:
-        plan = make_plan(desired, records, selection)
+        plan = make_plan(desired, found.records, selection)
     finally:
         gc.enable()
     if not allow_empty:
-        refuse_emptied(desired, records, selection)
-    if not selection.patterns:
-        _warn_of_undeclared(desired, recorded)
-    return Planned(plan, desired, records, selection)
+        refuse_emptied(desired, found.records, selection)
+    planned = Planned(plan, desired, found.records, selection, found.undeclared, found.unread)
+    _warn_of_undeclared(planned, recorded)
+    return planned
+
+
+def exit_code(planned: Planned) -> int:
+    """0: nothing to do; 2: there are changes; 3: a create has an unknown outcome or may be in flight."""
+    if any(change.block is Block.UNSETTLED for change in planned.plan.changes) or _unsettled_undeclared(planned):
+        return 3
+    return 2 if planned.plan.changes else 0
 
 
 def with_neighbours(
@@ -61,30 +72,26 @@ def with_neighbours(
 ) -> dict[TargetName, Record]:
     """`records` of declared targets, and those of the other targets that share a service with one of them.
 
-    `recorded` are the targets that have a record. A record tells of the service it is bound to, whether its target is
-    declared or not. Raises StateError for one of a target declared there that is damaged or older than what was seen.
+    Warns of those that cannot be used. See `find_neighbours`.
     """
-    found = dict(records)
-    services = {service_key(desired.targets[name].base_url) for name in records}
-    there = {name for name, target in desired.targets.items() if service_key(target.base_url) in services}
-    for name in sorted({*there, *recorded} - found.keys()):
-        try:
-            record = workspace.read(name).record()
-        except RecordMissing:
-            continue  # nothing was created there, so nothing there stands in the way
-        except StateError as problem:
-            if name in there:
-                raise
-            warn(f"{name}: it cannot be told whether what its record holds stands in the way: {problem}")
-            continue
-        if name in there or service_key(record.base_url) in services:
-            found[name] = record
-    return found
+    found = find_neighbours(workspace, desired, records, recorded)
+    warn_of_unread(concerning(found.unread, desired, records))
+    return found.records
 
 
-def _warn_of_undeclared(desired: Desired, recorded: Iterable[TargetName]) -> None:
-    for name in recorded:
-        if name not in desired.targets:
-            warn(
-                f"{name} has a state record, and no target of that name is declared: what it holds is not looked after"
-            )
+def _warn_of_undeclared(planned: Planned, recorded: Iterable[TargetName]) -> None:
+    if not planned.selection.patterns:
+        for name in recorded:
+            if name not in planned.desired.targets:
+                warn(
+                    f"{name} has a state record, and no target of that name is declared: what it holds is not looked"
+                    " after"
+                )
+    for attempt in _unsettled_undeclared(planned):
+        warn(f"{attempt.address} has an unknown outcome: {how_to_settle(attempt.address)}")
+
+
+def _unsettled_undeclared(planned: Planned) -> list[Attempt]:
+    """The selected creates with an unknown outcome, or in flight, of targets that are not declared."""
+    attempts = (one for record in planned.undeclared.values() for one in record.attempts.values())
+    return [one for one in attempts if one.unsettled and planned.selection.has(one.address)]

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import click
 
+from reconciler.cli.neighbours import warn_of_unread
 from reconciler.cli.options import common_options
 from reconciler.cli.output import print_document, print_lines
-from reconciler.cli.plan import exit_code
-from reconciler.cli.planning import make
+from reconciler.cli.planning import exit_code, make
 from reconciler.cli.workspace import Workspace
-from reconciler.planning.standing import standing_of
+from reconciler.planning.standing import standing_of, standing_of_undeclared
 from reconciler.reports.documents import render, status_document
 from reconciler.reports.status_text import status_text
 
@@ -31,7 +31,10 @@ def command(form: str, detailed_exitcode: bool) -> int:
     workspace = Workspace()
     planned = make(workspace, (), allow_empty=True)
     now = datetime.now(UTC)
+    warn_of_unread(planned.unread)
     standings = [standing_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
+    undeclared = [standing_of_undeclared(record, now) for record in planned.undeclared.values()]
+    standings = sorted([*standings, *(one for one in undeclared if one.attempts)], key=lambda one: one.name)
     match form:
         case "json":
             print_document(render(status_document(standings)))
@@ -41,4 +44,4 @@ def command(form: str, detailed_exitcode: bool) -> int:
             print_document(status_markdown(standings))
         case _:
             print_lines(status_text(standings))
-    return exit_code(planned.plan) if detailed_exitcode else 0
+    return exit_code(planned) if detailed_exitcode else 0

@@ -45,11 +45,12 @@ class AttemptStanding:
 
 @dataclass(frozen=True, slots=True)
 class TargetStanding:
-    """How one target stands: its attempts by address, and the plan that is left."""
+    """How one target stands: its attempts by address, and the plan that is left; none for one that is not declared."""
 
     name: TargetName
     attempts: tuple[AttemptStanding, ...]
     plan: TargetPlan
+    declared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

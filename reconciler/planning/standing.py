@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from reconciler.model.plan import TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.standing import AttemptStanding, Heard, Proof, TargetStanding
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
-    from reconciler.model.plan import TargetPlan
     from reconciler.model.record import Attempt, Record
 
 SILENT_AFTER = timedelta(days=30)
@@ -23,6 +24,22 @@ def standing_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStandi
     attempts = [one for one in record.attempts.values() if one.status is not Status.GONE]
     ordered = sorted(attempts, key=lambda one: (one.address, one.since, one.id))
     return TargetStanding(record.target, tuple(_attempt(one, record, since) for one in ordered), plan)
+
+
+def standing_of_undeclared(record: Record, now: datetime) -> TargetStanding:
+    """How the target of `record` stands, which is not declared: there is no plan for it."""
+    awaiting = [one for one in record.attempts.values() if one.status is Status.AWAITING_REMOVAL]
+    plan = TargetPlan(
+        name=record.target,
+        digest="",
+        head=record.head,
+        entries=record.entries,
+        changes=(),
+        awaiting_removal=tuple(sorted(awaiting, key=lambda one: (one.address, one.id))),
+        surplus=(),
+        unchanged=0,
+    )
+    return replace(standing_of(record, plan, now), declared=False)
 
 
 def _attempt(attempt: Attempt, record: Record, since: str) -> AttemptStanding:

@@ -169,6 +169,7 @@ def _standing(standing: TargetStanding) -> dict[str, object]:
             for extra in standing.plan.surplus
         ],
         "changes": len(standing.plan.changes),
+        "declared": standing.declared,
     }
 
 

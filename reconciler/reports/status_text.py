@@ -44,6 +44,8 @@ def _attempt_lines(standing: AttemptStanding) -> list[Line]:
 
 
 def _left_line(standing: TargetStanding) -> Line:
+    if not standing.declared:
+        return Line("  not declared in config/: nothing is planned for it", Tone.WARNING)
     count = len(standing.plan.changes)
     if not count:
         return Line("  as desired", Tone.ADDED)

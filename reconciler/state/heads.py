@@ -14,13 +14,14 @@ from reconciler.model.address import TargetName
 from reconciler.state.disk import LockHeld, lock, written_beside
 from reconciler.state.places import branch_place
 from reconciler.state.private import check_private, private_directory
-from reconciler.state.seen import Seen, load_seen, resolved
+from reconciler.state.seen import Seen, load_seen, names_of, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from reconciler.model.address import TargetName
+    from reconciler.model.record import Record
     from reconciler.state.journal import Journal
 
 _PATIENCE = 30.0  # seconds to wait for whoever else remembers a head
@@ -76,7 +77,7 @@ class Heads:
             if known.record == record.id:
                 raise _rolled_back(journal, known)
             if known.concerns(record.base_url):
-                raise _replaced(journal, known, location)
+                raise replaced(record, known, location)
 
     def remember(self, journal: Journal, location: str, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
@@ -131,22 +132,48 @@ class Heads:
 
 def seen_there(seen: Mapping[str, Seen], target: TargetName, location: str) -> list[Seen]:
     """What was seen of a target in the store at `location`, the longest record first."""
-    there = (one for one in seen.values() if one.target == target and one.was_at(location))
-    return sorted(there, key=lambda one: (-one.entries, one.record))
+    names = names_of(location)
+    return _longest_first(one for one in seen.values() if one.target == target and one.was_at(names))
 
 
 def seen_elsewhere(seen: Mapping[str, Seen], target: TargetName, location: str) -> list[Seen]:
     """What was seen of a target in other stores only, the longest record first."""
-    others = (one for one in seen.values() if one.target == target and not one.was_at(location))
-    return sorted(others, key=lambda one: (-one.entries, one.record))
+    names = names_of(location)
+    return _longest_first(one for one in seen.values() if one.target == target and not one.was_at(names))
+
+
+def targets_seen(seen: Mapping[str, Seen], location: str) -> set[TargetName]:
+    """The targets of which a record was seen in the store at `location`."""
+    names = names_of(location)
+    return {one.target for one in seen.values() if one.was_at(names)}
+
+
+def strays(record: Record, seen: Mapping[str, Seen], location: str) -> list[Seen]:
+    """Other records that were seen in the place of `record`, and whose loss nobody accepted."""
+    there = seen_there(seen, record.target, location)
+    return [one for one in there if one.record != record.id and one.head not in record.accepted_losses]
 
 
 def missed(journal: Journal, seen: Mapping[str, Seen], location: str) -> list[Seen]:
-    """What was seen of the journal, or of its target in the store at `location`, and is neither in it nor given up."""
-    there = seen_there(seen, journal.target, location)
-    own = seen.get(journal.record().id)
-    known = [*([own] if own is not None and own not in there else []), *there]
-    return [one for one in known if not _covers(journal, one)]
+    """What was seen of the journal, or in its place, and is neither in it nor given up."""
+    record = journal.record()
+    own = [one for one in (seen.get(record.id),) if one is not None and not _covers(journal, one)]
+    return own + strays(record, seen, location)
+
+
+def replaced(record: Record, known: Seen, location: str) -> RecordRolledBack:
+    """The error for a record that stands where another one was seen."""
+    return RecordRolledBack(
+        f"another state record of {record.target} was here before: {known.record}, with {known.entries} entries; the"
+        f" one here now is {record.id}, with {record.entries}, and knows nothing of what that one created",
+        where=location,
+        remedy="was a branch deleted, a directory lost, `state init` run elsewhere? put the other journal back; only if"
+        f" it is lost for good: reconciler state accept-rollback -t {record.target}",
+    )
+
+
+def _longest_first(seen: Iterable[Seen]) -> list[Seen]:
+    return sorted(seen, key=lambda one: (-one.entries, one.record))
 
 
 def _rolled_back(journal: Journal, known: Seen) -> RecordRolledBack:
@@ -161,17 +188,6 @@ def _rolled_back(journal: Journal, known: Seen) -> RecordRolledBack:
         where=known.location,
         remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if "
         f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
-    )
-
-
-def _replaced(journal: Journal, known: Seen, location: str) -> RecordRolledBack:
-    record = journal.record()
-    return RecordRolledBack(
-        f"another state record of {journal.target} was here before: {known.record}, with {known.entries} entries; the"
-        f" one here now is {record.id}, with {record.entries}, and knows nothing of what that one created",
-        where=location,
-        remedy="was a branch deleted, a directory lost, `state init` run elsewhere? put the other journal back; only if"
-        f" it is lost for good: reconciler state accept-rollback -t {journal.target}",
     )
 
 

@@ -36,10 +36,9 @@ class Seen:
     base_url: str = ""
     places: tuple[str, ...] = ()
 
-    def was_at(self, location: str) -> bool:
-        """Whether it was seen in the store at `location`, by whichever of its names a path was, or is, called."""
-        known = {self.location, self.resolved, *self.places} - {""}
-        return not known.isdisjoint((location, resolved(location)))
+    def was_at(self, names: frozenset[str]) -> bool:
+        """Whether it was seen in the store of these names (see `names_of`)."""
+        return not names.isdisjoint((self.location, self.resolved, *self.places))
 
     def concerns(self, base_url: str) -> bool:
         """Whether what it holds may exist at the service at `base_url`."""
@@ -49,6 +48,11 @@ class Seen:
 def resolved(location: str) -> str:
     """Where an absolute path really leads; nothing for any other location."""
     return os.path.realpath(location) if Path(location).is_absolute() else ""
+
+
+def names_of(location: str) -> frozenset[str]:
+    """What a store may be remembered by: a path is the same place by each name it was, or is, called."""
+    return frozenset((location, resolved(location))) - {""}
 
 
 def load_seen(path: Path) -> Seen | None:

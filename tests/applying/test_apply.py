@@ -440,6 +440,21 @@ def test_another_target_of_the_service_without_a_record_is_in_nobodys_way() -> N
     assert 0 == office.apply(plan).exit_code
 
 
+def test_a_record_that_was_read_for_the_plan_and_is_missing_forbids_to_send() -> None:
+    """It was there: what it holds stands in the way, whether or not anybody can read it by now."""
+    office = Office({TARGET: "a", THIRD: ""})
+    office.neighbours = {THIRD: SERVICE}
+    plan = office.plan()
+
+    def read(target: TargetName) -> Journal:
+        if target == THIRD:
+            raise RecordMissing("there is none", where=THIRD)
+        return office.store.journal(target)
+
+    office.read = read
+    assert (1, []) == (office.apply(plan).exit_code, office.caller.sent)
+
+
 def test_an_id_is_new_every_time() -> None:
     """Attempts and runs have ids that nobody else gives."""
     office = Office({TARGET: "abcdef"})

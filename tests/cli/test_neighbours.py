@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from werkzeug import Response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from stranger import Partner
 
 IN_FORCE = "is in force under europe/staging/offers (attempt "
@@ -57,9 +62,191 @@ def test_neighbour_that_moved_away(applied: Partner) -> None:
 
 
 def test_neighbour_that_cannot_be_read(applied: Partner) -> None:
-    """A record of nobody knows which service keeps nobody from working, and is warned of."""
+    """A record of nobody knows which service may know what a plan would create: nothing is created."""
     rename(applied)
     applied.journal.write_text("damaged")
-    done = applied.succeed("plan", "-t", "eu/staging")
-    assert "Warning: europe/staging: it cannot be told whether what its record holds stands in the way: " in done.err
+    for command in (["plan"], ["apply", "--auto-approve"]):
+        done = applied.run(*command, "-t", "eu/staging")
+        assert (1, "") == (done.code, done.out)
+        assert "Error: europe/staging: nothing is created while this state record cannot be used" in done.err
+        assert "state/europe/staging.jsonl:1: it holds no whole line" in done.err
+        assert "--accept-possible-duplicates europe/staging\n" in done.err
+    assert 1 == len(applied.service.creates)
+
+
+def test_possible_duplicates_are_accepted(applied: Partner) -> None:
+    """A person may say that what the record holds may be created a second time; each time, with a warning."""
+    rename(applied)
+    applied.journal.write_text("damaged")
+    accept = ["-t", "eu/staging", "--accept-possible-duplicates", "europe/staging"]
+    done = applied.succeed("plan", *accept)
+    assert "Warning: europe/staging: its state record cannot be used: " in done.err
     assert "1 to create" in done.out
+    applied.succeed("apply", "--auto-approve", *accept)
+    assert 2 == len(applied.service.creates)
+
+
+def test_nothing_to_accept(applied: Partner) -> None:
+    """Where the record is whole, the flag does nothing, and is not to be left in a script."""
+    rename(applied)
+    done = applied.run("plan", "-t", "eu/staging", "--accept-possible-duplicates", "europe/staging")
+    assert IN_FORCE in done.out
+    assert "Warning: --accept-possible-duplicates europe/staging: no record of that target is missing" in done.err
+
+
+def test_a_plan_without_creates_goes_on(applied: Partner) -> None:
+    """What is done without a call can create nothing twice."""
+    rename(applied)
+    applied.step("state", "import", "--all", code=None)
+    applied.journal.write_text("damaged")
+    applied.step("state", "import", "--all")
+    for command in (["plan", "--detailed-exitcode"], ["apply", "--auto-approve"], ["status"]):
+        done = applied.run(*command, "-t", "eu/staging") if command != ["status"] else applied.run(*command)
+        assert 0 == done.code, done
+        assert "Warning: europe/staging: its state record cannot be used: " in done.err
+
+
+def move(partner: Partner) -> None:
+    """The subscription is declared on another target of the same service."""
+    rename(partner)
+    text = partner.read("config/all.yaml")
+    target = text[text.index("  eu/staging:") : text.index("subscriptions:")].replace("eu/", "europe/")
+    partner.write("config/more.yaml", f"targets:\n{target}")
+
+
+def cut_off(journal: Path) -> None:
+    """An older copy comes back."""
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+
+
+def spoil_the_end(journal: Path) -> None:
+    """Damage that leaves the first line, which says the service."""
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:-1], b"damaged\n"]))
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), cut_off, spoil_the_end])
+@pytest.mark.parametrize("change", [rename, move])
+@pytest.mark.parametrize("selected", [[], ["-t", "eu/staging"]])
+def test_a_neighbour_that_was_seen(
+    applied: Partner, change: Callable[[Partner], None], spoil: Callable[[Path], None], selected: list[str]
+) -> None:
+    """A record of the service that is gone, damaged or rolled back stops every create there, declared or not."""
+    change(applied)
+    spoil(applied.journal)
+    done = applied.run("apply", "--auto-approve", *selected)
+    assert (1, 1) == (done.code, len(applied.service.creates)), done
+    assert "europe/staging" in done.err
+    assert "accept-rollback -t europe/staging" in done.err or "restore the journal" in done.err
+
+
+def test_a_lost_neighbour_is_given_up(applied: Partner) -> None:
+    """The way out that the message names leads out, and its acceptance is recorded."""
+    rename(applied)
+    applied.journal.unlink()
+    applied.step("plan", code=1)
+    applied.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+    applied.step("apply", "--auto-approve")
+    assert (["begun", "rollback"], 2) == (applied.kinds, len(applied.service.creates))
+
+
+def test_a_lost_neighbour_whose_target_moved_away(applied: Partner) -> None:
+    """A new record in its place, for another service, does not make up for what was lost at this one."""
+    move(applied)
+    applied.journal.unlink()
+    applied.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "init", "-t", "europe/staging")
+    done = applied.run("apply", "--auto-approve", "-t", "eu/staging")
+    assert (1, 1) == (done.code, len(applied.service.creates)), done
+    assert "another state record of europe/staging was here before" in done.err
+
+
+def test_another_service_is_no_matter(applied: Partner) -> None:
+    """A lost record of a service stops no create at another one."""
+    rename(applied)
+    applied.journal.unlink()
+    applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "rebind", "-t", "eu/staging", "--force")
+    done = applied.succeed("plan")
+    assert ("1 to create" in done.out, "cannot be used" in done.err) == (True, False)
+
+
+def test_a_damaged_record_of_another_service_is_no_matter(applied: Partner) -> None:
+    """Where its first line says so, on a machine that never saw it whole."""
+    rename(applied)
+    spoil_the_end(applied.journal)
+    applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "rebind", "-t", "eu/staging", "--force", "--cache-dir", "another machine")
+    done = applied.succeed("plan", "-t", "eu/staging", "--cache-dir", "another machine")
+    assert "1 to create" in done.out
+
+
+def test_heads_of_an_earlier_version(applied: Partner) -> None:
+    """They do not say of which service a lost record was, which therefore stops every create."""
+    (head,) = (applied.path.parent / "home" / "cache" / "reconciler" / "heads").glob("*.json")
+    head.write_text(json.dumps({**json.loads(head.read_bytes()), "base_url": ""}))
+    rename(applied)
+    applied.journal.unlink()
+    applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "rebind", "-t", "eu/staging", "--force")
+    done = applied.run("plan")
+    assert 1 == done.code
+    assert "the state record of europe/staging is missing" in done.err
+
+
+def test_a_neighbour_that_is_deleted_meanwhile(applied: Partner) -> None:
+    """An apply that has read a record of the service sends nothing more once that is gone."""
+    move(applied)
+    text = applied.read("config/all.yaml")
+    for number, name in enumerate(("first", "second"), 12):
+        text += f"    {name}: {{eventCodes: [ONB100{number}], webhookUrl: https://hooks.partner.example/{name}}}\n"
+    applied.write("config/all.yaml", text)
+
+    def delete_and_answer() -> Response:
+        applied.journal.unlink()
+        return Response("{}", status=201)
+
+    applied.service.answer_next(delete_and_answer)
+    done = applied.run("apply", "--auto-approve", "-t", "eu/staging")
+    assert (1, 2) == (done.code, len(applied.service.creates)), done
+    assert "the state record of europe/staging is missing" in done.out + done.err
+
+
+class TestUndeclaredUnknown:
+    """A create with an unknown outcome, of a target that is not declared any more."""
+
+    @pytest.fixture
+    def unknown(self, partner: Partner) -> Partner:
+        """Nothing is left to do but for that."""
+        partner.begin(offers=["ONB10011"])
+        partner.lose_answer()
+        partner.write("config/all.yaml", partner.read("config/all.yaml").partition("subscriptions:")[0])
+        partner.write("config/all.yaml", partner.read("config/all.yaml").replace("europe/staging", "eu/staging"))
+        partner.step("state", "init", "-t", "eu/staging")
+        return partner
+
+    @pytest.mark.parametrize("command", ["plan", "status"])
+    def test_it_counts(self, unknown: Partner, command: str) -> None:
+        """It waits for a person as much as any other, and how to settle it is said."""
+        done = unknown.run(command, "--detailed-exitcode")
+        assert 3 == done.code
+        assert "reconciler state resolve europe/staging/offers --created or --not-created" in done.err
+        unknown.step("state", "resolve", "europe/staging/offers", "--not-created")
+        assert 0 == unknown.run(command, "--detailed-exitcode").code
+
+    def test_it_is_not_selected(self, unknown: Partner) -> None:
+        """Where other targets are selected it does not count."""
+        assert 0 == unknown.run("plan", "--detailed-exitcode", "-t", "eu/staging").code
+
+    def test_status_shows_it(self, unknown: Partner) -> None:
+        """In every format, with how to settle it."""
+        shown = unknown.succeed("status").out
+        assert "europe/staging\n  europe/staging/offers  unknown  -> " in shown
+        assert "reconciler state resolve europe/staging/offers" in shown
+        assert "  not declared in config/: nothing is planned for it\n" in shown
+        targets = unknown.succeed("status", "--format", "json").document["targets"]
+        assert [("eu/staging", True), ("europe/staging", False)] == [
+            (name, one["declared"]) for name, one in targets.items()
+        ]
+        assert ["europe/staging/offers"] == [one["address"] for one in targets["europe/staging"]["unknown"]]
+        assert "europe/staging/offers" in unknown.succeed("status", "--format", "markdown").out

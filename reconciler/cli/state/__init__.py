@@ -21,7 +21,10 @@ COMMANDS = {
     "removed": ("reconciler.cli.state.removed", "Record that the operator has deleted it."),
     "mv": ("reconciler.cli.state.mv", "Rename a subscription without a create."),
     "rebind": ("reconciler.cli.state.rebind", "Bind a record to another service or account."),
-    "accept-rollback": ("reconciler.cli.state.accept_rollback", "Accept that a record lost its last entries, or is gone."),
+    "accept-rollback": (
+        "reconciler.cli.state.accept_rollback",
+        "Accept that a record lost entries, or is gone.",
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from reconciler.errors import RecordMissing
 from reconciler.model.entry import Begun
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.heads import missed, seen_there
+from reconciler.state.heads import missed, seen_there, targets_seen
 from reconciler.state.journal import parse
 from reconciler.state.reading import append_entries, begin_journal, losses, whereabouts
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Without asking.")
 @common_options
 def command(target: str, force: bool) -> None:
-    """Accept that a record lost its last entries, or is gone.
+    """Accept that a record lost entries, or is gone.
 
     A backup was restored, say, or another record was started in its place, and what was seen of the record before is
     lost. What the lost entries knew to exist may be created a second time. Find the newer record if there is any way
@@ -38,8 +38,8 @@ def command(target: str, force: bool) -> None:
     """
     workspace = Workspace()
     location, seen = whereabouts(workspace.store), workspace.heads.seen()
-    seen_here = {one.target for one in seen.values() if one.was_at(location)}
-    for name in whole_selection((target,), {*workspace.store.targets(), *workspace.desired.targets, *seen_here}):
+    known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, location)}
+    for name in whole_selection((target,), known):
         journal = _read(workspace, name)
         lost = seen_there(seen, name, location) if journal is None else missed(journal, seen, location)
         if journal is None and not lost:
