@@ -145,6 +145,13 @@ class Workspace:
         say_more(f"{target}: {len(journal.lines)} entries, head {journal.head}")
         return journal
 
+    def targets_seen(self) -> set[TargetName]:
+        """The targets of which this machine has seen a record in the store. Raises SettingsError."""
+        from reconciler.state.heads import targets_seen  # noqa: PLC0415
+        from reconciler.state.reading import whereabouts  # noqa: PLC0415
+
+        return targets_seen(self.heads.seen(), whereabouts(self.store))
+
     def recorded_targets(self) -> list[TargetName]:
         """The targets that have a record. Raises RecordMissing where none has: more likely a wrong place than none."""
         names = self.store.targets()

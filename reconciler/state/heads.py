@@ -164,7 +164,7 @@ def missed(journal: Journal, seen: Mapping[str, Seen], location: str) -> list[Se
 def replaced(record: Record, known: Seen, location: str) -> RecordRolledBack:
     """The error for a record that stands where another one was seen."""
     return RecordRolledBack(
-        f"another state record of {record.target} was here before: {known.record}, with {known.entries} entries; the"
+        f"another state record of {record.target} was here before: {known.record}, with {known.length}; the"
         f" one here now is {record.id}, with {record.entries}, and knows nothing of what that one created",
         where=location,
         remedy="was a branch deleted, a directory lost, `state init` run elsewhere? put the other journal back; only if"
@@ -179,7 +179,7 @@ def _longest_first(seen: Iterable[Seen]) -> list[Seen]:
 def _rolled_back(journal: Journal, known: Seen) -> RecordRolledBack:
     missing = known.entries - len(journal.lines)
     what = (
-        f"the last {missing} of the {known.entries} entries seen here before are missing"
+        f"the last {missing} of the {known.length} seen here before are missing"
         if missing > 0
         else f"entry {known.entries} is not the one that was seen here before"
     )

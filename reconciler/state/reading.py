@@ -148,13 +148,13 @@ def _missing(store: Store, target: TargetName, seen: Mapping[str, Seen]) -> Reco
     location = whereabouts(store)
     for known in seen_there(seen, target, location):
         return RecordLost(
-            f"the state record of {target} is missing: it had {known.entries} entries when it was last read here",
+            f"the state record of {target} is missing: it had {known.length} when it was last read here",
             where=store.location,
             remedy="put it back (version control, a backup, another --state); only if it is lost for good, and what it"
             f" held may be created a second time: reconciler state accept-rollback -t {target}",
         )
     others = seen_elsewhere(seen, target, location)
-    hint = "".join(f" one with {one.entries} entries was seen at {one.location};" for one in others[:1])
+    hint = "".join(f" one with {one.length} was seen at {one.location};" for one in others[:1])
     return RecordMissing(
         f"{target} has no state record here",
         where=store.location,

@@ -36,6 +36,11 @@ class Seen:
     base_url: str = ""
     places: tuple[str, ...] = ()
 
+    @property
+    def length(self) -> str:
+        """How many entries it had, in words."""
+        return f"{self.entries} entr{'y' if self.entries == 1 else 'ies'}"
+
     def was_at(self, names: frozenset[str]) -> bool:
         """Whether it was seen in the store of these names (see `names_of`)."""
         return not names.isdisjoint((self.location, self.resolved, *self.places))

@@ -83,7 +83,7 @@ class TestGone:
         imported.journal.unlink()
         done = imported.run(*ACCEPT)
         assert (1, False) == (done.code, imported.journal.exists())
-        assert "  europe/staging: no record is left; a new one would say that nothing exists" in done.err
+        assert "; it has no record now, and a new one would say that nothing exists" in done.err
         done = imported.succeed(*ACCEPT, "--force")
         assert "  europe/staging: accepted; a new record was started\n" == done.out
         assert ["begun", "rollback"] == imported.kinds
@@ -129,7 +129,7 @@ class TestAnotherPlace:
         """With the wrong place in the settings, everything would be created again: the right one is named."""
         done = begun.run("state", "init", "--state", "other")
         assert (1, "", False) == (done.code, done.out, (begun.path / "other").exists())
-        assert f"a record of 1 entries was seen at {begun.path / 'state'}" in done.err
+        assert f"a record of 1 entry was seen at {begun.path / 'state'}" in done.err
         begun.succeed("state", "init", "--state", "other", "--force")
         begun.succeed("plan", "--state", "other")
 

@@ -63,7 +63,7 @@ class TestInit:
         imported.journal.unlink()
         done = imported.run("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
-        assert "a record of 2 entries was here before, and is missing" in done.err
+        assert "a record of 2 entries was here before, and is gone" in done.err
         imported.step("state", "init", "--force")
         assert ["begun", "rollback"] == imported.kinds
 
@@ -91,6 +91,43 @@ class TestReading:
         partner.step("state", "init")
         assert "Nothing is in force.\n" == partner.succeed("state", "list").out
         assert [] == partner.succeed("state", "list", "--format", "json").document
+
+    @pytest.fixture
+    def three(self, imported: Partner) -> Partner:
+        """Three targets with records, of which one is damaged and one is gone, and one that never had any."""
+        text = imported.read("config/all.yaml")
+        target = text[text.index("  europe/staging:") : text.index("subscriptions:")]
+        for name in ("asia/a", "asia/b"):
+            imported.write(f"config/{name}.yaml", f"targets:\n{target.replace('europe/staging', name)}")
+        imported.step("state", "init")
+        imported.write("config/asia/c.yaml", f"targets:\n{target.replace('europe/staging', 'asia/c')}")
+        imported.write("state/asia/a.jsonl", "damaged")
+        (imported.path / "state" / "asia" / "b.jsonl").unlink()
+        return imported
+
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_one_bad_journal_hides_no_other(self, three: Partner, form: str) -> None:
+        """What is damaged, gone or missing is named on stderr; the rest is listed, and the exit code is 1."""
+        done = three.run("state", "list", "--format", form)
+        assert 1 == done.code
+        assert "Error: state/asia/a.jsonl:1: it holds no whole line" in done.err
+        assert "Error: state: the state record of asia/b is missing: it had 1 entry when" in done.err
+        assert "Warning: state: asia/c has no state record here" in done.err
+        listed = [one["address"] for one in done.document] if form == "json" else [done.out.split()[0]]
+        assert [OFFERS] == listed
+
+    def test_a_target_without_a_record_is_named(self, three: Partner) -> None:
+        """It is no mistake that it has none yet."""
+        for name in ("a", "b"):
+            three.step("state", "init", "-t", f"asia/{name}", "--state", "new", "--force")
+        done = three.succeed("state", "list", "--state", "new")
+        assert "Warning: new: asia/c has no state record here" in done.err
+
+    def test_verify_names_what_is_gone(self, three: Partner) -> None:
+        """A target that is not declared any more is missed as well."""
+        (three.path / "config" / "asia" / "b.yaml").unlink()
+        done = three.run("state", "verify")
+        assert (1, True) == (done.code, "the state record of asia/b is missing" in done.err)
 
     def test_show(self, imported: Partner) -> None:
         """One subscription whole."""

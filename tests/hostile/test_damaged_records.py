@@ -126,7 +126,7 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
     for command in ("plan", "apply --auto-approve", "state verify"):
         done = partner.run(*command.split())
         assert (1, "") == (done.code, done.out)
-        assert "the state record of europe/staging is gone: one of 4 entries was here before" in done.err
+        assert "the state record of europe/staging is missing: it had 4 entries when it was last read here" in done.err
     done = partner.run("state", "init")
     assert (1, "") == (done.code, done.out)
     assert "a record of 4 entries was here before, and is gone" in done.err

@@ -64,12 +64,11 @@ def _read(workspace: Workspace, name: TargetName) -> Journal | None:
 
 
 def _describe(name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
+    now = "it has no record now, and a new one would say that nothing exists"
+    if journal is not None:
+        now = f"the record has {len(journal.lines)}, up to {journal.head}, and does not hold that one"
     for one in lost:
-        say(f"  {name}: seen before were {one.entries} entries up to {one.head} (record {one.record})")
-    if journal is None:
-        say(f"  {name}: no record is left; a new one would say that nothing exists")
-    else:
-        say(f"  {name}: the record has {len(journal.lines)}, up to {journal.head}, and does not hold what was seen")
+        say(f"  {name}: seen before were {one.length} up to {one.head}; {now}")
 
 
 def _accept(workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:

@@ -68,9 +68,9 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
         return
     known = (lost or others)[0]
     what, remedy = (
-        (f"a record of {known.entries} entries was here before, and is missing", "put it back")
+        (f"a record of {known.length} was here before, and is gone", "put it back")
         if lost
-        else (f"a record of {known.entries} entries was seen at {known.location}", "use that one, with --state")
+        else (f"a record of {known.length} was seen at {known.location}", "use that one, with --state")
     )
     raise Refused(
         what,
@@ -106,5 +106,5 @@ def _begin(workspace: Workspace, name: TargetName) -> bool:
     work_is_done()
     print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
     for one in lost:
-        say(f"{name}: the loss of a record with {one.entries} entries is accepted; what it held may be created again")
+        say(f"{name}: the loss of a record with {one.length} is accepted; what it held may be created again")
     return True

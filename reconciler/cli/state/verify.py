@@ -23,18 +23,22 @@ def command() -> int:
     """Check that every journal holds together.
 
     Its chain, its target, and that it holds what was seen of it before. Exits with 1, and names the line, where one
-    does not hold together, or where a declared target has none.
+    does not hold together, or where a target has none that is declared, or whose journal was seen here before.
     """
     workspace = Workspace()
-    names = _targets(workspace)
+    names = known_targets(workspace)
     if not names:
         raise RecordMissing("there is no state record here", where=workspace.store.location)
     problems = [name for name in names if not _verify(workspace, name)]
     return int(bool(problems))
 
 
-def _targets(workspace: Workspace) -> list[TargetName]:
-    found = set(workspace.store.targets())
+def known_targets(workspace: Workspace) -> list[TargetName]:
+    """The targets that have a journal, had one here before, or are declared.
+
+    Warns of mistakes in `config/`, and raises ConfigError only where nothing else is known. Raises StateError.
+    """
+    found = set(workspace.store.targets()) | workspace.targets_seen()
     try:
         found |= set(workspace.desired.targets)
     except ConfigError as problem:  # a bad day for the record may be one for config/ too
