@@ -72,7 +72,7 @@ class Undertaking:
                 reach=self._failpoints.reach,
                 pause=time.sleep,
                 neighbours={name: record.base_url for name, record in planned.records.items()},
-                unread=frozenset(one.target for one in planned.unread),
+                unread=frozenset(one.target for one in planned.unread) - planned.records.keys(),
             )
             applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
         return replace(applied, exit_code=128 + caught[0]) if caught else applied

@@ -194,22 +194,42 @@ def test_heads_of_an_earlier_version(applied: Partner) -> None:
     assert "the state record of europe/staging is missing" in done.err
 
 
+def apply_and_delete(partner: Partner) -> tuple[int, int, str]:
+    """Two creates on eu/staging, with the record of europe/staging deleted meanwhile: code, creates and words."""
+    text = partner.read("config/all.yaml")
+    for number, name in enumerate(("first", "second"), 12):
+        text += f"    {name}: {{eventCodes: [ONB100{number}], webhookUrl: https://hooks.partner.example/{name}}}\n"
+    partner.write("config/all.yaml", text)
+    before = len(partner.service.creates)
+
+    def delete_and_answer() -> Response:
+        partner.journal.unlink()
+        return Response("{}", status=201)
+
+    partner.service.answer_next(delete_and_answer)
+    done = partner.run("apply", "--auto-approve", "-t", "eu/staging")
+    return done.code, len(partner.service.creates) - before, done.out + done.err
+
+
 def test_a_neighbour_that_is_deleted_meanwhile(applied: Partner) -> None:
     """An apply that has read a record of the service sends nothing more once that is gone."""
     move(applied)
-    text = applied.read("config/all.yaml")
-    for number, name in enumerate(("first", "second"), 12):
-        text += f"    {name}: {{eventCodes: [ONB100{number}], webhookUrl: https://hooks.partner.example/{name}}}\n"
-    applied.write("config/all.yaml", text)
+    code, creates, said = apply_and_delete(applied)
+    assert (1, 1, True) == (code, creates, "the state record of europe/staging is missing" in said)
 
-    def delete_and_answer() -> Response:
-        applied.journal.unlink()
-        return Response("{}", status=201)
 
-    applied.service.answer_next(delete_and_answer)
-    done = applied.run("apply", "--auto-approve", "-t", "eu/staging")
-    assert (1, 2) == (done.code, len(applied.service.creates)), done
-    assert "the state record of europe/staging is missing" in done.out + done.err
+def test_a_neighbour_in_the_place_of_another(applied: Partner) -> None:
+    """So it is where another record, of another service, was in its place before."""
+    applied.journal.unlink()
+    applied.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "init")
+    applied.journal.unlink()
+    del applied.environment["RECONCILER_EUROPE_STAGING_BASE_URL"]
+    applied.step("state", "init", "--force")
+    applied.step("state", "import", "--all")
+    move(applied)
+    code, creates, said = apply_and_delete(applied)
+    assert (1, 1, True) == (code, creates, "the state record of europe/staging is missing" in said)
 
 
 class TestUndeclaredUnknown:
