@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.neighbours import warn_of_unread
-from reconciler.cli.options import common_options
+from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_document, print_lines
 from reconciler.cli.planning import exit_code, make
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.workspace import Workspace, usable_records
+from reconciler.errors import StateError, StoreUnavailable
+from reconciler.model.selection import Selection
 from reconciler.planning.standing import standing_of, standing_of_undeclared
 from reconciler.reports.documents import render, status_document
 from reconciler.reports.status_text import status_text
 
+if TYPE_CHECKING:
+    from reconciler.cli.planning import Planned
+    from reconciler.model.standing import TargetStanding
+
 
 @click.command("status")
+@target_option
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Of stdout.  [text]"
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes, 3 if a create is unsettled.")
 @common_options
-def command(form: str, detailed_exitcode: bool) -> int:
+def command(targets: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
     """Show what is in force, and what waits for a person.
 
     For each target: what is in force, and whether notifications have proven it (see `state observe`); creates with an
     unknown outcome; what awaits removal, with the request to the operator; what is delivered beyond what is wanted.
+    Targets without a record are named on stderr; exits with 1 where one is damaged, or gone that was seen here before.
     """
     workspace = Workspace()
-    planned = make(workspace, (), allow_empty=True)
-    now = datetime.now(UTC)
+    planned, whole = _plan(workspace, targets)
     warn_of_unread(planned.unread)
-    standings = [standing_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
-    undeclared = [standing_of_undeclared(record, now) for record in planned.undeclared.values()]
-    standings = sorted([*standings, *(one for one in undeclared if one.attempts)], key=lambda one: one.name)
+    standings = _standings(planned)
     match form:
         case "json":
             print_document(render(status_document(standings)))
@@ -44,4 +51,34 @@ def command(form: str, detailed_exitcode: bool) -> int:
             print_document(status_markdown(standings))
         case _:
             print_lines(status_text(standings))
-    return exit_code(planned) if detailed_exitcode else 0
+    return (exit_code(planned) if detailed_exitcode else 0) or int(not whole)
+
+
+def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:
+    """The plan for the targets selected whose record can be used, and whether no record is lost or damaged.
+
+    Raises what `make` does, where there is no such target.
+    """
+    try:
+        return make(workspace, patterns, allow_empty=True), True
+    except StoreUnavailable:
+        raise
+    except StateError:
+        selection = Selection.of(patterns)
+        usable, whole = usable_records(workspace, [one for one in workspace.desired.targets if selection.touches(one)])
+        if not usable:
+            raise
+        planned = make(workspace, tuple(one.target for one in usable), allow_empty=True)
+        return replace(planned, selection=selection), whole
+
+
+def _standings(planned: Planned) -> list[TargetStanding]:
+    """How every target selected stands, and those that are not declared and have something in force."""
+    now = datetime.now(UTC)
+    declared = [standing_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
+    others = [
+        standing_of_undeclared(record, now)
+        for name, record in planned.undeclared.items()
+        if planned.selection.touches(name)
+    ]
+    return sorted([*declared, *(one for one in others if one.attempts)], key=lambda one: one.name)

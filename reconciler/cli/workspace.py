@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from reconciler.cli.actions import by_run, in_actions
 from reconciler.cli.options import flags
-from reconciler.cli.output import say_more, warn
+from reconciler.cli.output import print_problem, say_more, warn
 from reconciler.cli.variables import Variables
-from reconciler.errors import RecordMissing, SelectionError, SettingsError
+from reconciler.errors import RecordMissing, SelectionError, SettingsError, StateError
 from reconciler.model.selection import Selection
 
 if TYPE_CHECKING:
@@ -168,6 +168,20 @@ class Workspace:
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""
         return {target: self.read(target).record() for target in targets}
+
+
+def usable_records(workspace: Workspace, targets: Iterable[TargetName]) -> tuple[list[Record], bool]:
+    """The records of targets as far as they can be used, and whether none is damaged or lost; others are named."""
+    records, whole = [], True
+    for name in targets:
+        try:
+            records.append(workspace.read(name).record())
+        except RecordMissing as problem:
+            warn(str(problem))
+        except StateError as problem:
+            print_problem(problem)
+            whole = False
+    return records, whole
 
 
 def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:

@@ -116,6 +116,17 @@ class TestReading:
         listed = [one["address"] for one in done.document] if form == "json" else [done.out.split()[0]]
         assert [OFFERS] == listed
 
+    def test_status_shows_the_others(self, three: Partner) -> None:
+        """A target whose record cannot be used, or that has none, is named, and stops no other."""
+        done = three.run("status", "--format", "json")
+        assert (1, ["europe/staging"]) == (done.code, list(done.document["targets"]))
+        for words in ("it holds no whole line", "record of asia/b is missing", "asia/c has no state record here"):
+            assert words in done.err
+        assert 1 == three.run("status", "-t", "asia/*").code
+        done = three.succeed("status", "-t", "asia/c", "-t", "europe/*")
+        assert done.out.startswith("europe/staging\n")
+        assert "Warning: state: asia/c has no state record here" in done.err
+
     def test_a_target_without_a_record_is_named(self, three: Partner) -> None:
         """It is no mistake that it has none yet."""
         for name in ("a", "b"):

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_document, print_lines, print_problem, warn
+from reconciler.cli.output import print_document, print_lines
 from reconciler.cli.state.verify import known_targets
-from reconciler.cli.workspace import Workspace
-from reconciler.errors import RecordMissing, StateError
+from reconciler.cli.workspace import Workspace, usable_records
 from reconciler.reports.documents import list_document, render
 from reconciler.reports.text import Line, list_text
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
-    from reconciler.model.record import Record
 
 
 @click.command("list")
@@ -29,7 +27,7 @@ def command(form: str) -> int:
     have none; exits with 1 where a record is damaged, or gone that was seen here before.
     """
     workspace = Workspace()
-    records, whole = _read(workspace, _targets(workspace))
+    records, whole = usable_records(workspace, _targets(workspace))
     if not records and not whole:  # "nothing" would be a lie
         return 1
     if form == "json":
@@ -44,17 +42,3 @@ def _targets(workspace: Workspace) -> list[TargetName]:
     if not workspace.targets_seen():
         workspace.recorded_targets()
     return known_targets(workspace)
-
-
-def _read(workspace: Workspace, names: list[TargetName]) -> tuple[list[Record], bool]:
-    """The records of these targets, as far as they can be used, and whether that is all of them."""
-    records, whole = [], True
-    for name in names:
-        try:
-            records.append(workspace.read(name).record())
-        except RecordMissing as problem:
-            warn(str(problem))
-        except StateError as problem:
-            print_problem(problem)
-            whole = False
-    return records, whole

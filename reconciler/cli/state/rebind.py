@@ -34,7 +34,8 @@ def command(targets: tuple[str, ...], force: bool) -> None:
     workspace = Workspace()
     selected = whole_selection(targets, workspace.desired.targets)
     if not targets:  # not all that is declared needs to have a record
-        selected = [name for name in selected if name in workspace.store.targets()] or selected
+        known = {*workspace.store.targets(), *workspace.targets_seen()}
+        selected = [name for name in selected if name in known] or selected
     todo = [name for name in selected if _describe(workspace, name, workspace.read(name).record())]
     if not todo:
         print_lines([Line("Every record belongs to the service and the account that the settings name.")])
