@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
 from reconciler.state.disk import LockHeld, lock, written_beside
-from reconciler.state.places import branch_place
 from reconciler.state.private import check_private, private_directory
 from reconciler.state.seen import Seen, load_seen, names_of, resolved
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.url import same_service
+from reconciler.state.places import branch_place
 
 _LIMIT = 1 << 20
 """Bytes that such a file has at most; one with as many places as are kept has a few thousand."""
@@ -43,7 +44,8 @@ class Seen:
 
     def was_at(self, names: frozenset[str]) -> bool:
         """Whether it was seen in the store of these names (see `names_of`)."""
-        return not names.isdisjoint((self.location, self.resolved, *self.places))
+        places = (self.location, self.resolved, *self.places)
+        return not names.isdisjoint((*places, *map(branch_place, places)))
 
     def concerns(self, base_url: str) -> bool:
         """Whether what it holds may exist at the service at `base_url`."""
@@ -56,8 +58,8 @@ def resolved(location: str) -> str:
 
 
 def names_of(location: str) -> frozenset[str]:
-    """What a store may be remembered by: a path is the same place by each name it was, or is, called."""
-    return frozenset((location, resolved(location))) - {""}
+    """What a store may be remembered by: a place is the same by each name it was, or is, called."""
+    return frozenset((location, resolved(location), branch_place(location))) - {""}
 
 
 def load_seen(path: Path) -> Seen | None:
