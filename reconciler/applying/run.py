@@ -49,7 +49,8 @@ class Workplace:
     tests. `observe` is told of progress. `pause` waits so many seconds, or until interrupted. `patience` is how many
     seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts. `neighbours`
     are the records that were read for the plan, each with the service it is bound to, and `unread` the targets whose
-    records could not be, which a person accepted.
+    records could not be, which a person accepted. `counting` adds to a record the creates that only this machine knows
+    of.
     """
 
     store: Store
@@ -67,6 +68,7 @@ class Workplace:
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
     neighbours: Mapping[TargetName, str] = field(default_factory=dict)
     unread: frozenset[TargetName] = frozenset()
+    counting: Callable[[Record], Record] = lambda record: record
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
@@ -153,7 +155,7 @@ class Apply:
     def _replan(self, name: TargetName, record: Record, client: str | None) -> Sequence[Change]:
         """The changes of a target for `record`, and the records of those that share its service as they are now."""
         refuse_foreign(self._desired.targets[name], record, client)
-        records = {**self._siblings(name), name: record}
+        records = {**self._siblings(name), name: self._at.counting(record)}
         return plan_target(name, self._desired, records, self._selection).changes
 
     def _siblings(self, name: TargetName) -> dict[TargetName, Record]:
@@ -164,7 +166,7 @@ class Apply:
         records = {}
         for other in sorted(others - self._at.unread - {name}):
             try:
-                records[other] = self._at.read(other).record()
+                records[other] = self._at.counting(self._at.read(other).record())
             except RecordMissing:  # where none ever was, nothing was created that stands in the way
                 if other in self._at.neighbours:
                     raise

@@ -11,6 +11,7 @@ from reconciler.applying.caller import ServiceCaller
 from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
 from reconciler.applying.terms import Limits
+from reconciler.cli.counting import counted
 from reconciler.cli.failpoints import Failpoints
 from reconciler.cli.interrupts import interrupts
 from reconciler.cli.logs import start_logging
@@ -71,6 +72,7 @@ class Undertaking:
                 observe=observe,
                 reach=self._failpoints.reach,
                 pause=time.sleep,
+                counting=lambda record: counted(workspace, record),
                 neighbours={name: record.base_url for name, record in planned.records.items()},
                 unread=frozenset(one.target for one in planned.unread) - planned.records.keys(),
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reconciler.cli.counting import read_counted
 from reconciler.cli.output import warn
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
@@ -54,7 +55,7 @@ def find_neighbours(
     unread = [stray for record in records.values() for stray in strays_of(record, seen, location)]
     for name in sorted(names - records.keys()):
         try:
-            others[name] = workspace.read(name).record()
+            others[name] = read_counted(workspace, name)
         except RecordMissing:
             continue  # none was ever seen here, so nothing of it stands in the way
         except StateError as problem:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.counting import read_counted
 from reconciler.cli.options import common_options
 from reconciler.cli.output import print_document, print_lines, warn
 from reconciler.cli.workspace import Workspace
@@ -70,7 +71,7 @@ def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Rec
     records = {}
     for name in targets:
         try:
-            records[name] = workspace.read(name).record()
+            records[name] = read_counted(workspace, name)
         except RecordMissing:
             continue  # compared is what is there
     return records

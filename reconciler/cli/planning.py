@@ -6,6 +6,7 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.cli.counting import read_counted
 from reconciler.cli.neighbours import concerning, find_neighbours, warn_of_unread
 from reconciler.cli.output import warn
 from reconciler.model.plan import Block
@@ -45,7 +46,7 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     selection = Selection.of(patterns)
     desired = workspace.desired
     selected = [name for name in desired.targets if selection.touches(name)]
-    selected_records = workspace.records(selected)
+    selected_records = {name: read_counted(workspace, name) for name in selected}
     recorded = workspace.store.targets()
     found = find_neighbours(workspace, desired, selected_records, recorded)
     gc.disable()  # as for reading: nothing here is garbage before the end

@@ -40,6 +40,13 @@ class Workspace:
                 f"the working directory cannot be used: {problem.strerror}", remedy="change to another one"
             ) from None
         self.variables = Variables(os.environ, here)
+        self._warned: set[str] = set()
+
+    def warn_once(self, message: str) -> None:
+        """Warn on stderr, unless that was said before."""
+        if message not in self._warned:
+            self._warned.add(message)
+            warn(message)
 
     # Settings
 

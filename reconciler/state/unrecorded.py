@@ -57,14 +57,42 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
 
 
 def all_kept(directory: Path) -> list[Unrecorded]:
-    """All that is kept below `directory`, oldest first. Raises StateError where it cannot be read."""
+    """All that is kept below `directory`, oldest first. Raises StateError, with the file that cannot be read."""
     try:
-        files = sorted((directory / _FOLDER).iterdir(), key=lambda file: (file.stat().st_mtime, file.name))
+        found = list((directory / _FOLDER).iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as problem:
         raise _unreadable(directory / _FOLDER, problem) from problem
-    return [kept for file in files if file.suffix == ".jsonl" for kept in read_kept(file)]
+    files = sorted(found, key=lambda file: (_written_at(file), file.name))
+    return [kept for file in files if file.suffix == ".jsonl" for kept in _kept_here(file)]
+
+
+def _kept_here(file: Path) -> list[Unrecorded]:
+    """As `read_kept`, for a file that nobody named: the error says how to go on without it."""
+    try:
+        return read_kept(_regular(file))
+    except StateError as problem:
+        remedy = (
+            "it may hold results of creates that are not in the record: repair it, or move it to another directory"
+            " once `reconciler state list` shows every create that it names"
+        )
+        raise StateError(problem.what, where=problem.where, remedy=remedy) from problem
+
+
+def _written_at(file: Path) -> float:
+    """When a file was written, in epoch seconds. Raises StateError."""
+    try:
+        return file.lstat().st_mtime
+    except OSError as problem:
+        raise _unreadable(file, problem) from problem
+
+
+def _regular(file: Path) -> Path:
+    """The file, which must be one: to read from a pipe would wait for ever. Raises StateError."""
+    if not file.is_file():
+        raise StateError("this is not a regular file", where=file)
+    return file
 
 
 def read_kept(file: Path) -> list[Unrecorded]:
@@ -98,4 +126,8 @@ def _decode(text: str, at: int, file: Path) -> tuple[Unrecorded, int]:
 
 
 def _unreadable(place: Path, problem: OSError) -> StateError:
-    return StateError(f"what could not be recorded cannot be read: {problem.strerror}", where=place)
+    return StateError(
+        f"what could not be recorded cannot be read: {problem.strerror}",
+        where=place,
+        remedy="correct its permissions, or name the file that apply named",
+    )

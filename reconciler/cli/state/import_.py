@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.counting import counted
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_lines
 from reconciler.cli.planning import with_neighbours
@@ -70,8 +71,9 @@ def _import(workspace: Workspace, target: TargetName, wanted: Iterable[Subscript
     """Record what is missing of `wanted`, all of it on one target, and say what was skipped."""
     lines: list[Line] = []
 
-    def draft(record: Record) -> list[Imported]:
+    def draft(recorded: Record) -> list[Imported]:
         lines.clear()
+        record = counted(workspace, recorded)
         hindered = _hindered(workspace, record)
         return [entry for one in wanted for entry in _draft(workspace, record, one, hindered, lines)]
 

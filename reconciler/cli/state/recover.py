@@ -8,61 +8,116 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
-from reconciler.cli.recording import record_entries
+from reconciler.cli.output import print_lines, print_problem
 from reconciler.cli.workspace import Workspace
-from reconciler.errors import RecordForeign
+from reconciler.errors import HeadMoved, RecordForeign, RecordMissing, StateError
+from reconciler.model.unrecorded import followable
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
+from reconciler.state.journal import parse
+from reconciler.state.reading import append_entries
 from reconciler.state.unrecorded import read_kept
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
-    from reconciler.model.record import Record
+    from reconciler.state.journal import Journal
     from reconciler.state.unrecorded import Unrecorded
+
+_TRIES = 20
 
 
 @click.command("recover")
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
-def command(file: Path) -> None:
+def command(file: Path) -> int:
     """Record what could not be recorded.
 
     FILE is what an apply named, that knew outcomes and could not write them to the record. They are appended as they
-    are, over whatever happened meanwhile; what the record holds already is left out. The file stays.
+    are, over whatever happened meanwhile; what the record holds already is left out. The file stays. A record that is
+    older than what was seen of it takes them too.
     """
     workspace = Workspace()
     kept = read_kept(file)
-    for target in sorted({one.target for one in kept}):
-        _refuse_foreign(workspace, target, kept)
-    for target in sorted({one.target for one in kept}):
-        _recover(workspace, target, [one.entry for one in kept if one.target == target])
+    targets = sorted({one.target for one in kept})
+    for target in targets:
+        _refuse_foreign(_read(workspace, target), kept)
+    left = [
+        _recover(workspace, file, target, [one.entry for one in kept if one.target == target]) for target in targets
+    ]
     if not kept:
         print_lines([Line("Nothing to record.")])
+    return int(any(left))
 
 
-def _refuse_foreign(workspace: Workspace, target: TargetName, kept: list[Unrecorded]) -> None:
+def _read(workspace: Workspace, target: TargetName) -> Journal:
+    """The journal, checked but for what was seen of it: an older record must be recovered into as well."""
+    place = f"{workspace.store.location} {target}"
+    data = workspace.store.read(target)
+    if data is None:
+        raise RecordMissing("it has no state record here", where=place, remedy="is this the right --state?")
+    return parse(data, target, place)
+
+
+def _append(
+    workspace: Workspace, target: TargetName, draft: Callable[[Journal], Sequence[AnyEntry]], note: str
+) -> None:
+    """Append what `draft` makes of the journal as it is, and again where another run appends first."""
+    for _ in range(_TRIES):
+        journal = _read(workspace, target)
+        entries = draft(journal)
+        if not entries:
+            return
+        try:
+            append_entries(workspace.store, journal, entries, workspace.heads, f"{target}: {note}")
+        except HeadMoved:
+            continue
+        return
+    raise StateError("other runs keep appending to the record", where=target, remedy="try again")
+
+
+def _refuse_foreign(journal: Journal, kept: list[Unrecorded]) -> None:
     """Raises RecordForeign where an entry belongs to another record than the one that is here."""
-    record = workspace.read(target).record()
     for one in kept:
-        if one.target == target and one.record != record.id:
+        if one.target == journal.target and one.record != journal.record().id:
             raise RecordForeign(
                 f"{one.file} holds entries of another record of it",
-                where=target,
+                where=journal.target,
                 remedy="name the store they belong to with --state",
             )
 
 
-def _recover(workspace: Workspace, target: TargetName, entries: list[AnyEntry]) -> None:
-    missing: list[AnyEntry] = []
+def _of(target: TargetName, kept: list[Unrecorded]) -> list[AnyEntry]:
+    return [one.entry for one in kept if one.target == target]
 
-    def draft(_record: Record) -> list[AnyEntry]:
-        there = [entry for entry, _ in workspace.read(target).lines]
-        missing[:] = [entry for entry in entries if entry not in there]
-        return missing
 
-    record_entries(workspace, target, draft, "recovered")
-    count = f"{len(missing)} {'entry' if len(missing) == 1 else 'entries'} recorded"
-    before = len(entries) - len(missing)
+def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> int:
+    """Record what is missing and can follow; the exit code is 1 where something could not."""
+    can: list[AnyEntry] = []
+    cannot: list[AnyEntry] = []
+
+    def draft(journal: Journal) -> list[AnyEntry]:
+        there = [entry for entry, _ in journal.lines]
+        can[:], cannot[:] = followable(journal.record(), (entry for entry in entries if entry not in there))
+        return can
+
+    _append(workspace, target, draft, "recovered")
+    count = f"{len(can)} {'entry' if len(can) == 1 else 'entries'} recorded"
+    before = len(entries) - len(can) - len(cannot)
     print_lines([Line(f"  {visible(target)}: {count}{f', {before} were recorded already' if before else ''}")])
+    for entry in cannot:
+        print_problem(_left(file, target, entry))
+    return int(bool(cannot))
+
+
+def _left(file: Path, target: TargetName, entry: AnyEntry) -> StateError:
+    about = f" of attempt {entry.attempt}" if hasattr(entry, "attempt") else ""
+    return StateError(
+        f"the entry {entry.kind!r}{about} cannot be recorded: the record here does not hold what it follows; it stays"
+        f" in {file}",
+        where=target,
+        remedy="find the newer record (version control, a backup, an artifact) and add it: reconciler state recover"
+        f" NEWER.jsonl; then repeat: reconciler state recover {file}",
+    )

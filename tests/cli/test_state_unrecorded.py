@@ -1,0 +1,232 @@
+"""What this machine knows and the record does not: until it is recorded, nothing is planned against it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from stranger import refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stranger import Partner
+
+OFFERS = "europe/staging/offers"
+CHAIN = ("seq", "prev", "hash")
+
+
+def folder_of(partner: Partner) -> Path:
+    """Where an apply keeps what it cannot record."""
+    folder = partner.path.parent / "home" / "data" / "reconciler" / "unrecorded"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.parent.chmod(0o700)
+    return folder
+
+
+def keep(partner: Partner, entries: list[dict[str, Any]], name: str = "kept.jsonl") -> Path:
+    """Keep journal lines as an apply does that cannot append them."""
+    record = partner.entries[0]["record"]
+    told = [{key: value for key, value in entry.items() if key not in CHAIN} for entry in entries]
+    lines = [json.dumps({"record": record, "target": "europe/staging", "entry": entry}) for entry in told]
+    file = folder_of(partner) / name
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return file
+
+
+def roll_back(partner: Partner, *kinds: str) -> list[dict[str, Any]]:
+    """Apply, and put the journal back as it was before; the entries of these kinds that are lost by it."""
+    before = partner.journal.read_bytes()
+    partner.step("apply", "--auto-approve", code=None)
+    lost = partner.entries[len(before.splitlines()) :]
+    partner.journal.write_bytes(before)
+    return [entry for entry in lost if entry["kind"] in (kinds or ("intent", "outcome"))]
+
+
+def accept(partner: Partner) -> None:
+    """Accept that the record is an older one."""
+    partner.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+
+
+@pytest.fixture
+def begun(partner: Partner) -> Partner:
+    """A partner with a record, and one create to make."""
+    partner.begin(offers=["ONB10011"])
+    return partner
+
+
+def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> None:
+    """After a rollback that was accepted, plan, status and apply count it as unknown, and name the file."""
+    file = keep(begun, roll_back(begun))
+    accept(begun)
+    for arguments in (["plan", "--detailed-exitcode"], ["status", "--detailed-exitcode"], ["apply", "--auto-approve"]):
+        done = begun.run(*arguments)
+        assert 3 == done.code, done
+        assert (
+            f"Warning: europe/staging: {file} holds results of 1 create that are not in the record; until they are,"
+            f" these creates count as unknown here; record them: reconciler state recover {file}\n" == done.err
+        )
+    assert [("offers", "blocked")] == begun.planned()
+    assert 1 == len(begun.service.creates)
+    begun.succeed("state", "recover", file)
+    assert ([], "") == (begun.planned(), begun.succeed("plan").err)
+
+
+def test_under_another_name_neither(begun: Partner) -> None:
+    """Nor is it created, or imported, under the name of another subscription with the same route."""
+    keep(begun, roll_back(begun))
+    accept(begun)
+    begun.declare({"deals": (["ONB10011"], "https://hooks.partner.example/offers")})
+    assert [("deals", "blocked"), ("offers", "blocked")] == begun.planned()
+    begun.run("apply", "--auto-approve")
+    with begun.appending():
+        assert "skipped: it may be in force under europe/staging/offers" in begun.step("state", "import", "--all").out
+    assert 1 == len(begun.service.creates)
+
+
+def test_what_was_unknown_stays_so(begun: Partner) -> None:
+    """The same for an outcome that nobody knows."""
+    begun.service.answer_next(refusal(500))
+    keep(begun, roll_back(begun))
+    accept(begun)
+    begun.step("apply", "--auto-approve", code=3)
+    assert [("offers", "blocked")] == begun.planned()
+    assert 1 == len(begun.service.creates)
+
+
+def test_what_was_rejected_is_created(begun: Partner) -> None:
+    """What certainly was not created keeps nothing from being created."""
+    begun.service.answer_next(refusal(400))
+    keep(begun, roll_back(begun))
+    accept(begun)
+    assert [("offers", "create")] == begun.planned()
+
+
+def test_a_word_against_it_does_not_unblock(begun: Partner) -> None:
+    """A --not-created that came from another machine is not believed against an outcome that is kept here."""
+    begun.service.answer_next(refusal(500))
+    begun.step("apply", "--auto-approve", code=3)
+    outcome = begun.entries[-1]
+    begun.step("state", "resolve", OFFERS, "--not-created", "--force")
+    assert [("offers", "create")] == begun.planned()
+    keep(begun, [{**outcome, "outcome": "created"}])
+    assert [("offers", "blocked")] == begun.planned()
+
+
+def test_what_is_recorded_is_not_counted_twice(begun: Partner) -> None:
+    """A file whose entries are in the record changes nothing, and nothing is said of it."""
+    begun.step("apply", "--auto-approve")
+    keep(begun, begun.entries[-2:])
+    assert ([], "") == (begun.planned(), begun.succeed("plan").err)
+
+
+def test_nor_what_was_removed_since(begun: Partner) -> None:
+    """Nor where the operator has removed it since: it is planned again."""
+    begun.step("apply", "--auto-approve")
+    keep(begun, begun.entries[-2:])
+    begun.step("state", "removed", OFFERS, "--force")
+    assert [("offers", "create")] == begun.planned()
+
+
+def test_of_another_record_it_does_not_matter(begun: Partner) -> None:
+    """What is kept for another record is not looked at."""
+    file = keep(begun, roll_back(begun))
+    accept(begun)
+    file.write_text(file.read_text().replace(begun.entries[0]["record"], "f" * 32))
+    assert [("offers", "create")] == begun.planned()
+
+
+def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> None:
+    """Nothing is planned against a create that exists, and could be any; moved away, it is on one's own account."""
+    file = keep(begun, roll_back(begun, "outcome"))
+    accept(begun)
+    for command in (["plan"], ["apply", "--auto-approve"]):
+        done = begun.run(*command)
+        assert (1, "") == (done.code, done.out)
+        assert f"Error: europe/staging: {file} holds the result of a create (attempt " in done.err
+        assert "the record does not say what was created; find the newer record" in done.err
+    assert 1 == len(begun.service.creates)
+
+
+def spoil_text(file: Path) -> None:
+    """No JSON."""
+    file.write_text("{")
+
+
+def spoil_mode(file: Path) -> None:
+    """For nobody to read."""
+    file.chmod(0)
+
+
+def spoil_pipe(file: Path) -> None:
+    """A pipe in its place."""
+    file.unlink()
+    os.mkfifo(file)
+
+
+def spoil_link(file: Path) -> None:
+    """A link to nothing in its place."""
+    file.unlink()
+    file.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("spoil", [spoil_text, spoil_mode, spoil_pipe, spoil_link])
+@pytest.mark.parametrize("command", [["plan"], ["apply", "--auto-approve"], ["status"]])
+def test_a_kept_file_that_cannot_be_read(begun: Partner, spoil: Any, command: list[str]) -> None:
+    """It is named, with what to do; it is never taken for an empty one, and nothing is sent."""
+    if spoil is spoil_mode and os.geteuid() == 0:
+        pytest.skip("nothing is unreadable for root")
+    file = keep(begun, roll_back(begun))
+    accept(begun)
+    spoil(file)
+    done = begun.run(*command)
+    assert (1, "") == (done.code, done.out)
+    assert (str(file) in done.err, "move it to another directory" in done.err) == (True, True), done.err
+    assert 1 == len(begun.service.creates)
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_record_that_is_rolled_back_is_recovered_into(begun: Partner, accepted: bool) -> None:
+    """Before and after the rollback is accepted; a second time there is nothing left to record."""
+    file = keep(begun, roll_back(begun))
+    if accepted:
+        accept(begun)
+    with begun.appending("intent", "outcome"):
+        assert "  europe/staging: 2 entries recorded\n" == begun.succeed("state", "recover", file).out
+    with begun.appending():
+        again = begun.succeed("state", "recover", file)
+    assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
+    if not accepted:
+        assert "seen here before" in begun.run("plan").err
+        accept(begun)
+    assert [] == begun.planned()
+
+
+def test_one_entry_that_cannot_follow_does_not_keep_back_the_rest(begun: Partner) -> None:
+    """It is named and stays in the file, exit 1; the others are recorded."""
+    begun.want(offers=["ONB10011"], deals=["ONB10012"])
+    lost = roll_back(begun)
+    without = [one for one in lost if not (one["kind"] == "intent" and one["address"] == OFFERS)]
+    (attempt,) = (one["attempt"] for one in lost if one.get("address") == OFFERS)
+    file = keep(begun, without)
+    with begun.appending("intent", "outcome"):
+        done = begun.run("state", "recover", file)
+    assert (1, "  europe/staging: 2 entries recorded\n") == (done.code, done.out)
+    assert (
+        f"Error: europe/staging: the entry 'outcome' of attempt {attempt} cannot be recorded: the record here does not"
+        f" hold what it follows; it stays in {file}; find the newer record (version control, a backup, an artifact) and"
+        f" add it: reconciler state recover NEWER.jsonl; then repeat: reconciler state recover {file}\n" == done.err
+    )
+    keep(begun, lost)
+    begun.succeed("state", "recover", file)
+    accept(begun)
+    assert [] == begun.planned()
+
+
+def test_outcomes_may_come_before_intents(begun: Partner) -> None:
+    """The order in which a file tells of an attempt does not matter."""
+    file = keep(begun, roll_back(begun)[::-1])
+    with begun.appending("intent", "outcome"):
+        begun.succeed("state", "recover", file)
