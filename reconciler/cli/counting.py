@@ -36,7 +36,7 @@ def counted(workspace: Workspace, record: Record) -> Record:
         count = len({_attempt_of(one) for one in kept if one.file == file} & news)
         workspace.warn_once(
             f"{record.target}: {file} holds results of {count} create{'' if count == 1 else 's'} that are not in the"
-            f" record; until they are, these creates count as unknown here; record them: reconciler state recover {file}"
+            f" record; until they are, they count as unknown here; record them: reconciler state recover {file}"
         )
     return found
 
