@@ -72,6 +72,11 @@ class Attempt:
         return self.status in UNSETTLED
 
     @property
+    def disputed(self) -> bool:
+        """Whether nobody knows if it delivers because two histories of the record contradict each other."""
+        return self.status is Status.UNKNOWN and bool(self.resolved_created)
+
+    @property
     def routes(self) -> frozenset[tuple[str, str]]:
         """Its routes: (event code, URL in the form URLs compare in)."""
         url = normal_url(self.url)

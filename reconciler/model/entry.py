@@ -173,9 +173,25 @@ class Observed(Entry):
     received: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined(Entry):
+    """What another history of this record did, from where the two part on.
+
+    `lines` are its entries with their hashes, as they were there, after the one whose hash is `after`; `head` is the
+    hash of the last and `entries` the number of all of them there. `source` is the file it came from.
+    """
+
+    kind: ClassVar[str] = "joined"
+    source: str
+    head: str
+    entries: int
+    after: str
+    lines: tuple[tuple[AnyEntry, str], ...]
+
+
 AnyEntry = (
     Begun | Bound | Intent | Settled | Resolved | Imported | Retired | Restored | Removed | Moved | SecretSet
-    | RollbackAccepted | Observed
+    | RollbackAccepted | Observed | Joined
 )  # fmt: skip
 
 

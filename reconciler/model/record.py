@@ -13,6 +13,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
     Removed,
@@ -23,10 +24,11 @@ from reconciler.model.entry import (
     SecretSet,
     Settled,
 )
+from reconciler.model.joining import history, index, join_attempts
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.model.address import Address
 
@@ -41,7 +43,8 @@ class Record:
     """All that is known to exist at one target.
 
     `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each
-    address, the hash of the last entry that changed it. `accepted_losses` are heads whose loss a person accepted.
+    address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
+    stands for: whose loss a person accepted, or which were joined.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
     """
 
@@ -76,7 +79,8 @@ class MeaninglessEntry(ValueError):
 class _Fold:
     """The record while it is being folded; one method call for each entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Sequence[tuple[AnyEntry, str]]) -> None:
+        self._lines = lines
         self.id = ""
         self.target = TargetName("")
         self.base_url = ""
@@ -88,7 +92,7 @@ class _Fold:
         self.accepted_losses: set[str] = set()
         self.received: dict[Heard, str] = {}
 
-    def add(self, entry: AnyEntry, digest: str) -> None:
+    def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901 - one case for each kind of entry
         if (self.entries == 0) != isinstance(entry, Begun):
             raise MeaninglessEntry("the first entry, and no other, begins a record")
         self.head = digest
@@ -110,6 +114,8 @@ class _Fold:
                 self.accepted_losses.add(entry.lost_head)
             case Observed():
                 self._observe(entry)
+            case Joined():
+                self._join(entry, digest)
             case _:
                 assert_never(entry)
 
@@ -142,18 +148,37 @@ class _Fold:
             key = entry.address, code, url
             self.received[key] = max(at, self.received.get(key, ""))
 
+    def _join(self, entry: Joined, digest: str) -> None:
+        known = index(self._lines[: self.entries - 1])
+        try:
+            shared = history(known, entry.after)
+        except KeyError:
+            raise MeaninglessEntry("the history it joins does not part from this one") from None
+        base, theirs = fold(shared), fold([*shared, *entry.lines])
+        before, self.attempts = self.attempts, join_attempts(base.attempts, self.attempts, theirs.attempts)
+        for attempt in self.attempts.values():
+            earlier = before.get(attempt.id)
+            if attempt != earlier:
+                self.touched |= {one.address: digest for one in (attempt, earlier) if one is not None}
+        self.base_url = self.base_url if theirs.base_url == base.base_url else theirs.base_url
+        self.account = self.account if theirs.account == base.account else theirs.account
+        self.accepted_losses |= theirs.accepted_losses | {one for _, one in entry.lines}
+        for key, at in theirs.received.items():
+            self.received[key] = max(at, self.received.get(key, ""))
+
 
 def fold(entries: Iterable[tuple[AnyEntry, str]]) -> Record:
     """The record that `entries`, each with its hash, come to.
 
     Raises MeaninglessEntry where an entry cannot follow the ones before it; `args[1]` is then its number from 1.
     """
-    state = _Fold()
-    for number, (entry, digest) in enumerate(entries, 1):
+    lines = tuple(entries)
+    state = _Fold(lines)
+    for number, (entry, digest) in enumerate(lines, 1):
         try:
             state.add(entry, digest)
         except MeaninglessEntry as problem:
-            raise MeaninglessEntry(str(problem), number) from None
+            raise MeaninglessEntry(problem.args[0], number) from None
     return Record(
         target=state.target,
         id=state.id,

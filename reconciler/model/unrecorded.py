@@ -11,6 +11,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
     Removed,
@@ -80,7 +81,7 @@ def _follows(entry: AnyEntry, attempts: Container[str]) -> bool:
             return entry.attempt not in attempts
         case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
             return entry.attempt in attempts
-        case Begun():
+        case Begun() | Joined():
             return False
         case Bound() | Moved() | RollbackAccepted() | Observed():
             return True

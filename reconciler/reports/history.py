@@ -10,6 +10,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
     Removed,
@@ -45,7 +46,7 @@ def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address 
 def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
     """The addresses an entry is about; `addresses` holds that of each attempt so far, and is kept up to date."""
     match entry:
-        case Begun() | Bound() | RollbackAccepted():
+        case Begun() | Bound() | RollbackAccepted() | Joined():
             return []
         case Intent() | Imported():
             addresses[entry.attempt] = entry.address
@@ -90,6 +91,9 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             return f"secret set (attempt {entry.attempt})"
         case RollbackAccepted():
             return f"loss of the entries up to number {entry.lost_entries}, {entry.lost_head}, accepted"
+        case Joined():
+            count = f"{len(entry.lines)} {'entry' if len(entry.lines) == 1 else 'entries'}"
+            return f"another history of this record joined: the {count} above, up to {entry.head}, of {entry.source}"
         case Observed():
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
         case _:

@@ -12,6 +12,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
     Removed,
@@ -156,6 +157,28 @@ def _read_scalars(value: object) -> dict[str, Scalar]:
     return value
 
 
+def _read_lines(value: object) -> tuple[tuple[AnyEntry, str], ...]:
+    if not isinstance(value, list) or not all(map(_is_line, value)):
+        raise _Mistyped("must be a list of entries, each with its hash")
+    try:
+        return tuple((from_fields(line["entry"]), line["hash"]) for line in value)
+    except ValueError as problem:
+        raise _Mistyped(f"holds an entry that cannot be read: {problem}") from None
+
+
+def _write_lines(lines: tuple[tuple[AnyEntry, str], ...]) -> list[dict[str, object]]:
+    return [{"hash": digest, "entry": to_fields(entry)} for entry, digest in lines]
+
+
+def _is_line(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"hash", "entry"}
+        and isinstance(value["hash"], str)
+        and isinstance(value["entry"], dict)
+    )
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -175,6 +198,7 @@ _FORMAT = _Shape(_read_format, int)
 _CODES = _Shape(_read_codes, list)
 _NAMES = _Shape(_read_names, dict)
 _SCALARS = _Shape(_read_scalars, dict)
+_LINES = _Shape(_read_lines, _write_lines)
 
 _KEYS = {"codes": "eventCodes", "url": "webhookUrl"}
 """What the journal calls by the service's name (service description, section 2.2)."""
@@ -212,4 +236,5 @@ _LAYOUTS: dict[str, _Layout] = {
     SecretSet.kind: _layout(SecretSet, attempt=_TEXT, secret=_TEXT),
     RollbackAccepted.kind: _layout(RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER),
     Observed.kind: _layout(Observed, address=_ADDRESS, url=_TEXT, received=_NAMES),
+    Joined.kind: _layout(Joined, source=_TEXT, head=_TEXT, entries=_INTEGER, after=_TEXT, lines=_LINES),
 }  # fmt: skip

@@ -59,8 +59,8 @@ class Journal:
         return 0 < number <= len(self.lines) and self.lines[number - 1][1] == head
 
 
-def parse(data: bytes, target: TargetName, where: str) -> Journal:
-    """The journal in `data`, which should be that of `target`; `where` is its place, for messages.
+def parse(data: bytes, target: TargetName | None, where: str) -> Journal:
+    """The journal in `data`, which should be that of `target` (None: of any); `where` is its place, for messages.
 
     Raises RecordDamaged, with the first line that breaks it, and RecordForeign.
     """
@@ -74,13 +74,18 @@ def parse(data: bytes, target: TargetName, where: str) -> Journal:
         number: int = problem.args[1]
         what = f"line {number} cannot follow the lines before it: {problem.args[0]}"
         raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number) from None
-    if record.target != target:
+    if target not in (None, record.target):
         raise RecordForeign(
             f"this is the record of {record.target}, not of {target}",
             where=where,
             remedy="look for the journal that was here before, and put each back in its place",
         )
-    return Journal(target, lines, len(torn), record)
+    return Journal(record.target, lines, len(torn), record)
+
+
+def is_journal(data: bytes) -> bool:
+    """Whether `data` begins as a journal does, damaged or not."""
+    return data.startswith((b'{"seq":', *_CONFLICT_MARKERS))
 
 
 def link(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> tuple[bytes, str]:

@@ -97,10 +97,21 @@ def _regular(file: Path) -> Path:
 
 def read_kept(file: Path) -> list[Unrecorded]:
     """The entries in a file that `keep_entries` wrote or told. Raises StateError."""
+    return kept_in(read_whole(file), file)
+
+
+def read_whole(file: Path) -> bytes:
+    """What a file holds. Raises StateError."""
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_bytes()
     except OSError as problem:
         raise _unreadable(file, problem) from problem
+
+
+def kept_in(data: bytes, file: Path) -> list[Unrecorded]:
+    """As `read_kept`, of what a file holds."""
+    try:
+        text = data.decode()
     except UnicodeDecodeError:
         text = "\N{REPLACEMENT CHARACTER}"
     found: list[Unrecorded] = []

@@ -65,8 +65,8 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
         done = begun.run(*arguments)
         assert 3 == done.code, done
         assert (
-            f"Warning: europe/staging: {file} holds results of 1 create that are not in the record; until they are, they"
-            f" count as unknown here; record them: reconciler state recover {file}\n" == done.err
+            f"Warning: europe/staging: {file} holds results of 1 create that are not in the record; until they are,"
+            f" they count as unknown here; record them: reconciler state recover {file}\n" == done.err
         )
     assert [("offers", "blocked")] == begun.planned()
     assert 1 == len(begun.service.creates)

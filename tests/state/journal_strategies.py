@@ -105,15 +105,32 @@ def any_entries() -> SearchStrategy[AnyEntry]:
 @st.composite
 def histories(draw: DrawFn, max_size: int = 8) -> list[AnyEntry]:
     """The entries of a whole journal of TARGET, in an order in which they can follow each other."""
-    entries: list[AnyEntry] = [draw(beginnings)]
+    return [draw(beginnings), *_continued(draw, [], "a", max_size - 1)]
+
+
+@st.composite
+def partings(draw: DrawFn) -> tuple[list[AnyEntry], list[AnyEntry], list[AnyEntry]]:
+    """What two histories of one record have in common, and what each of them did then, at one service."""
     attempts: list[str] = []
-    for _ in range(draw(st.integers(0, max_size - 1))):
+    common = [draw(beginnings), *_continued(draw, attempts, "a", 5)]
+    ours, theirs = (_continued(draw, [*attempts], mark, 5) for mark in "bc")
+    return _at_one_service(common), _at_one_service(ours), _at_one_service(theirs)
+
+
+def _at_one_service(entries: list[AnyEntry]) -> list[AnyEntry]:
+    return [entry for entry in entries if not isinstance(entry, Bound)]
+
+
+def _continued(draw: DrawFn, attempts: list[str], mark: str, most: int) -> list[AnyEntry]:
+    """Entries that can follow where `attempts` were begun, which are kept up to date; `mark` begins new ids."""
+    entries: list[AnyEntry] = []
+    for _ in range(draw(st.integers(0, most))):
         kinds = ["none", "begin", "about"] if attempts else ["none", "begin"]
         match draw(st.sampled_from(kinds)):
             case "none":
                 entries.append(draw(about_no_attempt()))
             case "begin":
-                attempts.append(f"a{len(attempts)}")
+                attempts.append(f"{mark}{len(attempts)}")
                 entries.append(draw(beginning_an_attempt(attempts[-1])))
             case _:
                 entries.append(draw(about_an_attempt(attempts)))

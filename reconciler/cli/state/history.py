@@ -9,6 +9,7 @@ from reconciler.cli.output import print_lines
 from reconciler.cli.recording import parse_address
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
+from reconciler.model.joining import told
 from reconciler.reports.history import history_text
 
 
@@ -25,7 +26,7 @@ def command(address: str | None) -> None:
     names = workspace.recorded_targets() if wanted is None else [wanted.target]
     for name in names:
         journal = workspace.read(name)
-        lines = history_text(name, [entry for entry, _ in journal.lines], wanted)
+        lines = history_text(name, told(journal.lines), wanted)
         if len(lines) == 1:
             raise Refused("nothing is recorded of it", where=wanted, remedy="see: reconciler state list")
         print_lines(lines)

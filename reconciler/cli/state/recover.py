@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, print_problem
+from reconciler.cli.output import print_lines, print_problem, say
+from reconciler.cli.recording import now_by
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import HeadMoved, RecordForeign, RecordMissing, StateError
+from reconciler.model.entry import Joined
+from reconciler.model.joining import told
 from reconciler.model.unrecorded import followable
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.journal import parse
+from reconciler.state.joining import missing_of
+from reconciler.state.journal import is_journal, parse
 from reconciler.state.reading import append_entries
-from reconciler.state.unrecorded import read_kept
+from reconciler.state.unrecorded import kept_in, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,23 +37,44 @@ _TRIES = 20
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
 def command(file: Path) -> int:
-    """Record what could not be recorded.
+    """Record what is not in the record.
 
-    FILE is what an apply named, that knew outcomes and could not write them to the record. They are appended as they
-    are, over whatever happened meanwhile; what the record holds already is left out. The file stays. A record that is
-    older than what was seen of it takes them too.
+    FILE is what an apply named, that knew outcomes and could not write them to the record: they are appended over
+    whatever happened meanwhile. Or it is another journal of the same record, from the other side of a merge conflict,
+    another clone or a backup: what that one did after the two part is joined. What the record holds already is left
+    out, and FILE stays. A record that is older than what was seen of it is recovered into as well.
     """
     workspace = Workspace()
-    kept = read_kept(file)
+    data = read_whole(file)
+    if is_journal(data):
+        _join(workspace, parse(data, None, str(file)), file)
+        return 0
+    kept = kept_in(data, file)
     targets = sorted({one.target for one in kept})
     for target in targets:
         _refuse_foreign(_read(workspace, target), kept)
-    left = [
-        _recover(workspace, file, target, [one.entry for one in kept if one.target == target]) for target in targets
-    ]
     if not kept:
         print_lines([Line("Nothing to record.")])
-    return int(any(left))
+    return max((_recover(workspace, file, target, _of(target, kept)) for target in targets), default=0)
+
+
+def _join(workspace: Workspace, theirs: Journal, file: Path) -> None:
+    """Record what another journal of a record here knows."""
+    new: list[AnyEntry] = []
+
+    def draft(journal: Journal) -> list[AnyEntry]:
+        new[:] = missing_of(journal, theirs, str(file), *now_by(workspace))
+        return new
+
+    _append(workspace, theirs.target, draft, "joined")
+    count = sum(len(entry.lines) if isinstance(entry, Joined) else 1 for entry in new)
+    print_lines([Line(f"  {visible(theirs.target)}: {count} {'entry' if count == 1 else 'entries'} recorded")])
+    for one in _read(workspace, theirs.target).record().attempts.values():
+        if one.disputed:
+            say(
+                f"The histories contradict each other about attempt {one.id}, so it counts as unknown; find out, then:"
+                f" reconciler state resolve {one.address} --created or --not-created"
+            )
 
 
 def _read(workspace: Workspace, target: TargetName) -> Journal:
@@ -99,7 +124,7 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
     cannot: list[AnyEntry] = []
 
     def draft(journal: Journal) -> list[AnyEntry]:
-        there = [entry for entry, _ in journal.lines]
+        there = list(told(journal.lines))
         can[:], cannot[:] = followable(journal.record(), (entry for entry in entries if entry not in there))
         return can
 

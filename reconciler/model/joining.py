@@ -1,0 +1,113 @@
+"""Two histories of one record that part: which entries lead where, and what both together come to.
+
+Both are compared with what they have in common. Where only one of them has something new of an attempt, that holds.
+Where both have, nothing is believed less than the words allow: contradictory words of people leave it UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.model.attempt import IN_FORCE, Attempt, Status, stronger
+from reconciler.model.entry import Joined
+from reconciler.model.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.model.entry import AnyEntry
+
+Numbered = tuple["AnyEntry", str]
+"""An entry and its hash."""
+
+_BELIEF = (Status.GONE, Status.PENDING, Status.UNKNOWN, Status.LIVE, Status.AWAITING_REMOVAL)
+
+
+def told(lines: Iterable[Numbered]) -> Iterator[AnyEntry]:
+    """Every entry that lines hold, those of joined histories included, before the entry that joins them."""
+    for entry, _ in lines:
+        if isinstance(entry, Joined):
+            yield from told(entry.lines)
+        yield entry
+
+
+def index(lines: Iterable[Numbered], before: str = "") -> dict[str, tuple[AnyEntry, str]]:
+    """By its hash, each entry that lines hold, joined ones included, with the hash of the one before it."""
+    found: dict[str, tuple[AnyEntry, str]] = {}
+    for entry, digest in lines:
+        if isinstance(entry, Joined):
+            found = {**index(entry.lines, entry.after), **found}
+        found.setdefault(digest, (entry, before))
+        before = digest
+    return found
+
+
+def history(known: Mapping[str, tuple[AnyEntry, str]], head: str) -> list[Numbered]:
+    """The lines that lead to `head`, the first one first. Raises KeyError where it is not among what is `known`."""
+    lines = []
+    while head:
+        entry, before = known[head]
+        lines.append((entry, head))
+        head = before
+    return lines[::-1]
+
+
+def join_attempts(
+    base: Mapping[str, Attempt], ours: Mapping[str, Attempt], theirs: Mapping[str, Attempt]
+) -> dict[str, Attempt]:
+    """The attempts of both, by id; `base` are those of what the two have in common."""
+    joined = dict(ours)
+    for attempt, their in theirs.items():
+        our = ours.get(attempt)
+        joined[attempt] = their if our is None else _join(base.get(attempt), our, their)
+    return joined
+
+
+def _join(base: Attempt | None, our: Attempt, their: Attempt) -> Attempt:
+    address = their.address if base and base.address == our.address else our.address
+    if base and replace(their, address=base.address) == base:
+        known = our
+    elif base and replace(our, address=base.address) == base:
+        known = their
+    else:
+        known = _both(our, their)
+    return replace(known, address=address)
+
+
+def _both(our: Attempt, their: Attempt) -> Attempt:
+    """An attempt of which both histories have something new."""
+    outcome = our.outcome if their.outcome is None else stronger(our.outcome, their.outcome)
+    status, in_doubt = _status(our, their, outcome)
+    later = max(our, their, key=lambda one: one.at)
+    resolutions = {our.resolved_created, their.resolved_created}
+    return replace(
+        later,
+        status=status,
+        outcome=outcome,
+        resolved_created=in_doubt or (True if True in resolutions else False if False in resolutions else None),
+        removed=our.removed or their.removed,
+        fields={**their.fields, **our.fields},
+        response=our.response or their.response,
+        secrets=tuple(dict.fromkeys((*our.secrets, *their.secrets))),
+    )
+
+
+def _status(our: Attempt, their: Attempt, outcome: Outcome | None) -> tuple[Status, bool]:
+    """Where an attempt stands, and whether people contradict each other about it; `outcome` is what both know."""
+    less, more = sorted((our, their), key=lambda one: _BELIEF.index(one.status))
+    if less.status is not Status.GONE or more.status is Status.GONE:
+        return more.status, False
+    if outcome in (Outcome.REJECTED, Outcome.NOT_SENT) or _was_asked_for(less, more):
+        return Status.GONE, False
+    if outcome is Outcome.CREATED:  # which no person's word can change: so it cannot be left to one as UNKNOWN
+        doubtful = less.removed or more.status is Status.AWAITING_REMOVAL
+        return (Status.AWAITING_REMOVAL if doubtful else Status.LIVE), False
+    disputed = more.status in IN_FORCE or more.resolved_created is not None
+    return (Status.UNKNOWN, True) if disputed else (Status.GONE, False)
+
+
+def _was_asked_for(gone: Attempt, other: Attempt) -> bool:
+    """Whether one history tells of the removal that the other asked for, and the other knows no more than the one."""
+    asked = other.status is Status.AWAITING_REMOVAL and not other.removed
+    return gone.removed and asked and gone.outcome is other.outcome
