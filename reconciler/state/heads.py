@@ -185,8 +185,9 @@ def _rolled_back(journal: Journal, known: Seen) -> RecordRolledBack:
     return RecordRolledBack(
         f"the record of {journal.target} is not the one last read: {what}",
         where=known.location,
-        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if "
-        f"it is lost for good: reconciler state accept-rollback -t {journal.target}",
+        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back, or add what"
+        " it holds: reconciler state recover NEWER.jsonl; only if it is lost for good:"
+        f" reconciler state accept-rollback -t {journal.target}",
     )
 
 

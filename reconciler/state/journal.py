@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from hashlib import sha256
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordForeign
@@ -134,7 +135,7 @@ def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str
         digest = head_of(line)
         if digest is None or not _follows(line, opening, previous):
             what = f"line {number} {_trouble(line, number)}"
-            raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number)
+            raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where), line=number)
         try:
             entry = from_fields(_decode(f"{{{line[len(opening) : -_TAIL_LENGTH].decode()}}}"))
         except (ValueError, RecursionError) as problem:
@@ -155,7 +156,7 @@ def _trouble(line: bytes, number: int) -> str:
     if head_of(line) is not None:
         return _displacement(line, number)
     if line.startswith(_CONFLICT_MARKERS):
-        return "is a conflict marker of a merge: histories of one record cannot be merged, take one side whole"
+        return "is a conflict marker of a merge: git cannot merge two histories of one record"
     if line.endswith(b"\r"):
         return "ends in CRLF: something changed the line ends (git's core.autocrlf?)"
     if b"\0" in line:
@@ -163,6 +164,26 @@ def _trouble(line: bytes, number: int) -> str:
     if not line:
         return "is empty"
     return "was edited" if line.startswith(b'{"seq":') else "is no line of a journal"
+
+
+def _way_out(line: bytes, where: str) -> str:
+    """What to do about a line that breaks the chain: of two histories neither may be thrown away."""
+    if line.startswith(_CONFLICT_MARKERS):
+        return f"take one side, and add the other: {_joined_by(where, '--ours', ':3:')}"
+    if head_of(line) is None or line.startswith(b'{"seq":1,') or not where.endswith(".jsonl"):
+        return _RESTORE
+    commands = _joined_by(where, "COMMIT --", "OTHER-COMMIT:")
+    return f"{_RESTORE}; where two histories were merged, restore one and add the other: {commands}"
+
+
+def _joined_by(where: str, ours: str, theirs: str) -> str:
+    """The commands that take one side of a journal, and add the other, as git calls the two."""
+    if not where.endswith(".jsonl"):
+        return "reconciler state recover OTHER.jsonl"
+    folder, _, name = where.rpartition("/")
+    git, name = f"git -C {quote(folder or '.')}", quote(name)
+    add = "reconciler state recover theirs.jsonl"
+    return f"{git} checkout {ours} {name} && {git} show {theirs}./{name} > theirs.jsonl && {add}"
 
 
 def _displacement(line: bytes, number: int) -> str:

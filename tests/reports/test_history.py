@@ -13,6 +13,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
     Removed,
@@ -87,6 +88,10 @@ def told(entry: AnyEntry) -> str:
         (
             Observed(at=AT, by=BY, address=DEALS, url=hooks("deals"), received={"ONB10002": AT, "ONB10001": AT}),
             f"{DEALS}  notifications received at {hooks('deals')}: ONB10001, ONB10002",
+        ),
+        (
+            Joined(at=AT, by=BY, source="their.jsonl", head="beef", entries=7, after="cafe", lines=((BEGUN, "beef"),)),
+            "another history of this record joined: the 1 entry above, up to beef, of their.jsonl",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from reconciler.model.entry import (
     Bound,
     Imported,
     Intent,
+    Joined,
     Moved,
     Removed,
     Resolved,
@@ -99,7 +100,9 @@ def about_an_attempt(attempts: list[str]) -> SearchStrategy[AnyEntry]:
 
 def any_entries() -> SearchStrategy[AnyEntry]:
     """Any single entry."""
-    return beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(["a1", "a2"])
+    others = beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(["a1", "a2"])
+    lines = st.lists(st.tuples(others, record_ids), max_size=3).map(tuple)
+    return others | _entries(Joined, source=texts, head=texts, entries=st.integers(), after=texts, lines=lines)
 
 
 @st.composite

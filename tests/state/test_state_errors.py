@@ -179,8 +179,9 @@ def not_the_last_read(what: str) -> RecordRolledBack:
     return RecordRolledBack(
         f"the record of europe/staging is not the one last read: {what}",
         where="there",
-        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back; only if it "
-        "is lost for good: reconciler state accept-rollback -t europe/staging",
+        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back, or add "
+        "what it holds: reconciler state recover NEWER.jsonl; only if it is lost for good: "
+        "reconciler state accept-rollback -t europe/staging",
     )
 
 
@@ -217,7 +218,8 @@ FIRST, SECOND, THIRD = journal_bytes(entries(3)).splitlines(keepends=True)
 BEGUN_TWICE = journal_bytes([begun(), begun()]).splitlines(keepends=True)[1]
 BEGUN_ANEW = journal_bytes([begun(record="f" * 32)])
 NEWER = SECOND.replace(b"imported", b"teleported")
-MERGED = "is a conflict marker of a merge: histories of one record cannot be merged, take one side whole"
+MERGED = "is a conflict marker of a merge: git cannot merge two histories of one record"
+JOIN = "take one side, and add the other: reconciler state recover OTHER.jsonl"
 DISPLACED = "does not follow line 1: a line is missing, repeated, replaced or re-ordered, or two histories were merged"
 
 
@@ -240,7 +242,8 @@ def test_damaged_line(line: bytes, trouble: str) -> None:
     with pytest.raises(RecordDamaged) as caught:
         parse(FIRST + line, TARGET, "state")
     told = caught.value
-    assert (f"line 2 {trouble}", "state:2", RESTORE, 2) == (told.what, told.where, told.remedy, told.line)
+    remedy = JOIN if trouble == MERGED else RESTORE
+    assert (f"line 2 {trouble}", "state:2", remedy, 2) == (told.what, told.where, told.remedy, told.line)
 
 
 def rehashed(line: bytes) -> bytes:

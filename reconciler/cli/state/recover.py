@@ -79,8 +79,9 @@ def _join(workspace: Workspace, theirs: Journal, file: Path) -> None:
 
 def _read(workspace: Workspace, target: TargetName) -> Journal:
     """The journal, checked but for what was seen of it: an older record must be recovered into as well."""
-    place = f"{workspace.store.location} {target}"
-    data = workspace.store.read(target)
+    store = workspace.store
+    place = f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"
+    data = store.read(target)
     if data is None:
         raise RecordMissing("it has no state record here", where=place, remedy="is this the right --state?")
     return parse(data, target, place)

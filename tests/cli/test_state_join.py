@@ -1,0 +1,218 @@
+"""Two people applied from one record, each on a branch of their own: both histories are kept, by what messages say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from project import EXECUTABLE
+from stranger import Partner, refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OFFERS = "europe/staging/offers"
+
+
+@pytest.fixture
+def begun(partner: Partner) -> Partner:
+    """A partner with a record in a git repository, and one create to make."""
+    partner.begin(offers=["ONB10011"])
+    git(partner, "init", "--quiet", "--initial-branch=main")
+    commit(partner)
+    return partner
+
+
+def git(partner: Partner, *arguments: str, code: int = 0) -> None:
+    """Run git in the project."""
+    who = ("-c", "user.name=operator", "-c", "user.email=operator@partner.example", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *who, *arguments], cwd=partner.path, capture_output=True, check=False, timeout=60)
+    assert code == done.returncode, done
+
+
+def commit(partner: Partner) -> None:
+    """Commit the record and the configuration."""
+    git(partner, "add", "config", "state")
+    git(partner, "commit", "--quiet", "--no-edit", "-m", "The record")
+
+
+def clone(partner: Partner) -> Partner:
+    """The project in another directory, of somebody on another machine."""
+    path = partner.path.parent / "colleague"
+    shutil.copytree(partner.path, path)
+    home = {"XDG_CACHE_HOME": str(path.parent / "their-cache"), "XDG_DATA_HOME": str(path.parent / "their-data")}
+    return Partner(path, {**partner.environment, **home}, service=partner.service)
+
+
+def merge(partner: Partner, other: Partner) -> None:
+    """Merge what the other one committed, which conflicts."""
+    commit(partner)
+    commit(other)
+    git(partner, "fetch", "--quiet", str(other.path), "main")
+    git(partner, "merge", "--quiet", "FETCH_HEAD", code=1)
+
+
+def commands_in(message: str) -> str:
+    """The commands to paste that a message ends with."""
+    (found,) = re.findall(r"(git -C .*)\n", message)
+    return str(found)
+
+
+def obey(partner: Partner, message: str) -> str:
+    """Paste the commands of a message into a shell; what they print."""
+    partner.environment["PATH"] = f"{EXECUTABLE.parent}:/usr/local/bin:/usr/bin:/bin"
+    done = partner.shell(commands_in(message))
+    assert 0 == done.code, done
+    return done.out
+
+
+def applied_by_both(begun: Partner) -> tuple[Partner, Partner]:
+    """Two clones that each applied since, and a third create that only the other one made."""
+    other = clone(begun)
+    begun.step("apply", "--auto-approve")
+    other.want(offers=["ONB10011"], deals=["ONB10012"])
+    other.step("apply", "--auto-approve")
+    return begun, other
+
+
+def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
+    """Both histories are in the record then, and a route that was created twice is said to be."""
+    ours, theirs = applied_by_both(begun)
+    shutil.copyfile(theirs.path / "config" / "all.yaml", ours.path / "config" / "all.yaml")
+    merge(ours, theirs)
+    done = ours.run("plan")
+    assert (1, "") == (done.code, done.out)
+    assert "is a conflict marker of a merge: git cannot merge two histories of one record" in done.err
+    assert re.fullmatch("  europe/staging: [45] entries recorded\n", obey(ours, done.err))
+    assert ["begun", "bound", "intent", "outcome", "joined"] == ours.kinds
+    assert [("deals", "live"), ("offers", "live"), ("offers", "live")] == [one[:2] for one in ours.listed()]
+    document = ours.plan()
+    assert ([], [OFFERS]) == (document["changes"], [one["address"] for one in document["surplus"]])
+    history = ours.step("state", "history").out
+    assert (3, 1) == (history.count("create intended"), history.count("of theirs.jsonl"))
+    assert 3 == len(ours.service.creates)
+
+
+def test_whoever_has_seen_the_other_side_accepts_the_joined_record(begun: Partner) -> None:
+    """The colleague, whose machine remembers their own head, takes it and goes on from it."""
+    ours, theirs = applied_by_both(begun)
+    merge(ours, theirs)
+    obey(ours, ours.run("plan").err)
+    shutil.copyfile(ours.journal, theirs.journal)
+    assert [] == theirs.planned()
+    theirs.step("state", "verify")
+
+
+def test_joining_again_does_nothing(begun: Partner) -> None:
+    """In either direction, as often as one likes."""
+    ours, theirs = applied_by_both(begun)
+    merge(ours, theirs)
+    obey(ours, ours.run("plan").err)
+    with ours.appending():
+        assert "  europe/staging: 0 entries recorded\n" == ours.succeed("state", "recover", "theirs.jsonl").out
+    with theirs.appending("joined"):
+        theirs.succeed("state", "recover", ours.journal)
+    with theirs.appending():
+        theirs.succeed("state", "recover", ours.journal)
+    with ours.appending("joined"):
+        ours.succeed("state", "recover", theirs.journal)
+    assert sorted(ours.listed()) == sorted(theirs.listed())
+
+
+def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
+    """One said created, the other not: it is blocked, exit 3, and settled as any unknown outcome."""
+    begun.lose_answer()
+    other = clone(begun)
+    begun.step("state", "resolve", OFFERS, "--not-created", "--force")
+    other.step("state", "resolve", OFFERS, "--created", "--force")
+    done = begun.succeed("state", "recover", other.journal)
+    attempt = begun.entries[-2]["attempt"]
+    assert (
+        f"The histories contradict each other about attempt {attempt}, so it counts as unknown; find out, then:"
+        f" reconciler state resolve {OFFERS} --created or --not-created\n" == done.err
+    )
+    assert 3 == begun.run("plan", "--detailed-exitcode").code
+    assert [("offers", "blocked")] == begun.planned()
+    begun.step("state", "resolve", OFFERS, "--created", "--force")
+    assert [] == begun.planned()
+    assert 1 == len(begun.service.creates)
+
+
+def test_merged_lines(begun: Partner) -> None:
+    """Where git merged line by line, the message says how to get both sides back and join them."""
+    ours, theirs = applied_by_both(begun)
+    lines = theirs.journal.read_bytes().splitlines(keepends=True)[1:]
+    for partner in (ours, theirs):
+        commit(partner)
+    git(ours, "fetch", "--quiet", str(theirs.path), "main")
+    with ours.journal.open("ab") as journal:
+        journal.writelines(lines)
+    message = ours.run("plan").err
+    assert "or two histories were merged; restore the journal from version control or a backup" in message
+    obey(ours, message.replace("OTHER-COMMIT", "FETCH_HEAD").replace("COMMIT", "HEAD"))
+    assert "joined" == ours.kinds[-1]
+
+
+def test_a_record_that_is_rolled_back_gets_the_newer_journal_back(begun: Partner) -> None:
+    """Nothing is to be accepted then: what was seen of it is in it again."""
+    before = begun.journal.read_bytes()
+    begun.step("apply", "--auto-approve")
+    newer = begun.write("newer.jsonl", begun.journal.read_bytes())
+    begun.journal.write_bytes(before)
+    assert "or add what it holds: reconciler state recover NEWER.jsonl" in begun.run("plan").err
+    begun.succeed("state", "recover", newer)
+    assert newer.read_bytes() == begun.journal.read_bytes()
+    assert [] == begun.planned()
+
+
+def test_a_diverged_record_is_joined(begun: Partner) -> None:
+    """A machine that saw another history refuses the record, and takes it once both are joined."""
+    ours, theirs = applied_by_both(begun)
+    mine = ours.write("mine.jsonl", ours.journal.read_bytes())
+    shutil.copyfile(theirs.journal, ours.journal)
+    assert "reconciler state recover NEWER.jsonl" in ours.run("plan").err
+    ours.succeed("state", "recover", mine)
+    assert 3 == len(ours.listed())
+    ours.step("state", "verify")
+
+
+@pytest.mark.parametrize("what", ["another record", "damaged", "torn"])
+def test_what_is_no_journal_of_this_record(begun: Partner, what: str) -> None:
+    """Another record's, or a damaged one, is refused, and nothing is appended."""
+    begun.step("apply", "--auto-approve")
+    data = begun.journal.read_bytes()
+    if what == "another record":
+        begun.step("state", "init", "--state", "another", "--force")
+        data = (begun.path / "another" / "europe" / "staging.jsonl").read_bytes()
+    given = {"another record": data, "damaged": data.replace(b"ONB10011", b"ONB10012"), "torn": data[:30]}[what]
+    file = begun.write("given.jsonl", given)
+    said = {
+        "another record": f"europe/staging: {file.name} is the journal of another record; name the store",
+        "damaged": f"{file.name}:3: line 3 was edited",
+        "torn": f"{file.name}:1: it holds no whole line",
+    }[what]
+    with begun.appending():
+        done = begun.run("state", "recover", "given.jsonl")
+    assert (1, "") == (done.code, done.out)
+    assert said in done.err
+
+
+def test_what_was_never_answered_on_the_other_side_blocks(begun: Partner) -> None:
+    """An unknown outcome of the other side is one here."""
+    other = clone(begun)
+    other.service.answer_next(refusal(500))
+    other.step("apply", "--auto-approve", code=3)
+    begun.succeed("state", "recover", other.journal)
+    assert [("offers", "blocked")] == begun.planned()
+
+
+def test_a_record_that_is_not_here(begun: Partner) -> None:
+    """A journal is not recovered into a place without one."""
+    newer: Path = begun.write("newer.jsonl", begun.journal.read_bytes())
+    begun.journal.unlink()
+    done = begun.run("state", "recover", newer)
+    assert (1, "") == (done.code, done.out)
+    assert "state/europe/staging.jsonl: it has no state record here" in done.err
