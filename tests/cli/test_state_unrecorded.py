@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from stranger import refusal
+from werkzeug import Response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,6 +149,50 @@ def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> Non
         assert f"Error: europe/staging: {file} holds the result of a create (attempt " in done.err
         assert "the record does not say what was created; find the newer record" in done.err
     assert 1 == len(begun.service.creates)
+
+
+INTENT = {
+    "at": "2026-11-20T13:30:00Z", "kind": "intent", "attempt": "feed", "address": OFFERS, "action": "create",
+    "eventCodes": ["ONB10011"], "webhookUrl": "https://hooks.partner.example/offers", "send_by": 1.0,
+    "settled_by": 2.0, "by": {"user": "operator"},
+}  # fmt: skip
+
+
+def declare_second(partner: Partner, name: str, code: str) -> None:
+    """Declare eu/staging, which is the same service, with one subscription, and start its record."""
+    text = partner.read("config/all.yaml")
+    target = text[text.index("  europe/staging:") : text.index("subscriptions:")].replace("europe/", "eu/")
+    wanted = f"{{eventCodes: [{code}], webhookUrl: https://hooks.partner.example/{name}}}"
+    partner.write("config/more.yaml", f"targets:\n{target}subscriptions:\n  eu/staging:\n    {name}: {wanted}\n")
+    for field in ("CLIENT_ID", "CLIENT_SECRET"):
+        credential = partner.environment[f"RECONCILER_EUROPE_STAGING_{field}"]
+        partner.environment[f"RECONCILER_EU_STAGING_{field}"] = credential
+    partner.step("state", "init", "-t", "eu/staging")
+
+
+def test_nor_on_another_target_of_the_service(begun: Partner) -> None:
+    """What is kept for one target stands in the way on every other that is the same service."""
+    keep(begun, [INTENT])
+    begun.want(loans=["ONB10013"])
+    declare_second(begun, "offers", "ONB10011")
+    done = begun.run("apply", "--auto-approve", "-t", "eu/staging")
+    assert (3, True) == (done.code, f"it may be in force under {OFFERS} already" in done.out), done
+    assert begun.service.untouched
+
+
+def test_what_is_kept_while_an_apply_runs(begun: Partner) -> None:
+    """What another run could not record since the plan was made is counted as well before anything is sent."""
+    declare_second(begun, "deals", "ONB10012")
+
+    def answer_and_keep() -> Response:
+        keep(begun, [INTENT])
+        return Response("{}", status=201)
+
+    begun.service.answer_next(answer_and_keep)
+    done = begun.run("apply", "--auto-approve")
+    assert 1 == len(begun.service.creates), done
+    assert 0 != done.code
+    assert "Warning: europe/staging: " in done.err
 
 
 def spoil_text(file: Path) -> None:
