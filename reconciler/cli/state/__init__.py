@@ -16,7 +16,10 @@ COMMANDS = {
     "observe": ("reconciler.cli.state.observe", "Note notifications that arrived, as evidence."),
     "import": ("reconciler.cli.state.import_", "Record what was created by hand before."),
     "resolve": ("reconciler.cli.state.resolve", "Settle an unknown outcome."),
-    "recover": ("reconciler.cli.state.recover", "Record what could not be recorded."),
+    "recover": (
+        "reconciler.cli.state.recover",
+        "Add what the record lacks: unrecorded outcomes, or another history of it.",
+    ),
     "retire": ("reconciler.cli.state.retire", "Ask for the removal of what is in force."),
     "removed": ("reconciler.cli.state.removed", "Record that the operator has deleted it."),
     "mv": ("reconciler.cli.state.mv", "Rename a subscription without a create."),

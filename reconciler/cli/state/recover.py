@@ -37,12 +37,12 @@ _TRIES = 20
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
 def command(file: Path) -> int:
-    """Record what is not in the record.
+    """Add what the record lacks: unrecorded outcomes, or another history of it.
 
-    FILE is what an apply named, that knew outcomes and could not write them to the record: they are appended over
-    whatever happened meanwhile. Or it is another journal of the same record, from the other side of a merge conflict,
-    another clone or a backup: what that one did after the two part is joined. What the record holds already is left
-    out, and FILE stays. A record that is older than what was seen of it is recovered into as well.
+    FILE is the file that an apply named because it could not write results to the record. Or it is another journal of
+    the same record: the other side of a merge conflict, the journal of another clone, a newer backup. What the record
+    holds already is left out, so that it may be repeated; FILE stays. An older record, which other commands refuse, is
+    recovered into as well.
     """
     workspace = Workspace()
     data = read_whole(file)
