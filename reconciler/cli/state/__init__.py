@@ -18,7 +18,7 @@ COMMANDS = {
     "resolve": ("reconciler.cli.state.resolve", "Settle an unknown outcome."),
     "recover": (
         "reconciler.cli.state.recover",
-        "Add what the record lacks: unrecorded outcomes, or another history of it.",
+        "Add kept outcomes, or another history of the record.",
     ),
     "retire": ("reconciler.cli.state.retire", "Ask for the removal of what is in force."),
     "removed": ("reconciler.cli.state.removed", "Record that the operator has deleted it."),

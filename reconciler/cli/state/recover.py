@@ -37,7 +37,7 @@ _TRIES = 20
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
 def command(file: Path) -> int:
-    """Add what the record lacks: unrecorded outcomes, or another history of it.
+    """Add kept outcomes, or another history of the record.
 
     FILE is the file that an apply named because it could not write results to the record. Or it is another journal of
     the same record: the other side of a merge conflict, the journal of another clone, a newer backup. What the record
