@@ -59,13 +59,13 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
 def all_kept(directory: Path) -> list[Unrecorded]:
     """All that is kept below `directory`, oldest first. Raises StateError, with the file that cannot be read."""
     try:
-        found = list((directory / _FOLDER).iterdir())
+        found = [file for file in (directory / _FOLDER).iterdir() if file.suffix == ".jsonl"]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as problem:
         raise _unreadable(directory / _FOLDER, problem) from problem
     files = sorted(found, key=lambda file: (_written_at(file), file.name))
-    return [kept for file in files if file.suffix == ".jsonl" for kept in _kept_here(file)]
+    return [kept for file in files for kept in _kept_here(file)]
 
 
 def _kept_here(file: Path) -> list[Unrecorded]:
