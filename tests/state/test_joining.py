@@ -161,6 +161,7 @@ YES, NO = (Resolved(at=LATER, by=BY, attempt="a", created=created) for created i
 RETIRED = Retired(at=LATER, by=BY, attempt="a")
 RESTORED = Restored(at=LATER, by=BY, attempt="a")
 REMOVED = Removed(at=LATER, by=BY, attempt="a")
+SECRET = SecretSet(at=LATER, by=BY, attempt="a", secret="age:c2VjcmV0")
 CREATED, REJECTED, NOT_SENT, UNKNOWN = (settled(outcome) for outcome in Outcome)
 
 
@@ -185,7 +186,9 @@ CREATED, REJECTED, NOT_SENT, UNKNOWN = (settled(outcome) for outcome in Outcome)
         (Status.GONE, [CREATED], [RETIRED], [RETIRED, REMOVED]),
         (Status.AWAITING_REMOVAL, [CREATED, RETIRED], [RESTORED], [REMOVED]),
         (Status.AWAITING_REMOVAL, [], [CREATED], [YES, RETIRED, REMOVED]),
-        (Status.AWAITING_REMOVAL, [CREATED, RETIRED], [RESTORED, RETIRED], [RESTORED]),
+        # neither knows it to be gone: the one that believes more
+        (Status.AWAITING_REMOVAL, [CREATED], [RETIRED], [SECRET]),
+        (Status.UNKNOWN, [], [UNKNOWN], [SECRET]),
     ],
 )
 def test_status(status: Status, common: list[AnyEntry], ours: list[AnyEntry], theirs: list[AnyEntry]) -> None:
@@ -202,6 +205,14 @@ def test_what_is_disputed_is_for_a_person_to_settle() -> None:
     for word, status in ((YES, Status.LIVE), (NO, Status.GONE)):
         attempt = extend(joined, [word])[0].record().attempts["a"]
         assert (status, False) == (attempt.status, attempt.disputed)
+
+
+def test_a_removal_that_is_disputed_is_not_forgotten() -> None:
+    """Once the service says that it was created, the removal on either side is in doubt: it awaits removal."""
+    sides = [journal_of(begun(), intent("a"), UNKNOWN, YES, *said) for said in ([REMOVED], [SECRET])]
+    for joined in (join(*sides), join(*sides[::-1])):
+        assert joined.record().attempts["a"].disputed
+        assert Status.AWAITING_REMOVAL is extend(joined, [CREATED])[0].record().attempts["a"].status
 
 
 def test_a_create_on_each_side() -> None:
