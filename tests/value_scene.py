@@ -143,7 +143,12 @@ class Scene:
         self._tell_of(attempt, Resolved(at=AT, by=BY, attempt=attempt, created=created))
 
     def retire(self, attempt: str) -> None:
-        self._tell_of(attempt, Retired(at=AT, by=BY, attempt=attempt))
+        """A plan retires it."""
+        self._tell_of(attempt, Retired(at=AT, by=BY, attempt=attempt, reason="no longer wanted"))
+
+    def ask_away(self, attempt: str) -> None:
+        """A person asks for its removal."""
+        self._tell_of(attempt, Retired(at=AT, by=BY, attempt=attempt, reason="asked for"))
 
     def restore(self, attempt: str) -> None:
         self._tell_of(attempt, Restored(at=AT, by=BY, attempt=attempt))

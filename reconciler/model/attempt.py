@@ -39,7 +39,8 @@ class Attempt:
     """One create call (or an imported subscription) and what is known of it.
 
     `at` and `by` are of its last change; `since` and `begun_by` of its beginning. `send_by` and `settled_by` are
-    epoch seconds, 0 for what was imported.
+    epoch seconds, 0 for what was imported. `on_purpose` says of one that awaits removal that a person asked for it: no
+    plan restores it.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Attempt:
     outcome: Outcome | None = None
     resolved_created: bool | None = None
     removed: bool = False
+    on_purpose: bool = False
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     response: str | None = None
     secrets: tuple[str, ...] = ()
@@ -107,10 +109,11 @@ def changed(attempt: Attempt, entry: About) -> Attempt:
             return _resolved(attempt, entry)
         case Retired():
             status = Status.AWAITING_REMOVAL if attempt.in_force else attempt.status
-            return replace(attempt, at=entry.at, by=entry.by, status=status)
+            on_purpose = attempt.on_purpose or entry.on_purpose
+            return replace(attempt, at=entry.at, by=entry.by, status=status, on_purpose=on_purpose)
         case Restored():
             status = Status.LIVE if attempt.in_force else attempt.status
-            return replace(attempt, at=entry.at, by=entry.by, status=status)
+            return replace(attempt, at=entry.at, by=entry.by, status=status, on_purpose=False)
         case Removed():
             return replace(attempt, at=entry.at, by=entry.by, status=Status.GONE, removed=True)
         case SecretSet():

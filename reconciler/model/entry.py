@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool
 
+ASKED_FOR = "asked for"
+"""The reason of a Retired that a person wrote, with `state retire`, in journals old and new. No plan gives it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -113,6 +116,11 @@ class Retired(Entry):
     kind: ClassVar[str] = "retired"
     attempt: str
     reason: str | None = None
+
+    @property
+    def on_purpose(self) -> bool:
+        """Whether a person asked for it, and not a plan, which may find later that it is wanted again."""
+        return self.reason == ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,7 @@ def _both(our: Attempt, their: Attempt) -> Attempt:
         outcome=outcome,
         resolved_created=in_doubt or (True if True in resolutions else False if False in resolutions else None),
         removed=our.removed or their.removed,
+        on_purpose=our.on_purpose or their.on_purpose,
         fields={**their.fields, **our.fields},
         response=our.response or their.response,
         secrets=tuple(dict.fromkeys((*our.secrets, *their.secrets))),

@@ -59,6 +59,12 @@ def waiting(attempt: Attempt, *, is_going: bool) -> str:
     return f"{what}: reconciler state removed {attempt.address}"
 
 
+def beyond(codes: Iterable[str], what: str) -> list[str]:
+    """What else comes back with something that is restored; nothing where there are no such codes."""
+    named = ", ".join(sorted(codes))
+    return [f"it delivers {named} as well, which {'are' if ',' in named else 'is'} {what}"] if named else []
+
+
 def another_secret(url: str) -> str:
     """What a second subscription with one URL means for whoever verifies notifications there."""
     return f"{url} then has one more secret: its notifications are signed with either"

@@ -105,7 +105,7 @@ def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Route
     old = [one for one in live if not _is_at(wanted.url, one)]
     restored = _restorable(case, wanted, here)
     kept = [*here, *restored]
-    changes = _restore(case, restored)
+    changes = _restore(case, wanted, here, restored)
     missing = sorted(set(wanted.codes).difference(*(one.codes for one in kept)))
     if missing:
         return changes + _deliver(case, Request(tuple(missing), wanted.url), kept, old, routes, mode)
@@ -113,14 +113,22 @@ def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Route
 
 
 def _restorable(case: _Case, wanted: Request, here: Sequence[Attempt]) -> list[Attempt]:
-    """What awaits removal though all of it is wanted again, and is not delivered otherwise; the larger first."""
+    """What a plan retired and still delivers what is wanted and not live: few that deliver much, with little beyond it.
+
+    A code too many is no reason to create the others a second time: it is surplus.
+    """
     codes = set(wanted.codes).difference(*(one.codes for one in here))
+    left = [one for one in case.attempts if _is_retired_by_plan(one) and _is_at(wanted.url, one)]
     found = []
-    for one in sorted(case.attempts, key=lambda one: -len(one.codes)):
-        if one.status is Status.AWAITING_REMOVAL and _is_at(wanted.url, one) and codes.issuperset(one.codes):
-            found.append(one)
-            codes.difference_update(one.codes)
+    while useful := [one for one in left if not codes.isdisjoint(one.codes)]:
+        best = max(useful, key=lambda one: (len(codes.intersection(one.codes)), -len(one.codes)))
+        found.append(best)
+        codes.difference_update(best.codes)
     return found
+
+
+def _is_retired_by_plan(attempt: Attempt) -> bool:
+    return attempt.status is Status.AWAITING_REMOVAL and not attempt.on_purpose
 
 
 def _deliver(
@@ -185,13 +193,17 @@ def _warnings(case: _Case, request: Request, moving: Sequence[Attempt]) -> list[
     return [*([reasons.another_secret(request.url)] if has_secret else []), *reasons.moving(request, moving)]
 
 
-def _restore(case: _Case, restored: Sequence[Attempt]) -> list[Change]:
+def _restore(case: _Case, wanted: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
     if not restored:
         return []
     ids = ", ".join(sorted(one.id for one in restored))
-    warning = f"withdraw the request to the operator to remove {ids}"
+    warnings = [f"withdraw the request to the operator to remove {ids}"]
+    codes = {code for one in restored for code in one.codes}
+    delivered = {code for one in here for code in one.codes}
+    warnings += reasons.beyond(codes.difference(wanted.codes), "not wanted")
+    warnings += reasons.beyond(codes & delivered.intersection(wanted.codes), "delivered otherwise")
     why = "it awaits removal and is wanted again"
-    return [case.change(Action.RESTORE, concerns=restored, why=[why], warnings=[warning])]
+    return [case.change(Action.RESTORE, concerns=restored, why=[why], warnings=warnings)]
 
 
 def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:

@@ -83,7 +83,7 @@ def _hear_late(draw: DrawFn, scene: Scene) -> None:
 
 
 def _retire(draw: DrawFn, scene: Scene) -> None:
-    _with_one(draw, scene, scene.retire, Status.LIVE)
+    _with_one(draw, scene, draw(st.sampled_from([scene.retire, scene.ask_away])), Status.LIVE, Status.AWAITING_REMOVAL)
 
 
 def _remove(draw: DrawFn, scene: Scene) -> None:

@@ -174,7 +174,7 @@ def test_extend_and_retire(scene: Scene) -> None:
 def test_replace_while_awaiting(scene: Scene) -> None:
     """What awaits removal on purpose, and is wanted in part, is created anew beside it; nothing more is retired."""
     scene.want("offers", "ONB10001", hooks("offers"))
-    scene.retire(scene.hold("offers", "ONB10001 ONB10002", hooks("offers")))
+    scene.ask_away(scene.hold("offers", "ONB10001 ONB10002", hooks("offers")))
     change = scene.change()
     assert (Action.REPLACE, Request(("ONB10001",), hooks("offers")), ()) == (
         change.action, change.request, change.concerns,
@@ -238,7 +238,7 @@ def test_wait_while_awaiting(scene: Scene) -> None:
     """`wait`: what was retired on purpose is created anew only once it is removed."""
     scene.set_mode(Replace.WAIT)
     scene.want("offers", "ONB10001", hooks("offers"))
-    scene.retire(scene.hold("offers", "ONB10001 ONB10002", hooks("offers")))
+    scene.ask_away(scene.hold("offers", "ONB10001 ONB10002", hooks("offers")))
     assert [("offers", Action.BLOCKED)] == actions(scene.changes())
 
 
@@ -309,6 +309,65 @@ def test_restore_no_duplicate(scene: Scene) -> None:
     scene.retire(scene.hold("offers", "ONB10001", hooks("offers")))
     scene.hold("offers", "ONB10001", hooks("offers"))
     assert [] == scene.changes()
+
+
+def test_restore_in_part(scene: Scene) -> None:
+    """A URL changed back with a code less: what still delivers is restored, and the code too many is surplus."""
+    first = scene.hold("offers", "ONB10001 ONB10002", hooks("first"))
+    scene.want("offers", "ONB10001 ONB10002", hooks("second"))
+    scene.apply()
+    scene.want("offers", "ONB10001", hooks("first"))
+    restore, retire = scene.changes()
+    assert (Action.RESTORE, (first,)) == (restore.action, restore.concerns)
+    assert "it delivers ONB10002 as well, which is not wanted" in restore.warnings
+    assert (Action.RETIRE, ("a2",)) == (retire.action, retire.concerns)
+    scene.apply()
+    assert ([], [Surplus(address_of("offers"), first, ("ONB10002",))]) == (scene.changes(), scene.surplus())
+
+
+def test_restore_the_closest(scene: Scene) -> None:
+    """Of two that deliver as much of what is wanted, the one with less beyond it comes back, and no other."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.retire(scene.hold("offers", "ONB10001 ONB10002", hooks("offers")))
+    exact = scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.retire(exact)
+    assert (Action.RESTORE, (exact,)) == (scene.change().action, scene.change().concerns)
+
+
+def test_restore_beside_what_is_live(scene: Scene) -> None:
+    """A route that still delivers is not created again, though a code beside it is live a second time then."""
+    scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    held = scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.retire(held)
+    assert (Action.RESTORE, (held,)) == (scene.change().action, scene.change().concerns)
+    assert "it delivers ONB10001 as well, which is delivered otherwise" in scene.change().warnings
+
+
+def test_asked_away_stays_away(scene: Scene) -> None:
+    """What a person asked to be removed is not restored: what is still wanted of it follows `replace`."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    held = scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.ask_away(held)
+    assert (Action.REPLACE, Request(("ONB10001",), hooks("offers"))) == (scene.change().action, scene.change().request)
+    scene.set_mode(Replace.WAIT)
+    assert (Block.WAITS, (held,)) == (scene.change().block, scene.change().concerns)
+    scene.remove(held)
+    assert Action.CREATE is scene.change().action
+
+
+def test_asked_away_after_a_plan_retired_it(scene: Scene) -> None:
+    """A person's word counts, whichever came first; withdrawn, it is as if it had not been said."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    held = scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.retire(held)
+    scene.ask_away(held)
+    scene.retire(held)
+    assert Action.REPLACE is scene.change().action
+    scene.restore(held)
+    assert [] == scene.changes()
+    scene.retire(held)
+    assert Action.RESTORE is scene.change().action
 
 
 # retire

@@ -64,7 +64,7 @@ def test_move_code_between_wanted_wait(scene: Scene) -> None:
             f" have that removed first: reconciler state retire europe/staging/old --attempt {held}"
         ),
     ) == change.reasons
-    scene.retire(held)
+    scene.ask_away(held)
     for one in scene.changes():
         assert one.reasons[0].endswith("is removed: reconciler state removed europe/staging/old")
 
@@ -76,12 +76,12 @@ def test_swap_codes_wait(scene: Scene) -> None:
     scene.want("a", "ONB10002", hooks("a"))
     scene.want("b", "ONB10001", hooks("b"))
     assert [f"retire europe/staging/b --attempt {b}", f"retire europe/staging/a --attempt {a}"] == _commands(scene)
-    scene.retire(a)
+    scene.ask_away(a)
     assert [f"retire europe/staging/b --attempt {b}", "removed europe/staging/a"] == _commands(scene)
     scene.remove(a)
     scene.apply()
     assert [f"retire europe/staging/b --attempt {b}"] == _commands(scene)
-    scene.retire(b)
+    scene.ask_away(b)
     assert ["removed europe/staging/b"] == _commands(scene)
     scene.remove(b)
     scene.apply()
@@ -167,7 +167,7 @@ def test_surplus(scene: Scene) -> None:
     assert ([], 1, [Surplus(address_of("offers"), held, ("ONB10002",))]) == (
         plan.changes, plan.unchanged, scene.surplus(),
     )  # fmt: skip
-    scene.retire(held)
+    scene.ask_away(held)
     assert (Action.REPLACE, []) == (scene.change().action, scene.surplus())
 
 
@@ -180,5 +180,5 @@ def test_duplicate(scene: Scene) -> None:
     scene.hear(late, Outcome.CREATED)
     assert [Status.LIVE, Status.LIVE] == [scene.attempt(one).status for one in (late, second)]
     assert ([], [Surplus(address_of("offers"), second, ("ONB10001",))]) == (scene.changes(), scene.surplus())
-    scene.retire(second)
+    scene.ask_away(second)
     assert ([], []) == (scene.changes(), scene.surplus())

@@ -77,7 +77,7 @@ def test_applied_is_done(scene: Scene) -> None:
 def test_never_twice(scene: Scene) -> None:
     """No route is requested that is, or may be, in force anywhere at the service.
 
-    But for what awaits removal at the very address, where it is wanted in part and `replace` is `overlap`.
+    But for what a person asked to be removed at the very address, where `replace` is `overlap`.
     """
     held = Counter(
         route
@@ -89,8 +89,8 @@ def test_never_twice(scene: Scene) -> None:
         if change.request is None:
             continue
         requested = _routes(scene, change.address.target, change.request.codes, change.request.url)
-        assert not {*requested} & {*_awaiting_routes(scene, change)} or _overlaps(scene, change)
-        assert not Counter(requested) & (held - _awaiting_routes(scene, change))
+        assert not {*requested} & {*_asked_away_routes(scene, change)} or _overlaps(scene, change)
+        assert not Counter(requested) & (held - _asked_away_routes(scene, change))
         held.update(requested)
 
 
@@ -98,17 +98,26 @@ def _routes(scene: Scene, name: TargetName, codes: tuple[str, ...], url: str) ->
     return [(service_key(scene.targets[name].base_url), code, normal_url(url)) for code in codes]
 
 
-def _awaiting_routes(scene: Scene, change: Change) -> Counter[tuple[str, str, str]]:
+def _asked_away_routes(scene: Scene, change: Change) -> Counter[tuple[str, str, str]]:
     return Counter(
         route
         for one in change.before
-        if one.status is Status.AWAITING_REMOVAL
+        if one.status is Status.AWAITING_REMOVAL and one.on_purpose
         for route in _routes(scene, change.address.target, one.codes, one.url)
     )
 
 
 def _overlaps(scene: Scene, change: Change) -> bool:
     return scene.targets[change.address.target].replace is Replace.OVERLAP
+
+
+@quick
+@given(scenes())
+def test_asked_away_stays_away(scene: Scene) -> None:
+    """No plan restores what a person asked to be removed."""
+    asked_away = {one.id for one in scene.all_attempts() if one.on_purpose}
+    restored = {one for change in scene.changes() if change.action is Action.RESTORE for one in change.concerns}
+    assert set() == asked_away & restored
 
 
 @quick

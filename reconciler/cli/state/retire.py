@@ -10,7 +10,7 @@ from reconciler.cli.options import common_options
 from reconciler.cli.output import print_lines
 from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
 from reconciler.cli.workspace import Workspace
-from reconciler.model.entry import Retired
+from reconciler.model.entry import ASKED_FOR, Retired
 from reconciler.model.record import Status
 from reconciler.reports.text import removal_text
 
@@ -38,7 +38,7 @@ def command(address: str, attempt: str | None) -> None:
         one = pick(live or attempts, attempt, wanted, "in force")
         chosen[:] = [one.id]
         at, by = now_by(workspace)
-        return [Retired(at=at, by=by, attempt=one.id, reason="asked for")] if one.status is Status.LIVE else []
+        return [Retired(at=at, by=by, attempt=one.id, reason=ASKED_FOR)] if one.status is Status.LIVE else []
 
     record = record_entries(workspace, wanted.target, draft, f"retired {wanted.name}")
     print_lines(removal_text([record.attempts[one] for one in chosen]))
