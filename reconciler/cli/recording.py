@@ -86,7 +86,12 @@ def confirm(force: bool, question: str) -> None:
         raise Refused(
             "nobody is there to confirm it", remedy="look at what it would accept, then repeat it with --force"
         )
-    if not says_yes(question):
+    ask(question)
+
+
+def ask(question: str) -> None:
+    """Ask whoever is at a terminal; where nobody is, go on. Raises Refused for a no."""
+    if somebody_is_there() and not says_yes(question):
         raise Refused("not confirmed; nothing was changed")
 
 

@@ -56,6 +56,23 @@ def weigh(records: Iterable[Record], sightings: Iterable[Sighting]) -> Evidence:
     return Evidence(received, tuple(unexplained))
 
 
+def heard_of(record: Record, attempt: Attempt) -> dict[str, str]:
+    """Which codes of an attempt were received at its URL since it began, and when last.
+
+    What another attempt of the address delivers as far as anyone knows is a sign of that one, and of no other that
+    nobody knows the outcome of.
+    """
+    url = normal_url(attempt.url)
+    others = (one for one in record.at_address(attempt.address) if one.in_force and one.id != attempt.id)
+    explained = {route for one in others for route in one.routes} if not attempt.in_force else set()
+    found = {
+        code: record.received.get((attempt.address, code, url), "")
+        for code in attempt.codes
+        if (code, url) not in explained
+    }
+    return {code: at for code, at in found.items() if at >= attempt.since}
+
+
 def _explaining(attempts: Iterable[Attempt], sighting: Sighting) -> list[Attempt]:
     """The attempts that deliver such a notification: to that very URL, or else to that path of any host."""
     having = [one for one in attempts if sighting.code in one.codes]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.plan import TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.standing import AttemptStanding, Heard, Proof, TargetStanding
-from reconciler.model.url import normal_url
+from reconciler.planning.evidence import heard_of
 
 if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
@@ -43,12 +43,11 @@ def standing_of_undeclared(record: Record, now: datetime) -> TargetStanding:
 
 
 def _attempt(attempt: Attempt, record: Record, since: str) -> AttemptStanding:
-    return AttemptStanding(attempt, {code: _heard(attempt, code, record, since) for code in attempt.codes})
+    heard = heard_of(record, attempt)
+    return AttemptStanding(attempt, {code: _heard(heard.get(code), since) for code in attempt.codes})
 
 
-def _heard(attempt: Attempt, code: str, record: Record, since: str) -> Heard:
-    """What was received before the attempt began proves nothing about it."""
-    at = record.received.get((attempt.address, code, normal_url(attempt.url)))
-    if at is None or at < attempt.since:
+def _heard(at: str | None, since: str) -> Heard:
+    if at is None:
         return Heard(Proof.NEVER_SEEN, None)
     return Heard(Proof.PROVEN if at >= since else Proof.SILENT, at)

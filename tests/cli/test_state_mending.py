@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -174,7 +178,7 @@ class TestResolve:
         with unknown.appending("resolved"):
             done = unknown.succeed("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
         assert f"  {OFFERS}: attempt {unknown.attempt()} is settled as created\n" == done.out
-        assert done.err.startswith("No response to the create is recorded, and so no secret: ask the operator ")
+        assert "No response to the create is recorded, and so no secret: ask the operator " in done.err
         assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
         assert [] == unknown.planned()
         assert r"settled by a person as created: the operator\nsaw it" in unknown.succeed("state", "history").out
@@ -187,7 +191,7 @@ class TestResolve:
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
-        assert (1, True) == (done.err.count("\n"), done.err.endswith("reconciler secret set ADDRESS\n"))
+        assert (1, True) == (done.err.count("secret set"), done.err.endswith("reconciler secret set ADDRESS\n"))
 
     def test_created_quietly(self, unknown: Partner) -> None:
         """With -q it is not said what to do about the secret."""
@@ -196,14 +200,98 @@ class TestResolve:
     def test_created_with_its_secret_kept(self, unknown: Partner) -> None:
         """Then there is nothing to ask for."""
         unknown.step("secret", "set", OFFERS, stdin="hunter2")
-        assert "" == unknown.succeed("state", "resolve", OFFERS, "--created").err
+        assert "secret" not in unknown.succeed("state", "resolve", OFFERS, "--created").err
 
     def test_not_created(self, unknown: Partner) -> None:
-        """The next apply creates it; a pattern will do."""
+        """The next apply creates it; a pattern will do; and what corrects a mistake is said."""
+        attempt = unknown.attempt()
         with unknown.appending("resolved"):
-            assert "" == unknown.succeed("state", "resolve", "europe/*", "--not-created").err
+            done = unknown.succeed("state", "resolve", "europe/*", "--not-created", "--force")
+        assert done.err.endswith(f" reconciler state resolve {OFFERS} --created --attempt {attempt}\n")
         unknown.step("apply", "--auto-approve")
         assert 2 == len(unknown.service.creates)
+
+    def test_not_created_wants_the_time_to_be_over(self, unknown: Partner) -> None:
+        """An answer that means nothing proves nothing: the service may carry the call out until it is over."""
+        with unknown.appending():
+            done = unknown.run("state", "resolve", OFFERS, "--not-created")
+        assert 1 == done.code
+        assert (
+            "the service may still carry its call out, whatever was heard of it so far; settle it after 20" in done.err
+        )
+        with unknown.appending("resolved"):
+            unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        assert unknown.entries[-1]["forced"]
+        assert "settled by a person as not created, forced" in unknown.succeed("state", "history").out
+
+    def test_once_the_time_is_over(self, partner: Partner) -> None:
+        """A person's word is enough, and --force that was not needed is not recorded."""
+        partner.begin(offers=["ONB10011"])
+        partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0"
+        partner.service.answer_next(refusal(500))
+        partner.step("apply", "--auto-approve", "--timeout", "0.4", code=3)
+        del partner.environment["RECONCILER_TEST_FAILPOINT"]
+        time.sleep(0.6)
+        with partner.appending("resolved"):
+            partner.step("state", "resolve", OFFERS, "--not-created", "--force")
+        assert "forced" not in partner.entries[-1]
+
+    def test_what_is_settled_is_shown_first(self, unknown: Partner) -> None:
+        """The attempt, its codes and URL, since when, by whom, and what is known of it."""
+        done = unknown.run("state", "resolve", OFFERS, "--not-created")
+        shown = [
+            rf"  {OFFERS}  attempt [0-9a-f]+, ONB10011 to {OFFERS_URL}",
+            r"      begun 20\S+Z \(less than a minute ago\) by \S+ on \S+",
+            r"      outcome: HTTP 500 .*",
+            r"      notifications received since: none recorded",
+        ]
+        assert re.match("\n".join([*shown, "Error: "]), done.err)
+        assert "" == done.out
+
+    @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["resolved"]), ("no\n", 1, [])])
+    def test_not_created_asks_at_a_terminal(self, partner: Partner, answer: str, code: int, kinds: list[str]) -> None:
+        """A person is shown what it is, and asked."""
+        partner.begin(offers=["ONB10011"])
+        partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0,after-append:1:kill"
+        partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
+        del partner.environment["RECONCILER_TEST_FAILPOINT"]
+        time.sleep(0.3)
+        answers = {"Certain that it was not created? ": answer}
+        with partner.appending(*kinds):
+            done = at_terminal(partner, "state", "resolve", OFFERS, "--not-created", answers=answers)
+        assert code == done.code
+        assert "no outcome is recorded" in done.out
+
+    def test_not_against_notifications(self, unknown: Partner) -> None:
+        """What arrived for its codes at its URL since it began speaks against --not-created, unless forced."""
+        unknown.write("received.jsonl", _received("ONB10011"))
+        unknown.step("state", "observe", "received.jsonl")
+        unknown.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
+        with unknown.appending():
+            done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)
+        assert f"{OFFERS}: notifications arrived since it began, so it seems to exist: ONB10011 (last 20" in done.err
+        assert "notifications received since: ONB10011 last 20" in done.err
+        with unknown.appending("resolved"):
+            unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        assert unknown.entries[-1]["forced"]
+
+    def test_a_wrong_not_created_is_corrected(self, unknown: Partner) -> None:
+        """By what was named then: nothing is created again, and a correction after an apply shows the duplicate."""
+        corrected = ("state", "resolve", OFFERS, "--created", "--attempt", unknown.attempt())
+        unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        with unknown.appending("resolved"):
+            unknown.succeed(*corrected)
+        assert [] == unknown.planned()
+        unknown.step(*corrected, code=1)
+
+    def test_a_correction_after_the_next_apply(self, unknown: Partner) -> None:
+        """Both exist then: one of them is surplus."""
+        first = unknown.attempt()
+        unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        unknown.step("apply", "--auto-approve")
+        unknown.step("state", "resolve", OFFERS, "--created", code=1)
+        unknown.step("state", "resolve", OFFERS, "--created", "--attempt", first)
+        assert [OFFERS] == [one["address"] for one in unknown.plan()["surplus"]]
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""
@@ -229,6 +317,16 @@ class TestResolve:
             partner.step("state", "resolve", "europe/*", "--created", code=1)
         with partner.appending("resolved"):
             partner.step("state", "resolve", "europe/*/a", "--created")
+
+
+def _received(*codes: str, at: str = "") -> str:
+    """A capture of notifications, received now unless said otherwise."""
+    at = at or datetime.now(UTC).isoformat()
+    lines = [
+        {"at": at, "path": "/offers", "url": OFFERS_URL, "headers": {}, "body": json.dumps({"EventCode": code})}
+        for code in codes
+    ]
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
 class TestRetireAndRemoved:
@@ -274,6 +372,86 @@ class TestRetireAndRemoved:
         chosen = doubled.attempt(1)
         doubled.step("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
         assert chosen == doubled.entries[-1]["attempt"]
+
+    def test_what_a_person_retired_stays_retired(self, imported: Partner) -> None:
+        """No apply restores it: what is wanted of it is created beside it, and a plan that retired one is undone."""
+        imported.step("state", "retire", OFFERS)
+        assert [("offers", "replace")] == imported.planned()
+        imported.step("apply", "--auto-approve")
+        assert ["awaiting_removal", "live"] == sorted(status for _, status, _ in imported.listed())
+        assert [] == imported.planned()
+
+    def test_a_plan_that_retired_is_undone(self, imported: Partner) -> None:
+        """A URL that is changed and changed back with a code less is restored, and nothing is sent for it."""
+        imported.declare({"offers": (["ONB10011"], OTHER_URL)})
+        imported.step("apply", "--auto-approve")
+        imported.want(offers=["ONB10011"])
+        assert ["restore", "retire"] == [action for _, action in imported.planned()]
+        imported.step("apply", "--auto-approve")
+        assert 1 == len(imported.service.creates)
+        imported.step("state", "retire", OFFERS)
+        assert [("offers", "replace")] == imported.planned()
+
+    def test_asking_for_what_a_plan_retired(self, imported: Partner) -> None:
+        """A person may ask for what a plan has retired, and then it stays so."""
+        imported.declare({"offers": (["ONB10011"], OTHER_URL)})
+        imported.step("apply", "--auto-approve")
+        old = imported.plan()["awaiting_removal"][0]["attempt"]
+        with imported.appending("retired"):
+            imported.step("state", "retire", OFFERS, "--attempt", old)
+        with imported.appending():
+            imported.step("state", "retire", OFFERS, "--attempt", old)
+        imported.want(offers=["ONB10011"])
+        assert [("offers", "replace")] == imported.planned()
+
+    def test_withdraw(self, imported: Partner) -> None:
+        """Who retired the wrong one says that it stays; nothing else has to be done."""
+        imported.step("state", "retire", OFFERS)
+        with imported.appending("restored"):
+            done = imported.succeed("state", "retire", OFFERS, "--withdraw")
+        assert done.out.endswith(" stays; withdraw the request to the operator to remove it\n")
+        assert [] == imported.planned()
+        with imported.appending():
+            imported.step("state", "retire", OFFERS, "--withdraw", code=1)
+
+    def test_patterns(self, partner: Partner) -> None:
+        """A glob takes all that it can mean, what is done is shown first, and nobody off a terminal is asked."""
+        partner.begin(offers=["ONB10011"], loans=["LOA10013"], other=["ONB10001"])
+        partner.step("state", "import", "--all")
+        with partner.appending("retired", "retired"):
+            done = partner.succeed("state", "retire", "*/*/[lo][of]*")
+        assert 2 == done.out.count("Please delete the webhook subscription ")
+        assert 2 == done.err.count(", live: is to be removed\n")
+        with partner.appending("removed", "removed"):
+            done = partner.succeed("state", "removed", "europe/*")
+        assert 2 == done.out.count(" is recorded as removed")
+        assert [("other", "live", ["ONB10001"])] == partner.listed()
+        for command in ("retire", "removed"):
+            done = partner.run("state", command, "usa/*")
+            assert (1, True) == (done.code, "usa/*: no attempt " in done.err)
+
+    def test_a_pattern_never_means_what_is_live_where_it_is_removed(self, imported: Partner) -> None:
+        """The next apply would create all of it again."""
+        with imported.appending():
+            imported.step("state", "removed", "europe/*", code=1)
+            done = imported.run("state", "removed", "europe/*", "--force")
+        assert (1, True) == (done.code, "europe/*: --force is for one address; " in done.err)
+
+    def test_a_pattern_over_several_attempts_wants_a_name(self, doubled: Partner) -> None:
+        """Nothing is done unless it is known of everything what is meant."""
+        with doubled.appending():
+            done = doubled.run("state", "retire", "*/*/*")
+        assert (1, True) == (done.code, "it has several attempts in force; name one with --attempt: " in done.err)
+
+    @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["retired"]), ("no\n", 1, [])])
+    def test_patterns_ask_at_a_terminal(self, imported: Partner, answer: str, code: int, kinds: list[str]) -> None:
+        """A person sees what a pattern means, and is asked."""
+        with imported.appending(*kinds):
+            done = at_terminal(imported, "state", "retire", "*/*/o*", answers={"Ask for their removal? ": answer})
+        assert code == done.code
+        assert (
+            f"  {OFFERS}  attempt {imported.attempt()}, ONB10011 to {OFFERS_URL}, live: is to be removed\n" in done.out
+        )
 
     def test_an_emptied_target_is_an_error(self, imported: Partner) -> None:
         """More likely a slip than a wish, unless it is said."""
@@ -401,7 +579,7 @@ def test_who_settles_second_is_told(unknown: Partner) -> None:
     """Where somebody else's word came first, it stands, and nobody is told that theirs was recorded."""
     unknown.before_steps = OVERTAKING.format(executable=str(EXECUTABLE))
     with unknown.appending("resolved"):
-        done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)
+        done = unknown.step("state", "resolve", OFFERS, "--not-created", "--force", code=1)
     assert "settled as not created" not in done.out
     assert f"Error: {OFFERS}: somebody else settled it meanwhile (attempt " in done.err
     assert "live" == unknown.listed()[0][1]

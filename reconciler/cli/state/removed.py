@@ -6,55 +6,71 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.choosing import Scope, record_chosen
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
-from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
+from reconciler.cli.output import print_lines, say_line
+from reconciler.cli.recording import attempt_option, now_by
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
 from reconciler.model.entry import Removed
 from reconciler.model.record import Status
+from reconciler.reports.mending import shown_line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
-    from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
 
 
 @click.command("removed")
-@click.argument("address")
+@click.argument("address", metavar="ADDRESS|PATTERN")
 @attempt_option
 @click.option("--force", is_flag=True, help="Also what is live and was never asked to be removed.")
 @common_options
 def command(address: str, attempt: str | None, force: bool) -> None:
     """Record that the operator has deleted it.
 
-    What awaits removal at ADDRESS no longer delivers.
+    What awaits removal at ADDRESS no longer delivers. A pattern means what awaits removal, and never what is live.
     """
     workspace = Workspace()
-    wanted = parse_address(address)
-    chosen: list[Attempt] = []
+    scope = Scope.of(address, attempt)
+    if scope.is_pattern and force:
+        raise Refused("--force is for one address", where=address, remedy="name the address whose subscription is gone")
 
-    def draft(record: Record) -> list[Removed]:
-        one = _chosen(record.at_address(wanted), attempt, wanted, force)
-        chosen[:] = [one]
+    def choose(record: Record) -> list[Attempt]:
+        chosen = scope.pick(record, _awaiting if scope.is_pattern else _meant, "in force")
+        _refuse_live(chosen, force)
+        return chosen
+
+    def draft(_record: Record, one: Attempt) -> list[Removed]:
         at, by = now_by(workspace)
-        return [Removed(at=at, by=by, attempt=one.id, forced=force)]
+        return [Removed(at=at, by=by, attempt=one.id, forced=one.status is Status.LIVE)]
 
-    record_entries(workspace, wanted.target, draft, f"removed {wanted.name}")
-    print_lines([Line(f"  {visible(one.address)}: attempt {one.id} is recorded as removed") for one in chosen])
+    chosen = scope.choose(workspace, choose, "that awaits removal" if scope.is_pattern else "in force")
+    for one in (one for attempts in chosen.values() for one in attempts):
+        say_line(shown_line(one, "is gone"))
+    scope.confirm("Has the operator deleted all of them?")
+    for target, attempts in chosen.items():
+        done = record_chosen(workspace, target, attempts, choose, draft, f"removed {address}")
+        print_lines([Line(f"  {visible(one.address)}: attempt {one.id} is recorded as removed") for one in done])
 
 
-def _chosen(attempts: list[Attempt], attempt: str | None, address: Address, force: bool) -> Attempt:
-    """The attempt that is meant: one that awaits removal, or, forced, a live one."""
-    awaiting = [one for one in attempts if one.status is Status.AWAITING_REMOVAL]
-    named = [one for one in attempts if one.in_force and one.id == attempt]
-    candidates = named or awaiting or [one for one in attempts if one.status is Status.LIVE]
-    one = pick(candidates, attempt, address, "in force")
-    if one.status is Status.LIVE and not force:
-        raise Refused(
-            f"attempt {one.id} is live, and nobody asked for its removal",
-            where=address,
-            remedy="if it is gone all the same, say so with --force; the next apply creates it again if it is desired",
-        )
-    return one
+def _awaiting(attempts: list[Attempt]) -> list[Attempt]:
+    return [one for one in attempts if one.status is Status.AWAITING_REMOVAL]
+
+
+def _meant(attempts: list[Attempt]) -> list[Attempt]:
+    """What awaits removal, or else what is live, which is refused unless it is forced."""
+    return _awaiting(attempts) or [one for one in attempts if one.status is Status.LIVE]
+
+
+def _refuse_live(attempts: list[Attempt], force: bool) -> None:
+    """Raises Refused for what is live, unless forced."""
+    for one in attempts:
+        if one.status is Status.LIVE and not force:
+            raise Refused(
+                f"attempt {one.id} is live, and nobody asked for its removal",
+                where=one.address,
+                remedy="if it is gone all the same, repeat with --force;"
+                " the next apply creates it again if config/ still declares it",
+            )

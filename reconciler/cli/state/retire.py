@@ -6,39 +6,65 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.choosing import Scope, record_chosen
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
-from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
+from reconciler.cli.output import print_lines, say_line
+from reconciler.cli.recording import attempt_option, now_by
 from reconciler.cli.workspace import Workspace
-from reconciler.model.entry import ASKED_FOR, Retired
+from reconciler.model.entry import ASKED_FOR, Restored, Retired
 from reconciler.model.record import Status
+from reconciler.reports.mending import shown_line, withdrawn_line
 from reconciler.reports.text import removal_text
 
 if TYPE_CHECKING:
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt, Record
 
 
 @click.command("retire")
-@click.argument("address")
+@click.argument("address", metavar="ADDRESS|PATTERN")
 @attempt_option
+@click.option("--withdraw", is_flag=True, help="It stays after all, and the request to the operator is withdrawn.")
 @common_options
-def command(address: str, attempt: str | None) -> None:
+def command(address: str, attempt: str | None, withdraw: bool) -> None:
     """Ask for the removal of what is in force.
 
     Records that it has to go, and prints the request to send to the operator. It delivers until the operator has
-    deleted it. What is still wanted of it is then planned as a replacement.
+    deleted it. What is still wanted of it is then planned as a replacement: no plan restores it. A pattern means what
+    is live.
     """
     workspace = Workspace()
-    wanted = parse_address(address)
-    chosen: list[str] = []
+    scope = Scope.of(address, attempt)
+    narrow = _awaiting if withdraw else (_live if scope.is_pattern else _in_force)
+    what = "that awaits removal" if withdraw else "in force"
 
-    def draft(record: Record) -> list[Retired]:
-        attempts = [one for one in record.at_address(wanted) if one.in_force]
-        live = [one for one in attempts if one.status is Status.LIVE]
-        one = pick(live or attempts, attempt, wanted, "in force")
-        chosen[:] = [one.id]
+    def choose(record: Record) -> list[Attempt]:
+        return scope.pick(record, narrow, what)
+
+    def draft(_record: Record, one: Attempt) -> list[Retired | Restored]:
         at, by = now_by(workspace)
-        return [Retired(at=at, by=by, attempt=one.id, reason=ASKED_FOR)] if one.status is Status.LIVE else []
+        if withdraw:
+            return [Restored(at=at, by=by, attempt=one.id)]
+        asked_before = one.status is not Status.LIVE and one.on_purpose
+        return [] if asked_before else [Retired(at=at, by=by, attempt=one.id, reason=ASKED_FOR)]
 
-    record = record_entries(workspace, wanted.target, draft, f"retired {wanted.name}")
-    print_lines(removal_text([record.attempts[one] for one in chosen]))
+    chosen = scope.choose(workspace, choose, what)
+    for one in (one for attempts in chosen.values() for one in attempts):
+        say_line(shown_line(one, "stays" if withdraw else "is to be removed"))
+    scope.confirm("Record that they stay?" if withdraw else "Ask for their removal?")
+    note = f"{'withdrawn' if withdraw else 'retired'} {address}"
+    for target, attempts in chosen.items():
+        done = record_chosen(workspace, target, attempts, choose, draft, note)
+        print_lines([withdrawn_line(one) for one in done] if withdraw else removal_text(done))
+
+
+def _live(attempts: list[Attempt]) -> list[Attempt]:
+    return [one for one in attempts if one.status is Status.LIVE]
+
+
+def _awaiting(attempts: list[Attempt]) -> list[Attempt]:
+    return [one for one in attempts if one.status is Status.AWAITING_REMOVAL]
+
+
+def _in_force(attempts: list[Attempt]) -> list[Attempt]:
+    """What is live, or else what awaits removal, whose request is printed once more."""
+    return _live(attempts) or _awaiting(attempts)
