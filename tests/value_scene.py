@@ -28,8 +28,9 @@ from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from reconciler.model.entry import Scalar
     from reconciler.model.plan import Change, Plan, Surplus
     from reconciler.model.record import Attempt, Record
 
@@ -136,8 +137,9 @@ class Scene:
         self._tell(address.target, entry)
         return attempt
 
-    def hear(self, attempt: str, outcome: Outcome) -> None:
-        self._tell_of(attempt, Settled(at=AT, by=BY, attempt=attempt, outcome=outcome, status=201))
+    def hear(self, attempt: str, outcome: Outcome, fields: Mapping[str, Scalar] | None = None) -> None:
+        told = Settled(at=AT, by=BY, attempt=attempt, outcome=outcome, status=201, fields=fields or {})
+        self._tell_of(attempt, told)
 
     def resolve(self, attempt: str, *, created: bool) -> None:
         self._tell_of(attempt, Resolved(at=AT, by=BY, attempt=attempt, created=created))

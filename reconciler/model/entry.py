@@ -23,7 +23,10 @@ ASKED_FOR = "asked for"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What every entry has. `kind` is what the journal calls it."""
+    """What every entry has. `kind` is what the journal calls it.
+
+    `forced`, where an entry has it, says that a person got past a refusal or a question with --force.
+    """
 
     kind: ClassVar[str]
     at: str
@@ -39,6 +42,7 @@ class Begun(Entry):
     target: TargetName
     base_url: str
     format: int = 1
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class Bound(Entry):
     kind: ClassVar[str] = "bound"
     base_url: str
     account: str | None = None
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +174,7 @@ class RollbackAccepted(Entry):
     kind: ClassVar[str] = "rollback"
     lost_head: str
     lost_entries: int
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

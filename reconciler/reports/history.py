@@ -65,9 +65,11 @@ def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
 def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of entry
     match entry:
         case Begun():
-            return f"record {entry.record} begun, for the service at {entry.base_url}"
+            return f"record {entry.record} begun, for the service at {entry.base_url}{_forced(entry)}"
         case Bound():
-            return f"bound to the service at {entry.base_url}{' and an account' if entry.account else ''}"
+            return (
+                f"bound to the service at {entry.base_url}{' and an account' if entry.account else ''}{_forced(entry)}"
+            )
         case Intent():
             return f"{entry.action} intended: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
         case Settled():
@@ -75,8 +77,7 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             return f"{entry.outcome}{status}{_note(entry.detail)} (attempt {entry.attempt})"
         case Resolved():
             word = "created" if entry.created else "not created"
-            forced = ", forced" if entry.forced else ""
-            return f"settled by a person as {word}{forced}{_note(entry.note)} (attempt {entry.attempt})"
+            return f"settled by a person as {word}{_forced(entry)}{_note(entry.note)} (attempt {entry.attempt})"
         case Imported():
             return f"imported: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
         case Retired():
@@ -84,13 +85,13 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
         case Restored():
             return f"stays after all (attempt {entry.attempt})"
         case Removed():
-            return f"removed{', forced' if entry.forced else ''} (attempt {entry.attempt})"
+            return f"removed{_forced(entry)} (attempt {entry.attempt})"
         case Moved():
             return f"renamed to {entry.address}"
         case SecretSet():
             return f"secret set (attempt {entry.attempt})"
         case RollbackAccepted():
-            return f"loss of the entries up to number {entry.lost_entries}, {entry.lost_head}, accepted"
+            return f"loss of the entries up to number {entry.lost_entries}, {entry.lost_head}, accepted{_forced(entry)}"
         case Joined():
             count = f"{len(entry.lines)} {'entry' if len(entry.lines) == 1 else 'entries'}"
             return f"another history of this record joined: the {count} above, up to {entry.head}, of {entry.source}"
@@ -98,6 +99,10 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
         case _:
             assert_never(entry)
+
+
+def _forced(entry: Begun | Bound | Resolved | Removed | RollbackAccepted) -> str:
+    return ", forced" if entry.forced else ""
 
 
 def _note(text: str | None) -> str:

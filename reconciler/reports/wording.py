@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Done
 
@@ -31,8 +32,15 @@ def removal_request(attempt: Attempt) -> str:
     )
     return (
         f"Please delete the webhook subscription of {attempt.address.target} that delivers"
-        f" {', '.join(attempt.codes)} to {attempt.url}, created {attempt.since}{f' ({known})' if known else ''}."
+        f" {', '.join(attempt.codes)} to {attempt.url}, {_since(attempt)}{f' ({known})' if known else ''}."
     )
+
+
+def _since(attempt: Attempt) -> str:
+    """When it was created, as far as that is known: of what was imported it is not, nor where the answer was lost."""
+    if not attempt.settled_by:
+        return f"imported on {attempt.since} (created by hand, date unknown)"
+    return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
 
 
 def status_word(attempt: Attempt) -> str:

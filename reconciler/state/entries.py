@@ -217,8 +217,8 @@ def _layout(kind: type[AnyEntry], **shapes: _Shape) -> _Layout:
 
 
 _LAYOUTS: dict[str, _Layout] = {
-    Begun.kind: _layout(Begun, record=_TEXT, target=_TARGET, base_url=_TEXT, format=_FORMAT),
-    Bound.kind: _layout(Bound, base_url=_TEXT, account=_TEXT),
+    Begun.kind: _layout(Begun, record=_TEXT, target=_TARGET, base_url=_TEXT, format=_FORMAT, forced=_FLAG),
+    Bound.kind: _layout(Bound, base_url=_TEXT, account=_TEXT, forced=_FLAG),
     Intent.kind: _layout(
         Intent, attempt=_TEXT, address=_ADDRESS, action=_TEXT, codes=_CODES, url=_TEXT, send_by=_NUMBER,
         settled_by=_NUMBER, run=_TEXT,
@@ -234,7 +234,7 @@ _LAYOUTS: dict[str, _Layout] = {
     Removed.kind: _layout(Removed, attempt=_TEXT, forced=_FLAG),
     Moved.kind: _layout(Moved, source=_ADDRESS, address=_ADDRESS),
     SecretSet.kind: _layout(SecretSet, attempt=_TEXT, secret=_TEXT),
-    RollbackAccepted.kind: _layout(RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER),
+    RollbackAccepted.kind: _layout(RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER, forced=_FLAG),
     Observed.kind: _layout(Observed, address=_ADDRESS, url=_TEXT, received=_NAMES),
     Joined.kind: _layout(Joined, source=_TEXT, head=_TEXT, entries=_INTEGER, after=_TEXT, lines=_LINES),
 }  # fmt: skip

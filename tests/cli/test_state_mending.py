@@ -515,6 +515,7 @@ class TestRebind:
         assert f"it would belong to {moved.service.root}/eu/v10\n" in done.err
         with moved.appending("bound"):
             assert "  europe/staging: rebound\n" == moved.succeed("state", "rebind", "--force").out
+        assert moved.entries[-1]["forced"]
         assert "" == moved.succeed("plan").err
         with moved.appending():
             assert moved.succeed("state", "rebind", "-t", "europe/staging").out.startswith("Every record belongs to ")

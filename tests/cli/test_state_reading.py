@@ -56,7 +56,7 @@ class TestInit:
         assert (1, "", False) == (done.code, done.out, partner.journal.exists())
         assert "Error: state: a record on a CI runner's disk dies with the job" in done.err
         partner.step("state", "init", "--force")
-        assert partner.journal.exists()
+        assert partner.entries[0]["forced"]
 
     def test_a_record_that_was_here_is_not_begun_anew(self, imported: Partner) -> None:
         """All it knew would be created again; unless that is meant."""
@@ -243,6 +243,7 @@ class TestRememberedHeads:
         assert "repeat it with --force" in done.err
         with rolled_back.appending("rollback"):
             rolled_back.succeed("state", "accept-rollback", "-t", "europe/staging", "--force")
+        assert rolled_back.entries[-1]["forced"]
         assert [("offers", "create")] == rolled_back.planned()
         with rolled_back.appending():
             done = rolled_back.succeed("state", "accept-rollback", "-t", "europe/staging")

@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from value_scene import EUROPE, USA, Scene, hooks, target
+from value_scene import AT, BY, EUROPE, USA, Scene, hooks, target
 
-from reconciler.model.entry import Begun
+from reconciler.model.entry import Begun, Bound
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 
@@ -40,7 +40,7 @@ def test_what_a_digest_is_made_of(scene: Scene) -> None:
     text = (
         '{"changes":[["europe/staging/offers","create",[["ONB10011"],"https://hooks.partner.example/offers"],[],null],'
         '["europe/staging/\\u00f6re","create",[["ONB10012"],"https://hooks.partner.example/\\u00f6re"],[],null]],'
-        f'"recipients":["age1one","age1two"],"record":"{record.id}",'
+        f'"recipients":["age1one","age1two"],"record":["{record.id}","{record.base_url}",null],'
         f'"service":["{there.auth_url}","{there.base_url}","{there.audience_base}"],"target":"europe/staging"}}'
     )
     plan = scene.plan("europe/*")
@@ -72,6 +72,17 @@ def other_record(scene: Scene) -> None:
     scene.refold()
 
 
+def rebind(account: str | None = None, base_url: str = "https://api.service.example") -> Callable[[Scene], None]:
+    """The record is bound to another account or service."""
+
+    def act(scene: Scene) -> None:
+        bound = Bound(at=AT, by=BY, base_url=base_url, account=account)
+        scene.journals[EUROPE].append((bound, f"{account} {base_url}"))
+        scene.refold()
+
+    return act
+
+
 def rename(scene: Scene) -> None:
     """The subscription to create is called otherwise."""
     scene.drop("offers")
@@ -92,6 +103,8 @@ CHANGED: dict[str, Callable[[Scene], None]] = {
     "one change less": lambda scene: scene.drop("offers"),
     "an earlier attempt": reject_before,
     "another record": other_record,
+    "another account": rebind(account="another"),
+    "another service of the record": rebind(base_url="https://api.elsewhere.example"),
     "another base_url": redeclare(base_url="https://api.moved.example"),
     "another auth_url": redeclare(auth_url="https://login.moved.example"),
     "another audience_base": redeclare(audience_base="https://audience.example"),

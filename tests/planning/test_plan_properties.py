@@ -177,7 +177,7 @@ def _approved(scene: Scene, planned: TargetPlan) -> object:
         )
         for one in planned.changes
     ]
-    return record.id, sorted(changes, key=lambda change: change[:2])
+    return record.id, record.base_url, record.account, sorted(changes, key=lambda change: change[:2])
 
 
 @quick

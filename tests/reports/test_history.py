@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from journal_strategies import histories
@@ -39,7 +41,8 @@ IMPORTED = Imported(at=AT, by=BY, attempt="a2", address=DEALS, codes=("ONB10001"
 
 def told(entry: AnyEntry) -> str:
     """What the last line says of an entry, behind when and by whom."""
-    entries = [BEGUN, *([] if entry in (INTENT, BEGUN) else [INTENT]), *([] if entry == BEGUN else [entry])]
+    before = [] if isinstance(entry, Begun) else [BEGUN] if entry == INTENT else [BEGUN, INTENT]
+    entries: list[AnyEntry] = [*before, entry]
     line = history_text(EUROPE, entries, None)[-1].text
     return line.removeprefix(f"  {AT}  deployer on build-7  ")
 
@@ -85,6 +88,15 @@ def told(entry: AnyEntry) -> str:
             RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12),
             "loss of the entries up to number 12, beef, accepted",
         ),
+        (
+            RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12, forced=True),
+            "loss of the entries up to number 12, beef, accepted, forced",
+        ),
+        (
+            Bound(at=AT, by=BY, base_url="https://api.example", account="hash", forced=True),
+            "bound to the service at https://api.example and an account, forced",
+        ),
+        (replace(BEGUN, forced=True), "record c0ffee begun, for the service at https://api.service.example, forced"),
         (
             Observed(at=AT, by=BY, address=DEALS, url=hooks("deals"), received={"ONB10002": AT, "ONB10001": AT}),
             f"{DEALS}  notifications received at {hooks('deals')}: ONB10001, ONB10002",

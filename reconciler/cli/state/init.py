@@ -91,7 +91,7 @@ def _is_sandbox(base_url: str) -> bool:
     return base_url.lower().startswith("http:")
 
 
-def _begin(workspace: Workspace, name: TargetName) -> bool:
+def _begin(workspace: Workspace, name: TargetName, force: bool) -> bool:
     """Whether a journal was begun; not where there is one."""
     at, by = now_by(workspace)
     base_url = workspace.desired.targets[name].base_url

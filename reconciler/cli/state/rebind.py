@@ -42,7 +42,7 @@ def command(targets: tuple[str, ...], force: bool) -> None:
         return
     confirm(force, "Bind them?")
     for name in todo:
-        record_entries(workspace, name, lambda record, name=name: _draft(workspace, name, record), "rebound")  # type: ignore[misc]
+        record_entries(workspace, name, lambda record, name=name: _draft(workspace, name, record, force), "rebound")  # type: ignore[misc]
         print_lines([Line(f"  {visible(name)}: rebound")])
 
 
@@ -53,15 +53,15 @@ def _describe(workspace: Workspace, name: TargetName, record: Record) -> bool:
         say(f"  {name}: the record belongs to the service at {record.base_url}; it would belong to {base_url}")
     if account is not None and record.account not in (None, account):
         say(f"  {name}: the record belongs to another account; it would belong to that of the client id set now")
-    return bool(_draft(workspace, name, record))
+    return bool(_draft(workspace, name, record, forced=False))
 
 
-def _draft(workspace: Workspace, name: TargetName, record: Record) -> list[Bound]:
+def _draft(workspace: Workspace, name: TargetName, record: Record, forced: bool) -> list[Bound]:
     base_url, account = workspace.desired.targets[name].base_url, _account(workspace, name)
     if same_service(record.base_url, base_url) and (account is None or record.account in (None, account)):
         return []
     at, by = now_by(workspace)
-    return [Bound(at=at, by=by, base_url=base_url, account=account)]
+    return [Bound(at=at, by=by, base_url=base_url, account=account, forced=forced)]
 
 
 def _account(workspace: Workspace, name: TargetName) -> str | None:

@@ -1,0 +1,87 @@
+"""The request to the operator, in every format: it names what is known of a subscription, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+from value_scene import AT, EUROPE, Scene, hooks
+
+from reconciler.model.outcome import Outcome
+from reconciler.model.result import Applied
+from reconciler.planning.standing import standing_of
+from reconciler.reports.documents import applied_document, render, status_document
+from reconciler.reports.markdown import applied_markdown, status_markdown
+from reconciler.reports.status_text import status_text
+from reconciler.reports.text import applied_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.model.record import Attempt
+    from reconciler.reports.text import Line
+
+REQUEST = f"Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks('offers')}, "
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def imported(scene: Scene) -> str:
+    """Nobody knows when it was created, nor what id the service gave it."""
+    return scene.bring("offers", "ONB10001", hooks("offers"))
+
+
+def answered(scene: Scene) -> str:
+    """The service said that it was created."""
+    return scene.hold("offers", "ONB10001", hooks("offers"))
+
+
+def unanswered(scene: Scene) -> str:
+    """The answer was lost, and a person says that it was created."""
+    attempt = scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.resolve(attempt, created=True)
+    return attempt
+
+
+KNOWN: dict[Callable[[Scene], str], str] = {
+    imported: f"imported on {AT} (created by hand, date unknown).",
+    answered: f"created {AT}.",
+    unanswered: f"requested {AT}.",
+}
+
+
+def _joined(lines: list[Line]) -> str:
+    return "\n".join(line.text for line in lines)
+
+
+def _applied(scene: Scene, attempt: Attempt) -> list[str]:
+    applied = Applied((), (attempt,), 0)
+    return [_joined(applied_text(applied)), applied_markdown(applied), render(applied_document(applied))]
+
+
+def _stands(scene: Scene, attempt: Attempt) -> list[str]:
+    stands = [standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)]
+    return [_joined(status_text(stands)), status_markdown(stands), render(status_document(stands))]
+
+
+@pytest.mark.parametrize("report", [_applied, _stands], ids=["apply", "status"])
+@pytest.mark.parametrize(("begin", "known"), KNOWN.items(), ids=[begin.__name__ for begin in KNOWN])
+def test_what_is_known(
+    begin: Callable[[Scene], str], known: str, report: Callable[[Scene, Attempt], list[str]]
+) -> None:
+    """No date and no id that nobody knows, in text, Markdown and JSON."""
+    scene = Scene()
+    attempt = begin(scene)
+    scene.retire(attempt)
+    for text in report(scene, scene.attempt(attempt)):
+        assert REQUEST + known in unescape(text)
+
+
+def test_id() -> None:
+    """An id that the service gave is named."""
+    scene = Scene()
+    attempt = scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.hear(attempt, Outcome.CREATED, {"subscriptionId": "sub-1"})
+    scene.retire(attempt)
+    assert f"{REQUEST}created {AT} (subscriptionId sub-1)." in _applied(scene, scene.attempt(attempt))[0]
