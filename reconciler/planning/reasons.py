@@ -9,7 +9,7 @@ from reconciler.model.entry import who
 from reconciler.model.record import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Request
@@ -28,35 +28,33 @@ def unsettled(attempt: Attempt) -> str:
     return f"{begun} has an unknown outcome; find out and settle it: {settle}"
 
 
-def elsewhere(address: Address, request: Request, attempt: Attempt, *, is_new: bool) -> str:
+def elsewhere(address: Address, request: Request, attempt: Attempt, renaming: Sequence[str]) -> str:
     """Why `request` cannot be created for `address`: `attempt`, of another address, has a route of it.
 
-    Only an address that `is_new`, without attempts of its own, can be what another one was renamed to.
+    `renaming` are the commands that rename that address to this one, where it was renamed.
     """
     if attempt.unsettled:
         return f"it may be in force under {attempt.address} already: {unsettled(attempt)}"
     codes = _shared(request, attempt)
     what = f"{codes} to {attempt.url} is in force under {attempt.address} (attempt {attempt.id})"
-    remove = _remove(attempt)
     if attempt.address.target != address.target:
-        return f"{what}, another target of the same service; {remove}"
-    return (
-        f"{what}; if it was renamed: reconciler state mv {attempt.address} {address}" if is_new else f"{what}; {remove}"
-    )
+        what = f"{what}, another target of the same service"
+    if not renaming or attempt.on_purpose:
+        return f"{what}; {_record_removed(attempt) if attempt.status is Status.AWAITING_REMOVAL else _remove(attempt)}"
+    order = "if it was renamed" if len(renaming) == 1 else "if they were renamed, in this order"
+    return f"{what}; {order}: {' && '.join(renaming)}"
 
 
 def waiting(attempt: Attempt, *, is_going: bool) -> str:
     """What a create waits for where the target says `replace: wait`.
 
-    `is_going` says whether the plan retires `attempt`. Where it does not, a person has to: no plan would, for instance,
-    because a code too many is only surplus.
+    `is_going` says whether `attempt` awaits removal once the plan is carried out. Where it does not, a person has to
+    ask for it: no plan would, for instance, because a code too many is only surplus.
     """
     what = f"replace: wait; created once {attempt.address} (attempt {attempt.id}, {attempt.url}) is removed"
     if attempt.unsettled:
         return f"{what}, or was never created: {unsettled(attempt)}"
-    if attempt.status is Status.LIVE and not is_going:
-        return f"{what}; {_remove(attempt)}"
-    return f"{what}: reconciler state removed {attempt.address}"
+    return f"{what}; {_record_removed(attempt) if is_going else _remove(attempt)}"
 
 
 def beyond(codes: Iterable[str], what: str) -> list[str]:
@@ -81,6 +79,10 @@ def moving(request: Request, attempts: Iterable[Attempt]) -> tuple[str, ...]:
 
 def _remove(attempt: Attempt) -> str:
     return f"have that removed first: reconciler state retire {attempt.address} --attempt {attempt.id}"
+
+
+def _record_removed(attempt: Attempt) -> str:
+    return f"when the operator has deleted it: reconciler state removed {attempt.address} --attempt {attempt.id}"
 
 
 def _shared(request: Request, attempt: Attempt) -> str:

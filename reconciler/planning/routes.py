@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
+from reconciler.planning.renames import Renames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.model.address import Address
+    from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt, Record
@@ -26,6 +27,7 @@ class Routes:
     def __init__(self, desired: Desired, records: Sequence[Record]) -> None:
         self._desired = desired
         self._records = records
+        self._renames: dict[TargetName, Renames] = {}
 
     def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
         """Attempts of other addresses that deliver, or may deliver, a route of `request`."""
@@ -35,6 +37,15 @@ class Routes:
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Attempts of other addresses that deliver, or may deliver, a code of `request` that is not wanted of them."""
         return _others(address, (self._unwanted.get(code, ()) for code in request.codes))
+
+    def renaming(self, source: Address, destination: Address) -> list[str]:
+        """The commands, in order, that record `source` as renamed to `destination`; empty where it was not."""
+        if source.target != destination.target:
+            return []
+        if source.target not in self._renames:
+            record = next(one for one in self._records if one.target == source.target)
+            self._renames[source.target] = Renames(self._desired, record)
+        return self._renames[source.target].commands(source, destination)
 
     @cached_property
     def _by_route(self) -> dict[tuple[str, str], list[Attempt]]:

@@ -142,7 +142,7 @@ def _deliver(
     """The change that creates `request`, or what stands in its way; and what becomes of the `old` URL's attempts."""
     elsewhere = routes.elsewhere(case.address, request)
     if elsewhere:
-        return [_blocked_elsewhere(case, request, elsewhere)]
+        return [_blocked_elsewhere(case, request, elsewhere, routes)]
     supplanted = _supplanted(case, request, kept)
     moving = routes.moving(case.address, request)
     if mode is Replace.WAIT and (supplanted or moving):
@@ -210,14 +210,16 @@ def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:
     return [case.change(Action.RETIRE, concerns=going, why=[reason])] if going else []
 
 
-def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt]) -> Change:
+def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt], routes: Routes) -> Change:
     unsettled = [one for one in elsewhere if one.unsettled]
-    is_new = not case.attempts
     return case.change(
         Action.BLOCKED,
         block=Block.UNSETTLED if unsettled else Block.ELSEWHERE,
         concerns=unsettled,
-        why=[reasons.elsewhere(case.address, request, one, is_new=is_new) for one in elsewhere],
+        why=[
+            reasons.elsewhere(case.address, request, one, routes.renaming(one.address, case.address))
+            for one in elsewhere
+        ],
     )
 
 

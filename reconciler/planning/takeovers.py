@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.record import Status
 from reconciler.planning.reasons import waiting
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
+    from reconciler.model.record import Attempt
     from reconciler.model.selection import Selection
 
 
@@ -27,8 +29,8 @@ def after_takeovers(changes: Sequence[Change], selection: Selection) -> list[Cha
     it: whether one of `changes`, as far as they are selected, retires what it waits for.
     """
     takers = _takers(changes)
-    going = _going(changes, selection)
-    return [one for change in changes for one in _ordered(_told(change, going), takers, selection)]
+    going, staying = _going(changes, selection), _staying(changes, selection)
+    return [one for change in changes for one in _ordered(_told(change, going, staying), takers, selection)]
 
 
 def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Selection) -> list[Change]:
@@ -47,10 +49,20 @@ def _going(changes: Iterable[Change], selection: Selection) -> set[str]:
     return {attempt for one in retiring for attempt in one.concerns}
 
 
-def _told(change: Change, going: Collection[str]) -> Change:
+def _staying(changes: Iterable[Change], selection: Selection) -> set[str]:
+    """The attempts that await removal, and are restored."""
+    restoring = (one for one in changes if one.action is Action.RESTORE and selection.has(one.address))
+    return {attempt for one in restoring for attempt in one.concerns}
+
+
+def _told(change: Change, going: Collection[str], staying: Collection[str]) -> Change:
     if change.block is not Block.WAITS:
         return change
-    return replace(change, reasons=tuple(waiting(one, is_going=one.id in going) for one in change.waits_for))
+
+    def is_going(one: Attempt) -> bool:
+        return one.id in going or (one.status is Status.AWAITING_REMOVAL and one.id not in staying)
+
+    return replace(change, reasons=tuple(waiting(one, is_going=is_going(one)) for one in change.waits_for))
 
 
 def _takers(changes: Iterable[Change]) -> dict[str, set[Address]]:

@@ -480,6 +480,32 @@ class TestMv:
         with imported.appending():
             imported.step("state", "mv", OFFERS, "europe/staging/chances", code=1)
 
+    def test_two_that_changed_names(self, partner: Partner) -> None:
+        """What the plan says, pasted into a shell, leads out: nothing is created, and nothing has to go."""
+        partner.begin(offers=["ONB10011"], chances=["LOA10013"])
+        partner.step("state", "import", "--all")
+        partner.declare(
+            {"offers": (["LOA10013"], "https://hooks.partner.example/chances"), "chances": (["ONB10011"], OFFERS_URL)}
+        )
+        blocked = partner.plan()["changes"]
+        assert ["blocked", "blocked"] == [change["action"] for change in blocked]
+        advice = blocked[0]["reasons"][0].partition("if they were renamed, in this order: ")[2]
+        assert 3 == advice.count("reconciler state mv ")
+        with partner.appending("moved", "moved", "moved"):
+            assert 0 == partner.shell(advice.replace("reconciler ", '"$reconciler" ')).code
+        assert "No changes: 2 subscriptions as desired.\n" == partner.succeed("plan").out
+        partner.step("apply", "--auto-approve")
+        assert partner.service.untouched
+
+    def test_shown_first(self, imported: Partner) -> None:
+        """What stands under the name is shown, and a pattern is no name."""
+        done = imported.succeed("state", "mv", OFFERS, CHANCES)
+        assert (
+            f"  {OFFERS}  attempt {imported.attempt()}, ONB10011 to {OFFERS_URL}, live: becomes {CHANCES}\n" == done.err
+        )
+        with imported.appending():
+            imported.step("state", "mv", "europe/staging/c*", OFFERS, code=1)
+
     def test_not_onto_another(self, partner: Partner) -> None:
         """Which of the two would it be?"""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])

@@ -207,8 +207,8 @@ def test_wait(scene: Scene) -> None:
     )  # fmt: skip
     assert (
         (
-            f"replace: wait; created once europe/staging/offers (attempt {old}, {hooks('old')}) is removed:"
-            " reconciler state removed europe/staging/offers"
+            f"replace: wait; created once europe/staging/offers (attempt {old}, {hooks('old')}) is removed;"
+            f" when the operator has deleted it: reconciler state removed europe/staging/offers --attempt {old}"
         ),
     ) == blocked.reasons
     assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.after_addresses)

@@ -90,6 +90,31 @@ def test_blocked_elsewhere_awaiting(scene: Scene) -> None:
     scene.retire(scene.hold("before", "ONB10001", hooks("offers")))
     scene.want("after", "ONB10001", hooks("offers"))
     assert Block.ELSEWHERE is scene.change().block
+    assert scene.change().reasons[0].endswith(" reconciler state mv europe/staging/before europe/staging/after")
+    scene.move("before", "after")
+    assert Action.RESTORE is scene.change().action
+
+
+def test_blocked_elsewhere_asked_away(scene: Scene) -> None:
+    """What a person asked to be removed is waited for, and not renamed."""
+    held = scene.hold("before", "ONB10001", hooks("offers"))
+    scene.ask_away(held)
+    scene.want("after", "ONB10001", hooks("offers"))
+    assert scene.change().reasons[0].endswith(_once_deleted("europe/staging/before", held))
+    scene.remove(held)
+    assert Action.CREATE is scene.change().action
+
+
+def test_waits_for_what_is_restored(scene: Scene) -> None:
+    """What the plan restores has to be retired before it can be removed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.retire(held)
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    blocked, restore = scene.changes()
+    assert (Block.WAITS, Action.RESTORE) == (blocked.block, restore.action)
+    assert blocked.reasons[0].endswith(_retire_first("europe/staging/old", held))
 
 
 def test_blocked_elsewhere_unsettled(scene: Scene) -> None:
@@ -156,7 +181,7 @@ def test_waits_for_another_target(shared: Scene) -> None:
     assert blocked.reasons[0].endswith(f" is removed; {_retire_first('usa/staging/offers', held)}")
     shared.retire(held)
     (blocked,) = shared.changes("europe/*")
-    assert blocked.reasons[0].endswith(" is removed: reconciler state removed usa/staging/offers")
+    assert blocked.reasons[0].endswith(f" is removed; {_once_deleted('usa/staging/offers', held)}")
 
 
 def test_waits_for_what_is_not_selected(scene: Scene) -> None:
@@ -167,7 +192,7 @@ def test_waits_for_what_is_not_selected(scene: Scene) -> None:
     (blocked,) = scene.changes("*/*/new")
     assert blocked.reasons[0].endswith(f" is removed; {_retire_first('europe/staging/old', held)}")
     (blocked, _) = scene.changes()
-    assert blocked.reasons[0].endswith(" is removed: reconciler state removed europe/staging/old")
+    assert blocked.reasons[0].endswith(f" is removed; {_once_deleted('europe/staging/old', held)}")
 
 
 def test_waits_for_what_is_unsettled(scene: Scene) -> None:
@@ -178,6 +203,10 @@ def test_waits_for_what_is_unsettled(scene: Scene) -> None:
     (blocked, _) = scene.changes()
     assert " is removed, or was never created: a create begun " in blocked.reasons[0]
     assert blocked.reasons[0].endswith("reconciler state resolve europe/staging/old --created or --not-created")
+
+
+def _once_deleted(address: str, attempt: str) -> str:
+    return f"when the operator has deleted it: reconciler state removed {address} --attempt {attempt}"
 
 
 def _retire_first(address: str, attempt: str) -> str:

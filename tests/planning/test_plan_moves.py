@@ -66,7 +66,7 @@ def test_move_code_between_wanted_wait(scene: Scene) -> None:
     ) == change.reasons
     scene.ask_away(held)
     for one in scene.changes():
-        assert one.reasons[0].endswith("is removed: reconciler state removed europe/staging/old")
+        assert one.reasons[0].endswith(f"reconciler state removed europe/staging/old --attempt {held}")
 
 
 def test_swap_codes_wait(scene: Scene) -> None:
@@ -77,12 +77,12 @@ def test_swap_codes_wait(scene: Scene) -> None:
     scene.want("b", "ONB10001", hooks("b"))
     assert [f"retire europe/staging/b --attempt {b}", f"retire europe/staging/a --attempt {a}"] == _commands(scene)
     scene.ask_away(a)
-    assert [f"retire europe/staging/b --attempt {b}", "removed europe/staging/a"] == _commands(scene)
+    assert [f"retire europe/staging/b --attempt {b}", f"removed europe/staging/a --attempt {a}"] == _commands(scene)
     scene.remove(a)
     scene.apply()
     assert [f"retire europe/staging/b --attempt {b}"] == _commands(scene)
     scene.ask_away(b)
-    assert ["removed europe/staging/b"] == _commands(scene)
+    assert [f"removed europe/staging/b --attempt {b}"] == _commands(scene)
     scene.remove(b)
     scene.apply()
     assert [] == scene.changes()

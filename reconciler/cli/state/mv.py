@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
+from reconciler.cli.output import print_lines, say_line
 from reconciler.cli.recording import now_by, parse_address, record_entries
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused
 from reconciler.model.entry import Moved
+from reconciler.reports.mending import shown_line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def command(source: str, destination: str) -> None:
     """Rename a subscription without a create.
 
-    For one that is called FROM in the record, and TO in config/ by now.
+    For one that is called FROM in the record, and TO in config/ by now. Two that changed names go by way of a third
+    name: the plan says how. Both are exact addresses, since what a pattern would rename to is not known.
     """
     workspace = Workspace()
     before, after = parse_address(source), parse_address(destination)
@@ -38,10 +40,18 @@ def command(source: str, destination: str) -> None:
         )
 
     def draft(record: Record) -> list[Moved]:
-        if not record.at_address(before):
+        attempts = record.at_address(before)
+        if not attempts:
             raise Refused("nothing is recorded of it", where=before, remedy="see: reconciler state list")
         if record.at_address(after):
-            raise Refused("it exists already", where=after, remedy=f"see: reconciler state show {after}")
+            raise Refused(
+                "it exists already",
+                where=after,
+                remedy=f"if it has another name in config/ by now, rename it first: reconciler plan; see also:"
+                f" reconciler state show {after}",
+            )
+        for one in attempts:
+            say_line(shown_line(one, f"becomes {visible(after)}"))
         at, by = now_by(workspace)
         return [Moved(at=at, by=by, source=before, address=after)]
 
