@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,16 @@ def partner(project: Project) -> Iterator[Project]:
         yield project
 
 
-def line(path: str, code: str = "ONB10011", **more: object) -> str:
+def received() -> datetime:
+    """When a notification is received that follows all that has happened, on a clock that is a little ahead."""
+    return (datetime.now(UTC) + timedelta(minutes=1)).replace(microsecond=500_000)
+
+
+def line(path: str, code: str = "ONB10011", at: datetime | None = None, **more: object) -> str:
     """A captured notification."""
     body = json.dumps({"EventCode": code, "Message": "m", "EventProperties": {}})
-    return json.dumps({"at": "2036-01-31T12:00:00.5+01:00", "path": path, "body": body, **more}) + "\n"
+    when = (at or received()).astimezone(timezone(timedelta(hours=1))).isoformat()
+    return json.dumps({"at": when, "path": path, "body": body, **more}) + "\n"
 
 
 def test_in_line(partner: Project) -> None:
@@ -115,14 +122,15 @@ def test_gate_without_a_record(partner: Project) -> None:
 def test_status(partner: Project, form: str) -> None:
     """What is in force is shown with what was heard of it, and what is left to do."""
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
-    partner.write("seen.jsonl", line("/staging/offers"))
+    at = received()
+    partner.write("seen.jsonl", line("/staging/offers", at=at))
     observed = partner.succeed("state", "observe", "seen.jsonl")
-    assert "europe/staging/offers  ONB10011  last 2036-01-31T11:00:00Z" in observed.out
+    assert f"europe/staging/offers  ONB10011  last {at:%Y-%m-%dT%H:%M:%SZ}" in observed.out
     done = partner.run("status", "--format", form, "--detailed-exitcode")
     assert (2, True) == (done.code, "proven" in done.out)
     if form == "json":
         staging = done.document["targets"]["europe/staging"]
-        heard = {"ONB10011": {"proof": "proven", "at": "2036-01-31T11:00:00Z"}}
+        heard = {"ONB10011": {"proof": "proven", "at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}}
         assert [("live", heard)] == [(one["status"], one["heard"]) for one in staging["in_force"]]
         assert 1 == done.document["targets"]["europe/production"]["changes"]
 
@@ -163,12 +171,12 @@ def test_observed_in_vain(partner: Project) -> None:
         line("/staging/offers", "ONB10099"),
         line("/staging/offers", verified=False),
         line("/staging/offers").replace("+01:00", ""),
-        line("/staging/offers").replace("2036", "when"),
-        json.dumps({"at": "2036-01-31T12:00:00Z", "body": "[]"}) + "\n",
-        json.dumps({"at": "2036-01-31T12:00:00Z", "body": "{"}) + "\n",
+        line("/staging/offers").replace('"at": "20', '"at": "when'),
+        json.dumps({"at": "2026-01-31T12:00:00Z", "body": "[]"}) + "\n",
+        json.dumps({"at": "2026-01-31T12:00:00Z", "body": "{"}) + "\n",
         *(
             json.dumps({"at": at, "body": '{"EventCode": "ONB10011"}'}) + "\n"
-            for at in ("0001-01-01T00:00:00+14:00", "0009-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00")
+            for at in ("0001-01-01T00:00:00+14:00", "0009-01-01T00:00:00Z", "2026-13-01T00:00:00Z")
         ),
     ]
     partner.write("seen.jsonl", "".join(lines))
@@ -176,6 +184,33 @@ def test_observed_in_vain(partner: Project) -> None:
     assert "ONB10099 at /staging/offers, once, " in done.out
     assert "one exists that nobody manages" in done.out
     assert "8 lines are no evidence" in done.err
+
+
+@pytest.mark.parametrize(
+    "at", ["2999-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:60Z", (6, "minutes from now")]
+)
+def test_observed_in_the_future(partner: Project, at: str | tuple[int, str]) -> None:
+    """What is received more than a few minutes ahead of this machine's clock is counted, and is no evidence."""
+    partner.step("state", "import", "--all")
+    if not isinstance(at, str):
+        at = (datetime.now(UTC) + timedelta(minutes=at[0])).isoformat()
+    partner.write("seen.jsonl", json.dumps({**json.loads(line("/staging/offers")), "at": at}) + "\n")
+    before = partner.read("state/europe/staging.jsonl")
+    done = partner.succeed("state", "observe", "seen.jsonl")
+    assert "No notifications.\n" == done.out
+    assert (
+        "Warning: seen.jsonl: 1 line is no evidence: received in the future, as this machine's clock tells it;"
+        " check both clocks\n"
+    ) == done.err
+    assert before == partner.read("state/europe/staging.jsonl")
+
+
+def test_observed_in_a_leap_second(partner: Project) -> None:
+    """A leap second is a time like any other."""
+    partner.step("state", "import", "--all")
+    seen = {**json.loads(line("/staging/offers")), "at": "2016-12-31T23:59:60.5Z"}
+    partner.write("seen.jsonl", json.dumps(seen) + "\n")
+    assert "ONB10011  last 2016-12-31T23:59:59Z" in partner.succeed("state", "observe", "seen.jsonl").out
 
 
 def test_observed_while_it_is_written(partner: Project) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
     from reconciler.receiver import Captured
 
 
+_AHEAD = 300.0
+"""Seconds by which the clock of whoever received may be ahead of this one's."""
+
+_LEAP_SECOND = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:)60")
+
+
 @click.command("observe")
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
@@ -39,7 +47,7 @@ def command(file: Path) -> None:
     FILE is what `listen --record` writes, or what an endpoint of your own logs in that format. Each event code is noted
     with the address whose subscription explains it, and when it was received last: `status` shows what has proven to
     deliver. Notifications that no recorded subscription explains are reported: something delivers that nobody manages.
-    A last line that is still being written is left out.
+    A last line that is still being written is left out, and so is what was received in the future.
     """
     workspace = Workspace()
     names = workspace.recorded_targets()
@@ -50,30 +58,40 @@ def command(file: Path) -> None:
 
 
 def _sightings(file: Path) -> Iterator[Sighting]:
-    unusable = 0
+    unusable = ahead = 0
+    latest = time.time() + _AHEAD
     for captured in captured_in(file, _warn_left_out):
         at, code = _when(captured), _code_of(captured)
         if captured.verified is False or at is None or code is None:
             unusable += 1
+        elif at > latest:
+            ahead += 1
         else:
-            yield Sighting(at, code, captured.path, captured.url)
-    if unusable:
-        lines = "1 line is" if unusable == 1 else f"{unusable} lines are"
-        warn(f"{file}: {lines} no evidence: a wrong signature, no event code, or no time with an offset")
+            yield Sighting(stamp(at), code, captured.path, captured.url)
+    _warn_of(file, unusable, "a wrong signature, no event code, or no time with an offset")
+    _warn_of(file, ahead, "received in the future, as this machine's clock tells it; check both clocks")
+
+
+def _warn_of(file: Path, count: int, why: str) -> None:
+    if count:
+        warn(f"{file}: {'1 line is' if count == 1 else f'{count} lines are'} no evidence: {why}")
 
 
 def _warn_left_out(problem: SettingsError) -> None:
     warn(f"{problem.where}: left out: {problem.what}, and it ends without a newline, as one does that is being written")
 
 
-def _when(captured: Captured) -> str | None:
-    """When it was received, as journals write it; None where the line says none that it can have been."""
+def _when(captured: Captured) -> float | None:
+    """When it was received, in epoch seconds; None where the line says no time, or one before those are counted.
+
+    A leap second is taken for the one before it.
+    """
     try:
-        at = datetime.fromisoformat(captured.at)
+        at = datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", captured.at))
         seconds = at.timestamp()
-        return stamp(seconds) if at.tzinfo is not None and seconds >= 0 else None
     except (ValueError, OverflowError):
         return None
+    return seconds if at.tzinfo is not None and seconds >= 0 else None
 
 
 def _code_of(captured: Captured) -> str | None:
