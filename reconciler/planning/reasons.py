@@ -49,12 +49,15 @@ def waiting(attempt: Attempt, *, is_going: bool) -> str:
     """What a create waits for where the target says `replace: wait`.
 
     `is_going` says whether `attempt` awaits removal once the plan is carried out. Where it does not, a person has to
-    ask for it: no plan would, for instance, because a code too many is only surplus.
+    ask for it: no plan would, for instance, because a code too many is only surplus. What is live cannot be recorded as
+    removed before the plan is carried out.
     """
     what = f"replace: wait; created once {attempt.address} (attempt {attempt.id}, {attempt.url}) is removed"
     if attempt.unsettled:
         return f"{what}, or was never created: {unsettled(attempt)}"
-    return f"{what}; {_record_removed(attempt) if is_going else _remove(attempt)}"
+    if not is_going:
+        return f"{what}; {_remove(attempt)}"
+    return f"{what}; {_record_removed(attempt) if attempt.status is not Status.LIVE else 'apply asks for its removal'}"
 
 
 def beyond(codes: Iterable[str], what: str) -> list[str]:

@@ -208,7 +208,7 @@ def test_wait(scene: Scene) -> None:
     assert (
         (
             f"replace: wait; created once europe/staging/offers (attempt {old}, {hooks('old')}) is removed;"
-            f" when the operator has deleted it: reconciler state removed europe/staging/offers --attempt {old}"
+            " apply asks for its removal"
         ),
     ) == blocked.reasons
     assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.after_addresses)

@@ -192,6 +192,9 @@ def test_waits_for_what_is_not_selected(scene: Scene) -> None:
     (blocked,) = scene.changes("*/*/new")
     assert blocked.reasons[0].endswith(f" is removed; {_retire_first('europe/staging/old', held)}")
     (blocked, _) = scene.changes()
+    assert blocked.reasons[0].endswith(" is removed; apply asks for its removal")
+    scene.apply()
+    (blocked,) = scene.changes()
     assert blocked.reasons[0].endswith(f" is removed; {_once_deleted('europe/staging/old', held)}")
 
 
