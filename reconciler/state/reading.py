@@ -94,14 +94,16 @@ def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up:
 
     Raises HeadMoved where the target has a journal, and StoreUnavailable.
     """
-    lines, _ = link(None, 0, [begun, *losses(given_up, begun.at, begun.by)])
+    lines, _ = link(None, 0, [begun, *losses(given_up, begun.at, begun.by, forced=begun.forced)])
     journal = parse(lines, begun.target, _place(store, begun.target))
     return _append(store, None, journal, lines, heads, note)
 
 
-def losses(given_up: Sequence[Seen], at: str, by: Mapping[str, str]) -> list[RollbackAccepted]:
+def losses(given_up: Sequence[Seen], at: str, by: Mapping[str, str], *, forced: bool) -> list[RollbackAccepted]:
     """Entries that accept the loss of what was seen."""
-    return [RollbackAccepted(at=at, by=by, lost_head=one.head, lost_entries=one.entries) for one in given_up]
+    return [
+        RollbackAccepted(at=at, by=by, lost_head=one.head, lost_entries=one.entries, forced=forced) for one in given_up
+    ]
 
 
 def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], heads: Heads, note: str) -> Journal:

@@ -53,7 +53,7 @@ def command(target: str, force: bool) -> None:
             continue
         _describe(name, journal, lost)
         confirm(force, "Accept the record as it is?" if journal else "Start a new record?")
-        _accept(workspace, name, journal, lost)
+        _accept(workspace, name, journal, lost, force)
         print_lines([Line(f"  {visible(name)}: accepted{' as it is' if journal else '; a new record was started'}")])
 
 
@@ -71,15 +71,16 @@ def _describe(name: TargetName, journal: Journal | None, lost: list[Seen]) -> No
         say(f"  {name}: seen before were {one.length} up to {one.head}; {now}")
 
 
-def _accept(workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
+def _accept(workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen], force: bool) -> None:
     at, by = now_by(workspace)
     note = f"{name}: rollback accepted"
     if journal is not None:
-        accepted = append_entries(workspace.store, journal, losses(lost, at, by), workspace.heads, note)
+        accepted = append_entries(workspace.store, journal, losses(lost, at, by, forced=force), workspace.heads, note)
         work_is_done()
         workspace.heads.accept(accepted, whereabouts(workspace.store))
         return
-    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=_service(workspace, name, lost))
+    base_url = _service(workspace, name, lost)
+    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     begin_journal(workspace.store, begun, workspace.heads, note, lost)
     work_is_done()
 

@@ -50,7 +50,7 @@ def command(targets: tuple[str, ...], force: bool) -> None:
         for name in names:
             _refuse_second(workspace, name)
     warn_of_host_only_locks(workspace.store)
-    begun = [name for name in names if _begin(workspace, name)]
+    begun = [name for name in names if _begin(workspace, name, force)]
     if begun:
         say(
             "If subscriptions were created by hand before, record them now, before the first apply creates them again:"
@@ -95,7 +95,7 @@ def _begin(workspace: Workspace, name: TargetName, force: bool) -> bool:
     """Whether a journal was begun; not where there is one."""
     at, by = now_by(workspace)
     base_url = workspace.desired.targets[name].base_url
-    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url)
+    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     lost = _lost(workspace, name)
     try:
         begin_journal(workspace.store, begun, workspace.heads, f"{name}: begun", lost)
