@@ -75,10 +75,13 @@ class ReconcilerError(Exception):
 
 
 class ConfigError(ReconcilerError):
-    """The desired state has mistakes; all of them are in `mistakes`, sorted by place."""
+    """The desired state has mistakes, `count` of them (all that are given); they are in `mistakes`, sorted by place.
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        count = len(mistakes)
+    Of very many in one file `mistakes` has the first, and how many more there are.
+    """
+
+    def __init__(self, mistakes: Sequence[Mistake], count: int | None = None) -> None:
+        count = len(mistakes) if count is None else count
         super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the configuration")
         self.mistakes = tuple(mistakes)
 

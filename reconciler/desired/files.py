@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from reconciler.desired.mistakes import Mistakes
 
@@ -40,18 +40,30 @@ def read(config: Path, mistakes: Mistakes) -> list[File]:
 
 
 def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
-    """The YAML files under `top`. Links to directories are followed, and no directory is read twice."""
+    """The YAML files under `top`. Links within it are followed, and no directory is read twice.
+
+    A link out of it is a mistake: whoever may add one could have lines of any file quoted, where they are mistaken.
+    """
+    inside = os.path.realpath(top)
     pending, seen = [top], set()
     while pending:
         path = pending.pop()
-        if not os.path.isdir(path):  # noqa: PTH112
-            if path.suffix in _SUFFIXES:
-                yield path
+        is_directory = os.path.isdir(path)  # noqa: PTH112
+        if not is_directory and path.suffix not in _SUFFIXES:
             continue
         real = os.path.realpath(path)
-        if real not in seen:
+        if not Path(real).is_relative_to(inside):
+            _refuse_way_out(path, mistakes)
+        elif not is_directory:
+            yield path
+        elif real not in seen:
             seen.add(real)
             pending += [path / name for name in sorted(_names(path, mistakes), reverse=True) if name[0] != "."]
+
+
+def _refuse_way_out(path: Path, mistakes: Mistakes) -> None:
+    what = "this is a symbolic link that leads out of the configuration directory"
+    mistakes.hide(_top(_name(path)), what, "replace it with a copy, or name the whole directory with --config")
 
 
 def _names(directory: Path, mistakes: Mistakes) -> list[str]:

@@ -52,7 +52,7 @@ def _load(config: Path, override: Override) -> Desired:
     said = sections.gather(roots, mistakes)
     desired = _judge(said, override, mistakes)
     if mistakes.found:
-        raise ConfigError(sorted(mistakes.found))
+        raise ConfigError(mistakes.told(), mistakes.count)
     return desired
 
 

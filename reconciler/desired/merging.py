@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Layer = dict[str, Patch]
 
+_NOWHERE: Final = "https://nowhere.invalid/"
+"""Begins what stands for a URL that has a mistake; a configuration with one is never used."""
+
 ROUTE_LIMIT: Final = 500_000
 """Routes on all targets, which bound time and memory: a small file can want very many things on very many targets."""
 
@@ -34,8 +37,7 @@ def merge(
         return {}
     wanted: list[Subscription] = []
     for target, declared in targets.items():
-        if declared.variables is not None:
-            wanted += _Merger(target, declared.variables, mistakes).merge(layers)
+        wanted += _Merger(target, declared.variables, mistakes).merge(layers)
     return {one.address: one for one in sorted(wanted, key=lambda one: one.address)}
 
 
@@ -48,7 +50,8 @@ def _refuse_undeclared(
     for name in patterns.keys() - {match for target in targets for match in _patterns_of(target)}:
         what = f"{name} matches no declared target" if "*" in name else f"the target {name} is not declared"
         for key in patterns[name].keys:
-            mistakes.add(place(key), what + suggest(name, targets), remedy)
+            at = place(key)
+            mistakes.add(at, what if mistakes.crowd(at) else what + suggest(name, targets), remedy)
 
 
 def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) -> bool:
@@ -74,10 +77,11 @@ def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
 class _Merger:
     """The subscriptions of one target."""
 
-    def __init__(self, target: TargetName, variables: Mapping[str, str | None], mistakes: Mistakes) -> None:
+    def __init__(self, target: TargetName, variables: Mapping[str, str | None] | None, mistakes: Mistakes) -> None:
         self._target = target
-        self._variables = {name: value for name, value in variables.items() if value is not None}
-        self._unusable = variables.keys() - self._variables
+        given = variables if variables is not None else {"region": target.region, "environment": target.environment}
+        self._variables = {name: value for name, value in given.items() if value is not None}
+        self._unusable = None if variables is None else variables.keys() - self._variables
         self._mistakes = mistakes
 
     def merge(self, layers: Mapping[str, Layer]) -> list[Subscription]:
@@ -96,7 +100,8 @@ class _Merger:
             first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
             if first.wanted != later.wanted:
                 self._refuse_conflict(f"whether {name} is wanted", first.key, later.key)
-            self._compare(name, "eventCodes", first.codes, later.codes)
+            if first.codes and later.codes and first.codes.sound and later.codes.sound:
+                self._compare(name, "eventCodes", first.codes, later.codes)
             self._compare(name, "webhookUrl", first.url, later.url)
             agreed[name] = first.over(later)
         return agreed
@@ -113,17 +118,16 @@ class _Merger:
         self._mistakes.add(place(later), what, remedy)
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """The subscription that merged patches come to, if they give all that it needs."""
+        """The subscription that merged patches come to, with what is sound of it: its codes may clash with others."""
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)
+        template = url.value if url else None
+        expanded = self._expand(name, template, url.node) if url and template is not None else None
+        if codes is None:
             return None
-        if codes.value is None or url.value is None:
-            return None
-        expanded = self._expand(name, url.value, url.node)
-        if expanded is None:
-            return None
-        return Subscription(Address.of(self._target, name), codes.value, expanded, url.value, place(patch.key))
+        address = Address.of(self._target, name)
+        return Subscription(address, codes.value, expanded or _NOWHERE + address, template or "", place(patch.key))
 
     def _refuse_incomplete(self, name: str, patch: Patch) -> None:
         if self._mistakes.hidden:
@@ -134,7 +138,8 @@ class _Merger:
 
     def _expand(self, name: str, template: str, node: Node) -> str | None:
         try:
-            url = templates.expand(template, self._variables | {"name": name}, urls.LENGTH_LIMIT)
+            self._variables["name"] = name
+            url = templates.expand(template, self._variables, urls.LENGTH_LIMIT)
         except KeyError as unknown:
             self._refuse_variable(unknown.args[0], node)
             return None
@@ -146,8 +151,9 @@ class _Merger:
         return None
 
     def _refuse_variable(self, name: str, node: Node) -> None:
-        if name in self._unusable:
+        if self._unusable is None or name in self._unusable:
             return
-        known = self._variables.keys() | {"name"}
+        at = place(node)
+        known = [] if self._mistakes.crowd(at) else [*self._variables]
         what = f"webhookUrl: the variable {name} is unknown for {self._target}{suggest(name, known)}"
-        self._mistakes.add_first(place(node), what, f"known are: {listed(known)}; more can stand in its `vars`")
+        self._mistakes.add_first(at, what, f"known are: {listed(known)}; more can stand in its `vars`")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from collections import Counter
+from heapq import nsmallest
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from reconciler.errors import Mistake, Place
 
@@ -11,7 +14,13 @@ if TYPE_CHECKING:
 
     from yaml.error import Mark
 
+FILE_LIMIT: Final = 100
+"""Mistakes of one file that are told: a file that was generated wrongly has one on each line."""
+
+_FILE_KEPT = 10 * FILE_LIMIT  # they are not found in the order of their places
 _SHOWN = 60
+_NAMES_SHOWN = 20
+_COMPARED = 500
 
 
 class Marked(Protocol):
@@ -28,7 +37,7 @@ def place(of: Marked) -> Place:
 
 
 class Mistakes:
-    """What was found wrong, and what is doubtful.
+    """What was found wrong, and what is doubtful. Of very many in one file, `found` has some, and `count` all.
 
     `hidden` says that something could not be read, a file or a section, so that nothing may be concluded from what
     is absent: a target may well be declared in the file that could not be read.
@@ -39,10 +48,38 @@ class Mistakes:
         self.warnings: set[Mistake] = set()
         self.hidden = False
         self._places: set[Place] = set()
+        self._said: set[int] = set()
+        self._in_file: Counter[str] = Counter()
 
     def add(self, at: Place, what: str, remedy: str) -> None:
-        self.found.add(Mistake(at, what, remedy))
+        said = hash((at.file, at.line, at.column, what))
+        if said in self._said:
+            return
+        self._said.add(said)
         self._places.add(at)
+        self._in_file[at.file] += 1
+        if self._in_file[at.file] <= _FILE_KEPT:
+            self.found.add(Mistake(at, what, remedy))
+
+    def crowd(self, at: Place) -> bool:
+        """Whether the file has so many mistakes that no advice on another one would be read."""
+        return self._in_file[at.file] > FILE_LIMIT
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._in_file.total()
+
+    def told(self) -> list[Mistake]:
+        """The mistakes, sorted by place: of each file the first, and how many more it has."""
+        mistakes: list[Mistake] = []
+        for file, of_file in groupby(sorted(self.found), lambda mistake: mistake.place.file):
+            first = list(islice(of_file, FILE_LIMIT + 1))
+            mistakes += first[:FILE_LIMIT]
+            for rest in first[FILE_LIMIT:]:
+                what = f"{self._in_file[file] - FILE_LIMIT} more mistakes in this file"
+                mistakes.append(Mistake(rest.place, what, "correct the ones above first"))
+        return mistakes
 
     def add_first(self, at: Place, what: str, remedy: str) -> None:
         """Add it unless a mistake is known there: one value is judged again for each target that it is merged into."""
@@ -67,13 +104,15 @@ def shown(text: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message: sorted, with commas."""
-    return ", ".join(sorted(names)) or "none"
+    """Names for a message: sorted, with commas; of very many the first."""
+    known = list(names)
+    more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
+    return ", ".join(nsmallest(_NAMES_SHOWN, known) + more) or "none"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """A question naming what `word` was probably meant to be, or nothing."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
-    near = get_close_matches(word[:_SHOWN], list(known), n=1)
+    near = get_close_matches(word[:_SHOWN], islice(known, _COMPARED), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -19,10 +19,11 @@ _KEYS: Final = ("eventCodes", "webhookUrl")
 
 
 class Codes(NamedTuple):
-    """`eventCodes` as given: sorted, or None where it has a mistake."""
+    """`eventCodes` as given: sorted, without what is mistaken. Unless `sound`, there is such."""
 
-    value: tuple[str, ...] | None
+    value: tuple[str, ...]
     node: Node
+    sound: bool = True
 
 
 class Url(NamedTuple):
@@ -59,7 +60,7 @@ def _patch(key: Scalar, node: Node, mistakes: Mistakes) -> Patch:
     codes, url = fields.get("eventCodes"), fields.get("webhookUrl")
     return Patch(
         key,
-        codes=None if codes is None else Codes(_codes(codes, mistakes), codes),
+        codes=None if codes is None else _codes(codes, mistakes),
         url=None if url is None else Url(_template(url, mistakes), url),
     )
 
@@ -73,7 +74,7 @@ def _patch_without_fields(key: Scalar, node: Node, mistakes: Mistakes) -> Patch:
         mistakes.add(place(node), what, "write `null`, in full, where the subscription is not wanted")
     else:
         shapes.entries(node, key.value, mistakes)
-    return Patch(key, codes=Codes(None, node), url=Url(None, node))
+    return Patch(key, codes=Codes((), node, sound=False), url=Url(None, node))
 
 
 def _template(node: Node, mistakes: Mistakes) -> str | None:
@@ -87,10 +88,10 @@ def _template(node: Node, mistakes: Mistakes) -> str | None:
     return None
 
 
-def _codes(node: Node, mistakes: Mistakes) -> tuple[str, ...] | None:
+def _codes(node: Node, mistakes: Mistakes) -> Codes:
     items = shapes.items(node, "eventCodes", mistakes)
     if items is None:
-        return None
+        return Codes((), node, sound=False)
     if not (sound := bool(items)):
         mistakes.add(place(node), "eventCodes is empty", "name a code, or write null for the whole subscription")
     codes: dict[str, Node] = {}
@@ -101,7 +102,7 @@ def _codes(node: Node, mistakes: Mistakes) -> tuple[str, ...] | None:
             mistakes.add(place(item), what, "keep one of the two")
             code = None
         sound = sound and code is not None
-    return tuple(sorted(codes)) if sound else None
+    return Codes(tuple(sorted(codes)), node, sound)
 
 
 def _code(node: Node, mistakes: Mistakes) -> str | None:

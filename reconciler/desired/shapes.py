@@ -59,8 +59,9 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
 
 def refuse_key(key: Scalar, name: str, known: Collection[str], mistakes: Mistakes) -> None:
     """Report a key that `name` does not have."""
-    what = f"unknown key {shown(key.value)} in {name}{suggest(key.value, known)}"
-    mistakes.add(place(key), what, f"known are: {listed(known)}")
+    at = place(key)
+    meant = "" if mistakes.crowd(at) else suggest(key.value, known)
+    mistakes.add(at, f"unknown key {shown(key.value)} in {name}{meant}", f"known are: {listed(known)}")
 
 
 def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes) -> str | None:

@@ -50,18 +50,35 @@ def test_a_pipe_is_taken_where_it_is_named(tmp_path: Path) -> None:
 
 
 def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
-    """Links to files and directories are followed; each directory is read once, by whatever way."""
-    config = write(tmp_path, {"a/targets.yaml": TARGETS})
+    """Links within the directory are followed; each directory is read once, by whatever way."""
+    more = "targets: {x/y: {auth_url: https://a.example, base_url: https://b.example}}"
+    config = write(tmp_path, {"a/targets.yaml": TARGETS, ".revision/more.yaml": more, ".revision/file": "parity: {}"})
     (config / "a" / "loop").symlink_to(config)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "more.yaml").write_text(
-        "targets: {x/y: {auth_url: https://a.example, base_url: https://b.example}}"
-    )
-    (config / "linked").symlink_to(tmp_path / "elsewhere")
-    (config / "again").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "file").write_text("parity: {}")
-    (config / "link.yaml").symlink_to(tmp_path / "file")
-    assert list(load(config, no_override).targets) == [*NAMES, "x/y"]
+    (config / "linked").symlink_to(config / ".revision")
+    (config / "again").symlink_to(".revision")
+    (config / "link.yaml").symlink_to(".revision/file")
+    (tmp_path / "outer").symlink_to(config)
+    for top in (config, tmp_path / "outer"):
+        assert list(load(top, no_override).targets) == [*NAMES, "x/y"]
+
+
+@pytest.mark.parametrize("link", ["a.yaml", "below"])
+def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str) -> None:
+    """What it leads to is neither read nor quoted."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key.yaml").write_text("hunter2: hunter2\nhunter2")
+    config = write(tmp_path, {"z.yaml": "x: 1"})
+    (config / link).symlink_to(tmp_path / "private" / ("key.yaml" if link == "a.yaml" else ""))
+    first, second = mistakes_in(config)
+    assert (f"{config / link}:1:1", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
+    assert "this is a symbolic link that leads out of the configuration directory" == first.what
+
+
+def test_what_is_not_configuration_may_lead_out(tmp_path: Path) -> None:
+    """A link to a file of another kind is none of the configuration's."""
+    config = write(tmp_path, {"targets.yaml": TARGETS})
+    (config / "README.md").symlink_to("/etc/hostname")
+    assert list(load(config, no_override).targets) == NAMES
 
 
 def test_places_are_named_as_the_user_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

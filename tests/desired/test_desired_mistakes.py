@@ -228,3 +228,55 @@ def test_warnings_do_not_keep_a_configuration_from_loading(tmp_path: Path) -> No
     """What is only doubtful stands in `warnings`, sorted."""
     text = "subscriptions: {europe/staging: {one: {eventCodes: [ABC00002, ABC00001], webhookUrl: https://x.example}}}"
     assert ["ABC00002", "ABC00001"] == [one.what.split()[3] for one in load_beside_targets(tmp_path, text).warnings]
+
+
+def test_two_mistakes_in_one_subscription(tmp_path: Path) -> None:
+    """One does not hide another: a bad code, a bad URL, an unknown key, and a code that another one holds."""
+    text = """\
+subscriptions:
+  europe/staging:
+    one: {eventCodes: [ONB10001], webhookUrl: https://one.example/}
+    ¦two: {eventCodes: [ONB10001, ¦onb1], webhookUrl: ¦ftp://two.example/, ¦webhook: x}
+    ¦three: {eventCodes: [¦[]], ¦url: https://three.example/}
+    ¦four: {webhookUrl: ¦not-a-url}
+"""
+    assert_mistakes(
+        tmp_path, text, "both hold ONB10001", "'onb1' is not an event code", "is neither https nor http",
+        "unknown key 'webhook'", "has no webhookUrl", "text is wanted", "unknown key 'url'", "has no eventCodes",
+        "is not an absolute URL",
+    )  # fmt: skip
+
+
+def test_a_url_is_judged_where_the_variables_are_mistaken(tmp_path: Path) -> None:
+    """`vars` that cannot be read make any variable unknown, and no other mistake."""
+    text = """\
+targets:
+  x/y: {auth_url: https://a.example, base_url: https://b.example, vars: ¦[]}
+subscriptions:
+  x/y:
+    one: {eventCodes: [ONB10001], webhookUrl: "{hooks}/one"}
+    two: {eventCodes: [ONB10002], webhookUrl: ¦ftp://two.example/}
+"""
+    assert_mistakes(tmp_path, text, "a mapping is wanted", "is neither https nor http")
+
+
+def test_very_many_mistakes_are_counted(tmp_path: Path) -> None:
+    """Of one file the first hundred are told and the others counted; other files are told as ever."""
+    config = write(tmp_path, {"a.yaml": "".join(f"key{n}: 1\n" for n in range(5000)), "b.yaml": "x: 1"})
+    with pytest.raises(ConfigError, match=r"^5001 mistakes in the configuration$") as caught:
+        load(config, no_override)
+    *first, more, other = caught.value.mistakes
+    assert [(n + 1, f"unknown key 'key{n}' in a file") for n in range(100)] == [
+        (one.place.line, one.what.partition(" (")[0]) for one in first
+    ]
+    what = "4900 more mistakes in this file; correct the ones above first"
+    assert f"{config}/a.yaml:101:1: {what}" == str(more)
+    assert f"{config}/b.yaml" == other.place.file
+
+
+def test_very_many_names_are_counted(tmp_path: Path) -> None:
+    """A message lists twenty names at most."""
+    fields = "{auth_url: https://a.example, base_url: https://b.example}"
+    declared = "".join(f"  r{n:03}/e: {fields}\n" for n in range(100))
+    [mistake] = mistakes_in(write(tmp_path, {"a.yaml": f"targets:\n{declared}subscriptions: {{x/y: {{}}}}"}))
+    assert mistake.remedy.endswith("r018/e, r019/e, and 80 more")
