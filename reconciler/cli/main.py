@@ -54,7 +54,11 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code that `reconciler --help` explains."""
-    code = run(args)
+    leave(run(args))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with this exit code, whatever becomes of its streams, be a thread stuck in one."""
     _let_go_of_streams()
     output = sys.modules.get("reconciler.cli.output")
     if output is not None and output.given_up:

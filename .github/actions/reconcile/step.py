@@ -9,11 +9,11 @@ import json
 import os
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.cli.main import run
+from reconciler.cli.main import leave, run
 from reconciler.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -122,9 +122,13 @@ def _tell(outputs: dict[str, str]) -> None:
 def _append(variable: str, text: str) -> None:
     path = os.environ.get(variable)
     if path:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as problem:  # the step has the exit code of what was done
+            with suppress(OSError):
+                sys.stderr.write(f"Warning: {variable} cannot be written: {problem.strerror}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,0 +1,65 @@
+"""The step of the action, run as the action runs it, where its streams and files fail."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stranger import Partner
+
+STEP = Path(__file__).parents[2] / ".github/actions/reconcile/step.py"
+
+
+@contextmanager
+def stuck() -> Iterator[int]:
+    """A pipe that is full, and that nobody reads."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"x" * fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096))
+        yield writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def step(partner: Partner, stderr: int, **environment: str) -> int:
+    """The exit code of an apply in a step."""
+    temporary = partner.path / "temporary"
+    temporary.mkdir()
+    given = {"INPUT_COMMAND": "apply", "RUNNER_TEMP": str(temporary), **environment}
+    return subprocess.run(
+        [sys.executable, STEP],
+        cwd=partner.path, env={**partner.variables(), **given}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=stderr, timeout=60, check=False,
+    ).returncode  # fmt: skip
+
+
+def test_a_log_that_nobody_reads(partner: Partner) -> None:
+    """A thread that is stuck in the log does not keep the step from ending, with the code of what was done."""
+    partner.begin(offers=["ONB10011"])
+    outputs = partner.write("outputs", "")
+    with stuck() as stderr:
+        assert 0 == step(partner, stderr, GITHUB_OUTPUT=str(outputs))
+    assert "exit-code=0\n" in outputs.read_text()
+    assert ["begun", "bound", "intent", "outcome"] == partner.kinds
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"])
+def test_a_file_of_the_runner_that_is_full(partner: Partner, variable: str) -> None:
+    """What was created is not called a failure for it."""
+    partner.begin(offers=["ONB10011"])
+    log = partner.path / "log"
+    with log.open("wb") as file:
+        assert 0 == step(partner, file.fileno(), **{variable: "/dev/full"})
+    assert f"Warning: {variable} cannot be written: No space left on device\n" in log.read_text()
+    assert ["begun", "bound", "intent", "outcome"] == partner.kinds
