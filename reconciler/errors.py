@@ -19,7 +19,7 @@
         ├── TokenError              1   no access token to be had
         └── CallFailed              1   a call that is not a create failed
 
-    Interrupted                 130/143 a signal ended the run
+    Interrupted         129/130/143 a signal ended the run
 """
 
 from __future__ import annotations

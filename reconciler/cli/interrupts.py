@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
-    """While inside, SIGINT and SIGTERM call `ask` instead of ending the command; gives the numbers of those that came.
+    """While inside, signals that ask for an end call `ask` instead; gives the numbers of those that came.
+
+    They are SIGINT, SIGTERM, and SIGHUP, which comes where a terminal is closed or a connection to it breaks.
 
     `ask` runs between any two steps of the main thread: it may set a flag or put to a SimpleQueue, and no more.
     """
@@ -22,7 +24,7 @@ def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
         caught.append(number)
         ask()
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:  # as in the background of a shell without job control
             signal.signal(number, catch)

@@ -6,11 +6,14 @@ import fcntl
 import os
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from project import EXECUTABLE, Finished, end
+from werkzeug import Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +199,25 @@ def test_other_locales(begun: Partner, locale: dict[str, str]) -> None:
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_terminal_that_is_closed(begun: Partner) -> None:
+    """An apply whose connection breaks waits for the call in flight and records it, as for any other signal."""
+    answered = Event()
+    begun.service.answer_next(lambda: Response("{}", status=201 if answered.wait(30) else 500))
+    process = begun.start("apply", "--auto-approve")
+    until = time.monotonic() + 30
+    while not begun.service.creates and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGHUP)
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
+    answered.set()
+    assert 129 == process.wait(30)
+    assert ["begun", "bound", "intent", "outcome"] == begun.kinds
+    assert "created" == begun.entries[-1]["outcome"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupted_while_reading(begun: Partner, number: signal.Signals, code: int) -> None:
     """Any command ends with the code of the signal, in one line."""
     os.mkfifo(begun.path / "pipe")
