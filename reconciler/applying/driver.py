@@ -1,8 +1,9 @@
 """Performs the effects of the protocol: threads for calls and appends, one queue for what they come to.
 
 The machine is only ever touched by the thread that calls `drive`. The other threads are daemons: an interrupted run has
-recorded what is in flight as unknown, and does not wait for it any longer. Appends have a thread of their own, so that
-calls that hang cannot keep their own outcomes from being recorded.
+recorded what is in flight as unknown, and does not wait for it any longer. Appends and reads of the record have a
+thread of their own, so that calls that hang cannot keep their own outcomes from being recorded, and a store that hangs
+cannot keep the run from ending.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from reconciler.applying.events import (
     Authorised,
     Event,
     InterruptAsked,
+    Look,
+    Looked,
+    LookFailed,
     Moved,
     Send,
+    Siblings,
     Ticked,
     Unauthorised,
 )
-from reconciler.errors import HeadMoved, ReconcilerError
+from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.state.journal import parse
 
@@ -91,7 +96,7 @@ class Inbox:
 
 
 class Driver:
-    """Drives one target's run of the protocol to its end."""
+    """Drives one target's run of the protocol to its end. `siblings` reads the records that count beside its own."""
 
     def __init__(
         self,
@@ -101,6 +106,7 @@ class Driver:
         clock: Callable[[], Instant],
         inbox: Inbox,
         reach: Callable[[str], None],
+        siblings: Callable[[], Siblings] = Siblings,
     ) -> None:
         self._target = target
         self._store = store
@@ -109,6 +115,7 @@ class Driver:
         self._interrupted = inbox.interrupted
         self._events = inbox.open()
         self._reach = reach
+        self._siblings = siblings
 
     def drive(self, run: TargetRun, observe: Callable[[TargetRun], None]) -> None:
         """Perform effects and pass on events until the run is finished; `observe` is told after each event."""
@@ -117,7 +124,7 @@ class Driver:
             effects = run.start(self._clock())
             while True:
                 for effect in effects:
-                    crew = clerk if isinstance(effect, Append) else callers
+                    crew = clerk if isinstance(effect, Append | Look) else callers
                     crew.do(partial(self._perform, effect))
                 observe(run)
                 if run.finished:
@@ -141,6 +148,8 @@ class Driver:
                 event = self._authorise()
             case Append():
                 event = self._append(effect)
+            case Look():
+                event = self._look()
             case Send():
                 event = self._send(effect)
             case _:
@@ -162,29 +171,42 @@ class Driver:
             self._store.append(self._target, effect.head, effect.lines, effect.note)
             self._reach("after-append")
         except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
-            journal = self._read()
-            if isinstance(problem, HeadMoved) and journal is not None:
-                return Moved(journal)
-            told = _told(problem)
-            log.warning("%s", told)  # now: it is tried again for a while, and whoever waits should know why
-            return AppendFailed(told, journal)
+            return self._report(problem)
         return Appended()
 
-    def _read(self) -> Journal | None:
-        """The journal as it is now; None where it cannot be read, whatever the reason."""
+    def _report(self, problem: Exception) -> Event:
+        """What an append came to that did not go well, with all that it takes to plan again."""
         try:
-            data = self._store.read(self._target)
-            return None if data is None else parse(data, self._target, self._store.location)
-        except Exception as problem:  # noqa: BLE001 - the run goes on without
-            log.warning("%s", _told(problem))
-            return None
+            siblings, journal = self._siblings(), self._read()
+        except Exception as unreadable:  # noqa: BLE001 - the run goes on without
+            log.warning("%s", _told(unreadable))
+            return AppendFailed(_told(problem))
+        if isinstance(problem, HeadMoved):
+            return Moved(journal, siblings)
+        log.warning("%s", _told(problem))  # now: it is tried again for a while, and whoever waits should know why
+        return AppendFailed(_told(problem), journal, siblings)
+
+    def _look(self) -> Event:
+        try:
+            siblings = self._siblings()
+            at = self._clock()
+            return Looked(self._read(), at, siblings)
+        except Exception as problem:  # noqa: BLE001 - the machine decides what follows
+            return LookFailed(_told(problem))
+
+    def _read(self) -> Journal:
+        """The journal as it is now. Raises StateError where there is none to be read."""
+        data = self._store.read(self._target)
+        if data is None:
+            raise RecordMissing("the record is gone", where=self._target)
+        return parse(data, self._target, self._store.location)
 
     def _send(self, send: Send) -> Event:
         assert self._caller is not None  # noqa: S101 - without a caller nothing is authorised, and so nothing sent
 
         def may_send() -> bool:
             self._reach("before-send")
-            return self._clock().steady < send.send_by and not self._interrupted.is_set()
+            return not (send.is_late(self._clock()) or self._interrupted.is_set())
 
         try:
             answered = self._caller.create(send, may_send)

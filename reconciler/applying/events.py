@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reconciler.model.address import Address
+    from reconciler.model.clock import Instant
     from reconciler.model.outcome import Answer
     from reconciler.model.plan import Request
+    from reconciler.model.record import Record
     from reconciler.state.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """The records of the other targets that are the same service; `problem` says why they could not be read."""
+
+    records: tuple[Record, ...] = ()
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +41,38 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The append under way met another head, or its answer was lost; `journal` was read since.
+    """The append under way met another head, or its answer was lost; `journal` and `siblings` were read since.
 
-    It may hold the entries all the same.
+    The journal may hold the entries all the same.
     """
 
     journal: Journal
+    siblings: Siblings = Siblings()
 
 
 @dataclass(frozen=True, slots=True)
 class AppendFailed:
-    """The append under way failed; `journal` was read since, None where the store could not be read either."""
+    """The append under way failed; the rest was read since, `journal` is None where the store could not be read."""
 
     detail: str
     journal: Journal | None = None
+    siblings: Siblings = Siblings()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The record was read again: `siblings` first, and `journal` last, not before `at`."""
+
+    journal: Journal
+    at: Instant
+    siblings: Siblings = Siblings()
+
+
+@dataclass(frozen=True, slots=True)
+class LookFailed:
+    """The record could not be read again; `detail` says why."""
+
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +95,18 @@ class Ticked:
     """Nothing happened; time passed."""
 
 
-Event = Authorised | Unauthorised | Appended | Moved | AppendFailed | Answered | InterruptAsked | Ticked
+Event = (
+    Authorised
+    | Unauthorised
+    | Appended
+    | Moved
+    | AppendFailed
+    | Looked
+    | LookFailed
+    | Answered
+    | InterruptAsked
+    | Ticked
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +124,28 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """Read the record again, and those of the siblings; answer with Looked or LookFailed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
-    """Send one create call, unless `send_by` (steady seconds) has passed; answer with Answered."""
+    """Send one create call, unless it `is_late`; answer with Answered.
+
+    `send_by` (steady seconds) is the end of the window that its intent names. `fresh_until` is how long, on either
+    clock, what was seen of the record may be relied on. `renew`: get another token where the service refuses this one.
+    """
 
     attempt: str
     address: Address
     request: Request
     send_by: float
+    fresh_until: Instant
+    renew: bool = True
+
+    def is_late(self, now: Instant) -> bool:
+        """Whether the call must not leave any more: its time has passed, or nobody has looked at the record lately."""
+        return now.steady >= min(self.send_by, self.fresh_until.steady) or now.wall >= self.fresh_until.wall
 
 
-Effect = Authorise | Append | Send
+Effect = Authorise | Append | Look | Send

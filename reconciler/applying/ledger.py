@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from reconciler.applying.events import Append, Appended, AppendFailed, Moved
-from reconciler.model.clock import stamp
+from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Bound, Intent, Restored, Retired, Settled
 from reconciler.state.journal import link
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.applying.terms import Terms
-    from reconciler.model.clock import Instant
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Change
     from reconciler.model.record import Record
@@ -67,7 +66,8 @@ class Ledger:
         self._owed: list[AnyEntry] = []
         self._owed_in_vain = 0
         self._owed_since = 0.0
-        self._begun_at = self._took = 0.0
+        self._begun = Instant(0.0, 0.0)
+        self._took = 0.0
         self._proposals: list[Proposal] = []
         self._under_way: Batch | None = None
         self._again: Batch | None = None
@@ -79,6 +79,11 @@ class Ledger:
     def record(self) -> Record:
         """The record as last read; the entries appended since are not in it."""
         return self._record
+
+    @property
+    def begun(self) -> Instant:
+        """When the last append began: what is durable since was not in the record before."""
+        return self._begun
 
     @property
     def idle(self) -> bool:
@@ -106,6 +111,10 @@ class Ledger:
         """Whether what is owed may still wait for more to come, no longer than an append takes."""
         return self.idle and self._owes_something_new and now.steady < self._gathered_at
 
+    def break_in(self, journal: Journal) -> str | None:
+        """What keeps `journal`, read just now, from being the record of this run: it was rolled back, or replaced."""
+        return None if journal.contains(self._head, self._number) else _NOT_A_SUCCESSOR
+
     def owe(self, entry: AnyEntry, now: Instant) -> None:
         if not self._owes_something_new:
             self._owed_since = now.steady
@@ -122,7 +131,7 @@ class Ledger:
             self._under_way, self._again, self._retry_at = self._again, None, None
         elif self._proposals or self._owes_something_new:
             self._under_way = self._batch(now)
-        self._begun_at = now.steady
+        self._begun = now
         return None if self._under_way is None else self._under_way.effect
 
     def conclude(self, event: Appended | Moved | AppendFailed, now: Instant) -> tuple[Verdict, Batch]:
@@ -130,7 +139,7 @@ class Ledger:
         batch = self._under_way
         assert batch is not None  # noqa: S101 - only an append under way can end
         self._under_way = None
-        self._took = now.steady - self._begun_at
+        self._took = now.steady - self._begun.steady
         journal = None if isinstance(event, Appended) else event.journal
         if isinstance(event, Appended) or (journal is not None and journal.contains(batch.head, batch.number)):
             return self._durable(batch)

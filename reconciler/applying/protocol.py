@@ -6,6 +6,8 @@ what runs in production, with threads and a network, is the very code that a sim
 What it holds to:
 
 - A create is sent only once its intent is durable, and only inside the window that the intent names.
+- Where some time has passed since the record was seen, and before any repeat, it is read again: an attempt that
+  somebody has settled, or that the record no longer holds, is not sent.
 - Entries are appended to the head they were made for. Where somebody else was first, the target is planned again, and
   a change goes on only if it comes out the same. An outcome is owed: it is appended over anything.
 - The outcomes and the next intents that gather while an append is under way go out together in the next.
@@ -14,10 +16,11 @@ What it holds to:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.applying.agenda import Agenda
+from reconciler.applying.calls import Call, Sight, objection
 from reconciler.applying.events import (
     Answered,
     Appended,
@@ -27,13 +30,15 @@ from reconciler.applying.events import (
     Effect,
     Event,
     InterruptAsked,
+    Look,
+    Looked,
+    LookFailed,
     Moved,
-    Send,
+    Siblings,
     Ticked,
     Unauthorised,
 )
 from reconciler.applying.ledger import Ledger, Proposal
-from reconciler.applying.siblings import hindrance
 from reconciler.applying.writing import intent_of, outcome_of, quiet_entries, retirements
 from reconciler.errors import ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
@@ -48,29 +53,15 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.clock import Instant
     from reconciler.model.entry import AnyEntry
-    from reconciler.model.plan import Change, Request
+    from reconciler.model.plan import Change
     from reconciler.model.record import Record
     from reconciler.model.result import Result
     from reconciler.state.journal import Journal
 
 
+_TOO_LATE = "its time to be sent had passed"
 _TAKEN = "the record of this address was changed meanwhile, by another run or a person"
 LOST_RESPONSE = "the response to another create could not be kept, so nothing more is created"
-
-
-@dataclass(slots=True)
-class _Call:
-    """An attempt that has an intent, or is about to have one. Times are in steady seconds."""
-
-    change: Change
-    request: Request
-    attempt: str
-    send_by: float
-    give_up_at: float
-    in_flight: bool = False
-    tries: int = 0
-    retry_at: float | None = None
-    last: Answer | None = None
 
 
 @dataclass(slots=True)
@@ -84,9 +75,10 @@ class TargetRun:
     lost_response: bool = False
     finished: bool = False
     _agenda: Agenda = field(default_factory=Agenda)
-    _calls: dict[str, _Call] = field(default_factory=dict)
-    _given_up: dict[str, _Call] = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _given_up: dict[str, Call] = field(default_factory=dict)
     _ledger: Ledger = field(init=False)
+    _looking: bool = False
     _authorised: bool = False
     _interrupts: int = 0
     _unknowns: int = 0
@@ -118,6 +110,10 @@ class TargetRun:
                 self._agenda.drop_sends(Done.NOT_SENT, detail)
             case Appended() | Moved() | AppendFailed():
                 effects = self._on_append(event, now)
+            case Looked():
+                effects = self._on_look(event, now)
+            case LookFailed(detail):
+                self._on_failed_look(f"the record could not be read again before it was sent: {detail}", now)
             case Answered():
                 self._on_answer(event, now)
             case InterruptAsked():
@@ -131,11 +127,8 @@ class TargetRun:
     @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, to say Ticked at the latest, if nothing else happens."""
-        times = [call.give_up_at for call in self._calls.values() if call.in_flight]
-        times += [call.retry_at for call in self._calls.values() if call.retry_at is not None]
-        if self._ledger.wake_at is not None:
-            times.append(self._ledger.wake_at)
-        return min(times, default=None)
+        times = [self._ledger.wake_at, *(call.wake_at for call in self._calls.values())]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def results(self) -> Mapping[tuple[Address, Action], Result]:
@@ -160,7 +153,8 @@ class TargetRun:
             case "durable":
                 return self._on_durable(batch.proposals, now)
             case "moved":
-                self._plan_again(batch)
+                assert not isinstance(event, Appended)  # noqa: S101 - only what was read shows a move
+                self._plan_again(batch, event.siblings)
             case "failed":
                 self._stop_for_store(batch)
             case "again":
@@ -182,19 +176,47 @@ class TargetRun:
                     calls.append(self._calls[proposal.attempt])
         return self._send_first(calls, now)
 
-    def _plan_again(self, batch: Batch) -> None:
+    def _on_look(self, event: Looked, now: Instant) -> list[Effect]:
+        """Send the calls that wait for it, but for what the record, or one of the siblings', says against it."""
+        problem = event.siblings.problem or self._ledger.break_in(event.journal)
+        if problem is not None:
+            self._on_failed_look(problem, now)
+            return []
+        effects: list[Effect] = []
+        for call in self._seen():
+            against = objection(call, event.journal.record(), event.siblings.records)
+            if against is None:
+                call.trust(event.at, self.terms.limits.freshness)
+                effects += self._send(call, now)
+            else:
+                self._withdraw(call, against, now)
+        return effects
+
+    def _on_failed_look(self, detail: str, now: Instant) -> None:
+        for call in self._seen():
+            self._withdraw(call, detail, now)
+
+    def _seen(self) -> list[Call]:
+        """The calls that have waited for the look that is over now."""
+        self._looking = False
+        seen = [call for call in self._calls.values() if call.sight is Sight.UNDER_WAY]
+        for call in seen:
+            call.sight = Sight.NOT_WANTED
+        return seen
+
+    def _plan_again(self, batch: Batch, siblings: Siblings) -> None:
         """Somebody else appended first: go on only with what comes out the same on the record as it is now."""
         waiting = [*(proposal.change for proposal in batch.proposals), *self._agenda.take_all()]
         for proposal in batch.proposals:
             self._calls.pop(proposal.attempt, None)
         fresh: Sequence[Change] = ()
-        reason = "interrupted" if self._interrupts else _TAKEN
-        if waiting and not self._interrupts:
+        reason = "interrupted" if self._interrupts else siblings.problem
+        if waiting and reason is None:
             try:
-                fresh = self.terms.replan(self._ledger.record)
+                fresh = self.terms.replan(self._ledger.record, siblings.records)
             except ReconcilerError as problem:
                 reason = str(problem)
-        for change in self._agenda.same(fresh, waiting, reason):
+        for change in self._agenda.same(fresh, waiting, reason or _TAKEN):
             self._agenda.add(change)
 
     def _stop_for_store(self, batch: Batch) -> None:
@@ -223,17 +245,18 @@ class TargetRun:
             self._settle(call, event.answer, now, event.response)
         else:
             call.retry_at = now.steady + wait
+            call.renew = call.renew and event.answer.status != 401
 
-    def _wait_before_repeat(self, call: _Call, answer: Answer, now: Instant) -> float | None:
+    def _wait_before_repeat(self, call: Call, answer: Answer, now: Instant) -> float | None:
         """How long to wait before the call is repeated, None where it is not: only what was certainly not created."""
         backoff = self.terms.limits.backoff
-        asked_to_wait = answer.status == 429
-        if not (answer.outcome is Outcome.NOT_SENT or asked_to_wait):
+        invited = answer.status == 429 or (answer.status == 401 and answer.retry_after is not None)
+        if not (answer.outcome is Outcome.NOT_SENT or invited):
             return None
         if self._interrupts or call.tries > len(backoff):
             return None
         wait = backoff[call.tries - 1]
-        if asked_to_wait and answer.retry_after is not None:
+        if invited and answer.retry_after is not None:
             wait = max(answer.retry_after, 0.0)
         return wait if now.steady + wait < call.send_by else None
 
@@ -241,14 +264,15 @@ class TargetRun:
         self._interrupts += 1
         self._agenda.drop_sends(Done.SKIPPED, "interrupted")
         self._agenda.drop_quiet("interrupted")
-        limit = now.steady
+        limits, limit = self.terms.limits, now.steady
         if self._interrupts == 1:
-            limit += self.terms.limits.grace
+            limit += limits.grace
+            self._ledger.give_up_at = limit + limits.closing
         else:
-            self._ledger.give_up_at = now.steady + self.terms.limits.parting
+            self._ledger.give_up_at = limit + limits.parting
         for call in list(self._calls.values()):
             call.give_up_at = min(call.give_up_at, limit)
-            if call.retry_at is not None:
+            if call.retry_at is not None or call.sight is not Sight.NOT_WANTED:
                 self._send(call, now)
 
     # What to do next
@@ -256,6 +280,7 @@ class TargetRun:
     def _pump(self, now: Instant) -> list[Effect]:
         effects = self._repeat_due(now)
         self._give_up_overdue(now)
+        effects += self._look()
         if not self._waits_for_others(now):
             effects += self._append(now)
         self.finished = not (self._agenda or self._calls or self._ledger.busy)
@@ -278,34 +303,45 @@ class TargetRun:
         due = [call for call in self._calls.values() if call.retry_at is not None and call.retry_at <= now.steady]
         return [effect for call in due for effect in self._send(call, now)]
 
-    def _send_first(self, calls: Sequence[_Call], now: Instant) -> list[Effect]:
-        """Send the calls whose intents are durable now, but for what another target of the service has taken."""
-        problem: str | None = None
-        others: Iterable[Record] = ()
-        if calls and not self._interrupts:
-            try:
-                others = self.terms.siblings()
-            except ReconcilerError as unreadable:
-                problem = str(unreadable)
-        effects: list[Effect] = []
-        for call in calls:
-            obstacle = problem or hindrance(call.request, others)
-            if obstacle is None:
-                effects += self._send(call, now)
-            else:
-                self._settle(call, Answer(Outcome.NOT_SENT, detail=obstacle), now)
-        return effects
+    def _look(self) -> list[Effect]:
+        """Read the record again if calls wait for it; one look at a time, each for all that wait when it begins."""
+        waiting = [call for call in self._calls.values() if call.sight is Sight.WANTED]
+        if self._looking or not waiting:
+            return []
+        self._looking = True
+        for call in waiting:
+            call.sight = Sight.UNDER_WAY
+        return [Look()]
 
-    def _send(self, call: _Call, now: Instant) -> list[Effect]:
-        """Send the call, or say that it never was: its intent is durable either way."""
+    def _send_first(self, calls: Sequence[Call], now: Instant) -> list[Effect]:
+        """Send the calls whose intents are durable now, once the siblings were read again where there are some."""
+        if not self.terms.shares:
+            for call in calls:
+                call.trust(self._ledger.begun, self.terms.limits.freshness)
+        return [effect for call in calls for effect in self._send(call, now)]
+
+    def _send(self, call: Call, now: Instant) -> list[Effect]:
+        """Send the call, have the record read again before, or say that it never was: its intent is durable."""
         call.retry_at = None
-        if self._interrupts or now.steady >= call.send_by:
-            detail = "interrupted before it was sent" if self._interrupts else "its time to be sent had passed"
-            self._settle(call, call.last or Answer(Outcome.NOT_SENT, detail=detail), now)
+        if self._interrupts or call.is_overdue(now):
+            self._withdraw(call, "interrupted before it was sent" if self._interrupts else _TOO_LATE, now)
+            return []
+        send = call.send(now)
+        call.fresh_until = None  # a repeat must look again
+        if send is None:
+            call.sight = Sight.WANTED
             return []
         call.in_flight = True
         call.tries += 1
-        return [Send(call.attempt, call.change.address, call.request, call.send_by)]
+        return [send]
+
+    def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
+        """The call is not sent, or not again: its last answer counts, if there was one."""
+        if call.last is None:
+            answer = Answer(Outcome.NOT_SENT, detail=detail)
+        else:
+            answer = replace(call.last, detail=f"{call.last.detail or call.last.outcome}; not repeated: {detail}")
+        self._settle(call, answer, now)
 
     def _give_up_overdue(self, now: Instant) -> None:
         """No answer, and none can be waited for: nobody knows. And a store that does not answer is left alone."""
@@ -313,6 +349,8 @@ class TargetRun:
             detail = "interrupted while the call was in flight" if self._interrupts else "no answer in time"
             self._settle(call, Answer(Outcome.UNKNOWN, detail=detail), now)
             self._given_up[call.attempt] = call
+        for call in [one for one in self._calls.values() if one.sight is not Sight.NOT_WANTED and one.is_overdue(now)]:
+            self._withdraw(call, _TOO_LATE, now)
         abandoned = self._ledger.abandon_overdue(now)
         if abandoned is not None:
             self._stop_for_store(abandoned)
@@ -338,15 +376,20 @@ class TargetRun:
         request, limits = change.request, self.terms.limits
         assert request is not None  # noqa: S101 - every change in SENDS has one
         attempt = self.terms.new_id()
-        self._calls[attempt] = _Call(
-            change, request, attempt, now.steady + limits.send_window, now.steady + limits.settled_in
+        self._calls[attempt] = Call(
+            change,
+            request,
+            attempt,
+            send_by=now.steady + limits.send_window,
+            send_by_wall=now.wall + limits.send_window,
+            give_up_at=now.steady + limits.settled_in,
         )
         intent = intent_of(change, request, attempt, self.terms, now)
         self._ledger.propose(Proposal(change, (intent,), attempt))
 
     # What is over
 
-    def _settle(self, call: _Call, answer: Answer, now: Instant, response: str | None = None) -> None:
+    def _settle(self, call: Call, answer: Answer, now: Instant, response: str | None = None) -> None:
         """The attempt is over: its outcome is owed to the record."""
         self._calls.pop(call.attempt, None)
         self._ledger.owe(outcome_of(call.attempt, answer, response, self.terms, now), now)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.applying.driver import Driver
+from reconciler.applying.events import Siblings
 from reconciler.applying.protocol import LOST_RESPONSE, TargetRun
 from reconciler.applying.terms import Terms
 from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
+from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
 from reconciler.model.plan import SENDS
 from reconciler.model.result import Applied, Done, Result
@@ -130,41 +132,66 @@ class Apply:
         run = self.prepare(name, planned)
         account = self._at.accounts.get(name)
         caller = account.caller if account else None
-        driver = Driver(name, self._at.store, caller, self._at.clock, self._at.inbox, self._at.reach)
+        driver = Driver(
+            name,
+            self._at.store,
+            caller,
+            self._at.clock,
+            self._at.inbox,
+            self._at.reach,
+            siblings=lambda: self.siblings(name),
+        )
         driver.drive(run, self._at.observe)
         self.conclude(name, planned, run)
 
     def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:
         """The run as planned, or, where a record moved since, with what comes out the same. Raises ReconcilerError."""
-        journal = self._at.read(name)
         account = self._at.accounts.get(name)
         client = None if account is None else account.account
+        journal, siblings = unless_interrupted(lambda: self._read_all(name), self._at.inbox.interrupted, 0.0)
         terms = Terms(
             limits=self._at.limits,
             by=self._at.by,
             run=self._run,
             account=client or "",
             new_id=self._at.new_id,
-            replan=lambda record: self._replan(name, record, client),
-            siblings=lambda: self._siblings(name).values(),
+            replan=lambda record, siblings: self._replan(name, record, siblings, client),
+            shares=bool(self._service_mates(name)),
         )
         run = TargetRun(planned.changes, journal, terms)
-        run.keep_only(terms.replan(journal.record()))
+        run.keep_only(terms.replan(journal.record(), siblings))
         return run
 
-    def _replan(self, name: TargetName, record: Record, client: str | None) -> Sequence[Change]:
-        """The changes of a target for `record`, and the records of those that share its service as they are now."""
+    def siblings(self, name: TargetName) -> Siblings:
+        """The records, read afresh, that count beside a target's own, for the run of the protocol; raises nothing."""
+        try:
+            return Siblings(tuple(self._siblings(name).values()))
+        except ReconcilerError as problem:
+            return Siblings(problem=str(problem))
+
+    def _read_all(self, name: TargetName) -> tuple[Journal, Sequence[Record]]:
+        """A target's journal, and the records that count beside it. Raises ReconcilerError."""
+        return self._at.read(name), tuple(self._siblings(name).values())
+
+    def _replan(
+        self, name: TargetName, record: Record, siblings: Sequence[Record], client: str | None
+    ) -> Sequence[Change]:
+        """The changes of a target for its record and those of its siblings. Raises RecordForeign."""
         refuse_foreign(self._desired.targets[name], record, client)
-        records = {**self._siblings(name), name: self._at.counting(record)}
+        records = {**{sibling.target: sibling for sibling in siblings}, name: self._at.counting(record)}
         return plan_target(name, self._desired, records, self._selection).changes
 
-    def _siblings(self, name: TargetName) -> dict[TargetName, Record]:
-        """The records, read afresh, of the other targets that are the same service, as far as they have one."""
+    def _service_mates(self, name: TargetName) -> set[TargetName]:
+        """The other targets that are the same service."""
         base_url = self._desired.targets[name].base_url
         declared = [(other, target.base_url) for other, target in self._desired.targets.items()]
         others = {other for other, at in (*declared, *self._at.neighbours.items()) if same_service(at, base_url)}
+        return others - {name}
+
+    def _siblings(self, name: TargetName) -> dict[TargetName, Record]:
+        """The records, read afresh, of the other targets that are the same service, as far as they have one."""
         records = {}
-        for other in sorted(others - self._at.unread - {name}):
+        for other in sorted(self._service_mates(name) - self._at.unread):
             try:
                 records[other] = self._at.counting(self._at.read(other).record())
             except RecordMissing:  # where none ever was, nothing was created that stands in the way
@@ -197,12 +224,18 @@ class Apply:
         """The record and what is left to do; a create that another run has in flight is given a moment to settle."""
         until = self._at.clock().steady + self._at.patience
         while True:
-            record = self._at.read(name).record()
-            left = self._replan(name, record, None)
+            record, left = unless_interrupted(
+                lambda: self._left(name), self._at.inbox.interrupted, self._at.limits.parting
+            )
             now = self._at.clock()
             if now.steady >= until or self._at.inbox.interrupted.is_set() or not is_in_flight(record, left, now.wall):
                 return record, left
             self._at.pause(0.2)
+
+    def _left(self, name: TargetName) -> tuple[Record, Sequence[Change]]:
+        """The record as it is now, and what is left to do. Raises ReconcilerError."""
+        journal, siblings = self._read_all(name)
+        return journal.record(), self._replan(name, journal.record(), siblings, None)
 
 
 def needs_account(target: TargetPlan) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reconciler.model.plan import Change
     from reconciler.model.record import Record
@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 class Limits:
     """Seconds and counts that bound a run.
 
-    `send_window`: how long after its intent a call may start. `call_timeout`: how long one call may take, in all.
-    `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls in flight. `parting`: how
-    long one that is interrupted twice waits for the store. `gathering`: how long an outcome waits at most for those of
-    other calls in flight, to be appended together. `backoff`: the waits before a call that was certainly not sent is
-    repeated, and before a failed append is. `unknowns`: how many unknown outcomes in a row end a target.
+    `send_window`: how long after its intent a call may start. `freshness`: for how long after an append, or a look at
+    the record, has begun a call may start without another look; a push takes some of it. `call_timeout`: how long one
+    call may take, in all. `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls in
+    flight. `closing`: how long it waits for the store after that. `parting`: how long one that is interrupted twice
+    waits for the store. `gathering`: how long an outcome waits at most for those of other calls in flight, to be
+    appended together. `backoff`: the waits before a call that was certainly not sent is repeated, and before a failed
+    append is. `unknowns`: how many unknown outcomes in a row end a target.
     """
 
     parallelism: int = 4
     send_window: float = 60.0
+    freshness: float = 10.0
     call_timeout: float = 30.0
     margin: float = 15.0
     grace: float = 5.0
+    closing: float = 2.0
     parting: float = 1.0
     backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
     gathering: float = 2.0
@@ -44,9 +48,9 @@ class Terms:
     """What a run of the protocol is given besides its changes.
 
     `by` says who applies, for the entries; `run` is the run's id. `account` is the hash of the client id. `new_id`
-    gives an id for an attempt. `replan` gives the changes of the target for a record, and raises ReconcilerError where
-    this run must not write to it. `siblings` reads the records of the other targets that are the same service, and
-    raises ReconcilerError where one cannot be read.
+    gives an id for an attempt. `replan` gives the changes of the target for its record and those of its siblings, and
+    raises ReconcilerError where this run must not write to it; it reads nothing. `shares`: whether other targets are
+    the same service, so that their records count too.
     """
 
     limits: Limits
@@ -54,5 +58,5 @@ class Terms:
     run: str
     account: str
     new_id: Callable[[], str]
-    replan: Callable[[Record], Sequence[Change]]
-    siblings: Callable[[], Iterable[Record]]
+    replan: Callable[[Record, Sequence[Record]], Sequence[Change]]
+    shares: bool = False

@@ -30,7 +30,8 @@ class Answer:
     `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
     secrets. `head` is the response's status line and headers, as far as the blank line and with it, and `body` what was
     read of the rest (1 MiB at most); either may hold a secret: they are left out of the `repr`. `retry_after` is in
-    seconds, as the service asked for it with a 429. `date` is the response's Date header.
+    seconds, as the service asked for it with a 429; 0 after a 401, where there is a new token now. `date` is the
+    response's Date header.
     """
 
     outcome: Outcome

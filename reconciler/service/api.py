@@ -1,7 +1,7 @@
 """What the service offers (service description, section 4), one method for each call.
 
-The bearer and the repeat after a 401 are plain code rather than an authentication class of the HTTP library: the
-repeat is a call of its own, with its own time and its own leave to be sent, and a new token is another call before it.
+The bearer and the new token after a 401 are plain code rather than an authentication class of the HTTP library: the
+repeat of a create is a call of its own, which its caller decides on once it has read the record again.
 """
 
 from __future__ import annotations
@@ -76,16 +76,16 @@ class Service:
         """Get the token that creates need, so that none is intended without one. Raises TokenError."""
         self._token("notification")
 
-    def create_subscription(self, request: Request, may_send: Callable[[], bool]) -> Answer:
+    def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool = True) -> Answer:
         """Create a webhook subscription (service description, section 4.2) and say what became of it; raises nothing.
 
-        `may_send` is asked, from another thread, just before the first byte of each call: the first, and the one repeat
-        that a 401 brings. Nothing else is repeated.
+        `may_send` is asked, from another thread, just before the first byte. Nothing is repeated: after a 401 the
+        token is thrown away and, if `renew`, a new one fetched; `retry_after` is then 0.
         """
         codes = sorted(request.codes)
         body = json.dumps({"eventCodes": codes, "webhookUrl": request.url}).encode()
         call = _Call("notification", "/notification/webhooksubscription", body, sent=(*codes, request.url))
-        answer = self._send(call, may_send)
+        answer = self._send_once(call, may_send, renew=renew)
         if answer.status == 409:
             advice = "if it exists already, record it with `reconciler state import ADDRESS`"
             return replace(answer, detail=f"{answer.detail}; {advice}")
@@ -98,7 +98,10 @@ class Service:
         lead may have been created all the same.
         """
         self._token("onboarding")
-        answer = self._send(_Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"}), may_send)
+        call = _Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"})
+        answer = self._send_once(call, may_send, renew=True)
+        if answer.status == 401 and answer.retry_after is not None:
+            answer = self._send_once(call, may_send, renew=False)
         if answer.status is not None and answer.outcome is Outcome.CREATED:
             return LeadAnswer(answer.status, answer.body, answer.detail)
         what, remedy = _LEAD_FAILURES[answer.outcome]
@@ -107,20 +110,20 @@ class Service:
     def _token(self, api: str) -> str:
         return self._tokens.token(self._target, self._credentials, api)
 
-    def _send(self, call: _Call, may_send: Callable[[], bool]) -> Answer:
-        """Send `call`; after a 401 the token is thrown away and the call sent once more with a new one."""
+    def _send_once(self, call: _Call, may_send: Callable[[], bool], *, renew: bool) -> Answer:
+        """Send `call`; after a 401 get a new token, if `renew`, and say so with a `retry_after` of 0."""
         try:
             token = self._token(call.api)
         except TokenError as error:
             return Answer(Outcome.NOT_SENT, detail=str(error))
         answer = self._send_with(token, call, may_send)
-        if answer.status != 401:
+        if answer.status != 401 or not renew:
             return answer
         try:
-            token = self._tokens.renew(self._target, self._credentials, call.api, token)
+            self._tokens.renew(self._target, self._credentials, call.api, token)
         except TokenError as error:
             return replace(answer, detail=f"{answer.detail}; {error}")
-        return self._send_with(token, call, may_send)
+        return replace(answer, retry_after=0.0)
 
     def _send_with(self, token: str, call: _Call, may_send: Callable[[], bool]) -> Answer:
         headers = {"authorization": f"Bearer {token}", "Content-Type": "application/json", **call.headers}

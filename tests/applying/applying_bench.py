@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from journal_samples import AT, BY, TARGET, begun
 from sim_configs import desired_of, target_of
@@ -16,13 +16,15 @@ from reconciler.applying.events import (
     AppendFailed,
     Authorise,
     Authorised,
+    Look,
+    Looked,
     Moved,
     Send,
+    Siblings,
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.terms import Limits, Terms
-from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Imported
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change
     from reconciler.model.record import Record
     from reconciler.model.result import Result
+
+E = TypeVar("E", bound="Effect")
 
 SERVICE = "https://api.example"
 WALL = 1_800_000_000.0
@@ -83,7 +87,10 @@ def journal_of(*entries: AnyEntry) -> Journal:
 
 
 class Bench:
-    """One run. `effects` are what it has asked for and was not yet answered; `steady` is the time, in seconds."""
+    """One run. `effects` are what it has asked for and was not yet answered; `steady` is the time, in seconds.
+
+    `off` is by how many seconds the wall clock was set since.
+    """
 
     def __init__(
         self,
@@ -92,14 +99,15 @@ class Bench:
         *,
         limits: Limits | None = None,
         by: Mapping[str, str] | None = None,
+        siblings: Siblings | None = None,
     ) -> None:
         self.desired = desired
         self.journal = journal or journal_of()
-        self.steady = BOOTED
+        self.steady = self.booted = BOOTED
+        self.off = 0.0
         self.effects: list[Effect] = []
         self.replan_problem: Exception | None = None
-        self.siblings: Sequence[Record] | ReconcilerError = ()
-        self.readings = 0
+        self.siblings = siblings or Siblings()
         self._ids = 0
         terms = Terms(
             limits=limits or Limits(),
@@ -108,7 +116,7 @@ class Bench:
             account="account1",
             new_id=self._new_id,
             replan=self._replan,
-            siblings=self._read_siblings,
+            shares=siblings is not None,
         )
         self.run = TargetRun(self.changes(), self.journal, terms)
 
@@ -149,11 +157,16 @@ class Bench:
         """Somebody else appends first, and the run hears of it."""
         self.somebody_appends(*entries)
         self.take(Append)
-        self.hear(Moved(self.journal))
+        self.hear(Moved(self.journal, self.siblings))
 
     def somebody_appends(self, *entries: AnyEntry) -> None:
         lines, _ = link(self.journal.head, len(self.journal.lines), entries)
         self.journal, _ = grown(self.journal, lines)
+
+    def look(self) -> None:
+        """The record is read again, as it is now."""
+        self.take(Look)
+        self.hear(Looked(self.journal, self.now, self.siblings))
 
     def fail_append(self, detail: str = "no disk", *, readable: bool = True) -> Append:
         """The append under way fails; gives it."""
@@ -177,6 +190,8 @@ class Bench:
         while not self.run.finished:
             if self.sends:
                 self.answer(answer)
+            elif self.looks:
+                self.look()
             else:
                 self.append()
 
@@ -184,11 +199,15 @@ class Bench:
 
     @property
     def now(self) -> Instant:
-        return Instant(WALL + self.steady - BOOTED, self.steady)
+        return Instant(WALL + self.off + self.steady - BOOTED, self.steady)
 
     @property
     def sends(self) -> list[Send]:
         return [effect for effect in self.effects if isinstance(effect, Send)]
+
+    @property
+    def looks(self) -> list[Look]:
+        return [effect for effect in self.effects if isinstance(effect, Look)]
 
     @property
     def appends(self) -> list[Append]:
@@ -215,21 +234,16 @@ class Bench:
         """The plan on the journal as it is."""
         return plan_target(TARGET, self.desired, {TARGET: self.record}, Selection()).changes
 
-    def take(self, kind: type[Append]) -> Append:
+    def take(self, kind: type[E]) -> E:
         effect = next(effect for effect in self.effects if isinstance(effect, kind))
         self.effects.remove(effect)
         return effect
 
-    def _replan(self, record: Record) -> Sequence[Change]:
+    def _replan(self, record: Record, siblings: Sequence[Record]) -> Sequence[Change]:
         if self.replan_problem is not None:
             raise self.replan_problem
-        return plan_target(TARGET, self.desired, {TARGET: record}, Selection()).changes
-
-    def _read_siblings(self) -> Sequence[Record]:
-        self.readings += 1
-        if isinstance(self.siblings, ReconcilerError):
-            raise self.siblings
-        return self.siblings
+        records = {**{sibling.target: sibling for sibling in siblings}, TARGET: record}
+        return plan_target(TARGET, self.desired, records, Selection()).changes
 
     def _new_id(self) -> str:
         self._ids += 1

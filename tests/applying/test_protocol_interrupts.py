@@ -47,7 +47,7 @@ def test_an_intent_on_its_way_is_not_sent() -> None:
     bench.append()
     assert ([], ["outcome"]) == (bench.sends, kinds(bench.append()))
     assert {"create a": "not_sent", "create b": "skipped"} == bench.outcomes
-    assert ("interrupted before it was sent", 0) == (bench.result("a").detail, bench.readings)
+    assert ("interrupted before it was sent", []) == (bench.result("a").detail, bench.looks)
 
 
 def test_an_intent_that_met_a_conflict_is_given_up() -> None:

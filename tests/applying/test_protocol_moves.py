@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
 from journal_samples import AT, BY, RECORD, TARGET, begun
 
-from reconciler.applying.events import Append, AppendFailed, Moved
+from reconciler.applying.events import Append, AppendFailed, Look, LookFailed, Moved, Siblings
 from reconciler.applying.terms import Limits
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
-from reconciler.model.entry import Bound, Removed, Retired, SecretSet
+from reconciler.model.entry import Bound, Removed, Resolved, Retired, SecretSet
 from reconciler.model.entry import Moved as Renamed
+from reconciler.model.outcome import Answer, Outcome
 from reconciler.state.journal import link, parse
 
 SECRET = SecretSet(at=AT, by=BY, attempt="old-z", secret="age:c2VjcmV0")
@@ -291,3 +293,110 @@ def test_a_replacement_retires_what_it_replaces() -> None:
         retired.attempt,
         retired.reason,
     )
+
+
+def busy_bench() -> Bench:
+    """A call that the service was too busy for, and that is to be repeated."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(Answer(Outcome.REJECTED, 429, "HTTP 429"))
+    bench.wait(0.5)
+    return bench
+
+
+def test_what_somebody_settled_is_not_repeated() -> None:
+    """Before a repeat the record is read again: an attempt that a person settled meanwhile is not sent, ever."""
+    bench = busy_bench()
+    bench.somebody_appends(Resolved(at=AT, by=BY, attempt="a1", created=False))
+    bench.look()
+    assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
+    assert "HTTP 429; not repeated: it was settled meanwhile, by another run or a person" == bench.result("a").detail
+
+
+def test_what_a_rolled_back_record_lost_is_not_repeated() -> None:
+    """A record that no longer holds the intent, or what was appended to it, lets nothing be sent."""
+    bench = busy_bench()
+    bench.journal = journal_of()
+    bench.look()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "does not go on from what was read of it before" in str(bench.result("a").detail)
+
+
+def test_what_cannot_be_looked_at_is_not_repeated() -> None:
+    """Where the record cannot be read again, the last answer counts."""
+    bench = busy_bench()
+    bench.take(Look)
+    bench.hear(LookFailed("no network"))
+    detail = "HTTP 429; not repeated: the record could not be read again before it was sent: no network"
+    assert ([], detail) == (bench.sends, bench.result("a").detail)
+    assert ["outcome"] == kinds(bench.append())
+
+
+def test_a_refused_token_is_replaced_once() -> None:
+    """After a 401 with a new token the record is read again, the call repeated, and no other token asked for."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    assert [True] == [send.renew for send in bench.sends]
+    bench.answer(Answer(Outcome.REJECTED, 401, retry_after=0.0))
+    bench.wait(0.0)
+    bench.look()
+    assert [False] == [send.renew for send in bench.sends]
+    bench.answer(Answer(Outcome.REJECTED, 401))
+    assert (["outcome"], "rejected") == (kinds(bench.append()), bench.outcomes["create a"])
+
+
+@pytest.mark.parametrize(("steady", "wall"), [(10.0, 0.0), (0.0, 10.0)], ids=["steady clock", "wall clock"])
+def test_a_send_long_after_its_append_has_the_record_read_first(steady: float, wall: float) -> None:
+    """Where either clock says that time has passed since the append began, somebody may have settled it."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.steady += steady
+    bench.off += wall
+    bench.append()
+    assert [] == bench.sends
+    bench.look()
+    assert 1 == len(bench.sends)
+
+
+def test_a_wall_clock_past_the_window_ends_it() -> None:
+    """A machine that was paused without noticing sees it on the wall clock: people settle by that."""
+    bench = busy_bench()
+    bench.off += 60.0
+    bench.look()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+
+
+def test_a_look_that_never_ends_is_waited_for_until_the_window_has_passed() -> None:
+    """A store that hangs lets nothing be sent."""
+    bench = busy_bench()
+    assert bench.booted + 60.0 == bench.run.wake_at
+    bench.wait(60.0)
+    bench.look()
+    assert ([], ["outcome"]) == (bench.sends, kinds(bench.append()))
+
+
+def test_a_look_is_not_for_what_became_durable_after_it_began() -> None:
+    """An intent that another run could not see yet when the siblings were read needs a look of its own."""
+    bench = Bench(wanting("a", "b", "c"), siblings=Siblings(), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.look()
+    bench.answer(CREATED)
+    bench.append()
+    bench.look()
+    bench.answer(CREATED, "b")
+    bench.answer(Answer(Outcome.REJECTED, 429), "c")
+    bench.wait(0.5)
+    assert (1, 1) == (len(bench.looks), len(bench.appends))
+    bench.append()
+    assert 1 == len(bench.looks)
+
+
+def test_siblings_that_cannot_be_read_leave_nothing_to_plan_on() -> None:
+    """After a conflict nothing goes on that the siblings' records were not asked about."""
+    bench = Bench(wanting("a"), siblings=Siblings(problem="no network"))
+    bench.start()
+    bench.overtake(known("z"))
+    assert ("skipped", "no network") == (bench.outcomes["create a"], bench.result("a").detail)

@@ -12,6 +12,7 @@ from reconciler.applying.caller import ServiceCaller
 from reconciler.applying.events import Answered, Send
 from reconciler.errors import StoreUnavailable, TokenError
 from reconciler.model.address import Address
+from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Request
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from reconciler.service.api import Service
 
-SEND = Send("a1", Address("europe/staging/a"), Request(("ONB10011",), f"{SERVICE}/hook"), 60.0)
+REQUEST = Request(("ONB10011",), f"{SERVICE}/hook")
+SEND = Send("a1", Address("europe/staging/a"), REQUEST, 60.0, Instant(10.0, 10.0), renew=False)
 CREATED = Answer(Outcome.CREATED, 201, fields={"id": 7}, body=b'{"id":7,"secret":"s"}')
 
 
@@ -35,8 +37,8 @@ class Lending:
         if self.token_problem:
             raise self.token_problem
 
-    def create_subscription(self, request: Request, may_send: Callable[[], bool]) -> Answer:
-        assert (SEND.request, True) == (request, may_send())
+    def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool) -> Answer:
+        assert (SEND.request, True, SEND.renew) == (request, may_send(), renew)
         return self.answer
 
 

@@ -69,24 +69,25 @@ class TestCreateSubscription:
         lending_service.answers_with([(200, '{"secretKey": "k3y"}')])
         assert "k3y" not in repr(service.create_subscription(REQUEST, always))
 
-    def test_a_401_is_repeated_once_with_a_new_token(self, service: Service, lending_service: LendingService) -> None:
-        """The old token is thrown away; leave is asked for each of the two calls."""
-        asked = []
-
-        def leave() -> bool:
-            asked.append(1)
-            return True
-
+    def test_a_401_brings_a_new_token_and_may_be_repeated_at_once(
+        self, service: Service, lending_service: LendingService
+    ) -> None:
+        """The old token is thrown away; the repeat is the caller's, who reads the record before."""
         lending_service.answers_with([(401, ""), (201, "{}")])
-        assert service.create_subscription(REQUEST, leave).outcome is Outcome.CREATED
-        assert (bearers(lending_service), len(asked)) == ([TOKEN_1, TOKEN_2], 2)
-
-    def test_a_second_401_is_rejected(self, service: Service, lending_service: LendingService) -> None:
-        """There is no third call."""
-        lending_service.answers_with([(401, '{"message": "no"}')])
         answer = service.create_subscription(REQUEST, always)
-        assert (answer.outcome, answer.status) == (Outcome.REJECTED, 401)
+        assert (answer.outcome, answer.status, answer.retry_after) == (Outcome.REJECTED, 401, 0.0)
+        assert service.create_subscription(REQUEST, always, renew=False).outcome is Outcome.CREATED
         assert bearers(lending_service) == [TOKEN_1, TOKEN_2]
+
+    def test_a_401_that_is_not_to_be_repeated_costs_no_token(
+        self, service: Service, lending_service: LendingService
+    ) -> None:
+        """Where no repeat follows, none is asked for."""
+        lending_service.answers_with([(401, '{"message": "no"}')])
+        answer = service.create_subscription(REQUEST, always, renew=False)
+        assert (answer.outcome, answer.status, answer.retry_after) == (Outcome.REJECTED, 401, None)
+        service.create_subscription(REQUEST, always, renew=False)
+        assert bearers(lending_service) == [TOKEN_1, TOKEN_1]
 
     def test_a_401_and_no_new_token_is_rejected(self, service: Service, lending_service: LendingService) -> None:
         """Both are said."""
@@ -94,15 +95,13 @@ class TestCreateSubscription:
         lending_service.token_answers = [(403, '{"error": "revoked"}')]
         lending_service.answers_with([(401, "")])
         answer = service.create_subscription(REQUEST, always)
-        assert (answer.outcome, answer.status, len(lending_service.calls)) == (Outcome.REJECTED, 401, 1)
+        assert (answer.outcome, answer.status, answer.retry_after) == (Outcome.REJECTED, 401, None)
         assert str(answer.detail).startswith("HTTP 401 Unauthorized; europe/staging: no access token: HTTP 403")
 
-    def test_no_time_left_to_repeat(self, service: Service, lending_service: LendingService) -> None:
-        """After a 401 the repeat needs leave like the first call; without it nothing was created."""
-        leave = iter([True, False])
-        lending_service.answers_with([(401, "")])
-        answer = service.create_subscription(REQUEST, lambda: next(leave))
-        assert (answer.outcome, len(lending_service.calls)) == (Outcome.NOT_SENT, 1)
+    def test_no_call_leaves_without_leave(self, service: Service, lending_service: LendingService) -> None:
+        """Whoever sends may be too late for it; then nothing was created."""
+        answer = service.create_subscription(REQUEST, lambda: False)
+        assert (answer.outcome, lending_service.calls) == (Outcome.NOT_SENT, [])
 
     def test_no_token_is_not_sent(self, service: Service, lending_service: LendingService) -> None:
         """Without a token there is no call."""

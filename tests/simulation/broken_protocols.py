@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim_machine import Machine
 from sim_store import SimStore
 
-from reconciler.applying import protocol, writing
+from reconciler.applying import calls, protocol, writing
 from reconciler.applying.agenda import Agenda
-from reconciler.applying.events import Appended, Send
+from reconciler.applying.events import Appended
 from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
 from reconciler.model.entry import Settled
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pytest
+
+    from reconciler.applying.events import Send
 
     Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -118,10 +121,10 @@ def forget_the_window(patch: pytest.MonkeyPatch) -> None:
     def propose_for_ever(self: Any, change: Any, now: Any) -> None:
         propose(self, change, now)
         for call in self._calls.values():
-            call.send_by = float("inf")
+            call.send_by, call.send_by_wall = 1e6, float("inf")
 
     def send_for_ever(self: Any, run: TargetRun, effect: Send) -> None:
-        send(self, run, Send(effect.attempt, effect.address, effect.request, float("inf")))
+        send(self, run, replace(effect, send_by=float("inf")))
 
     patch.setattr(TargetRun, "_propose_send", propose_for_ever)
     patch.setattr(Machine, "_send", send_for_ever)
@@ -142,7 +145,7 @@ def open_many_intents(patch: pytest.MonkeyPatch) -> None:
 
 def ignore_other_targets(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks after their own intent whether another target of the service has the route."""
-    patch.setattr(protocol, "hindrance", lambda request, records: None)
+    patch.setattr(calls, "hindrance", lambda request, records: None)
 
 
 def give_up_what_is_owed(patch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,11 @@ from reconciler.applying.events import (
     AppendFailed,
     Authorise,
     Authorised,
+    Look,
+    Looked,
     Moved,
     Send,
+    Siblings,
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
@@ -114,6 +117,8 @@ class Explorer:
                     yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=True, fault=True)
                     yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=False, fault=True)
                     yield partial(self._send, number, index, pending, Outcome.NOT_SENT, commits=False, fault=True)
+            case Look():
+                yield partial(self._look, number, index)
             case Report(way):
                 yield partial(self._report, number, index, way)
         if faulty:
@@ -132,8 +137,8 @@ class Explorer:
             run=f"r{number}.{runner.ids}",
             account="account",
             new_id=partial(self._new_id, number),
-            replan=partial(self._plan, part),
-            siblings=partial(self._records_beside, part.target),
+            replan=partial(self._plan_again, part),
+            shares=len(self._state.journals) > 1,
         )
         runner.run = TargetRun(runner.planned, journal, terms)
         runner.run.keep_only(self._plan(part, journal.record()))
@@ -146,7 +151,8 @@ class Explorer:
         if self._arrives(runner, effect):
             self._hear(runner, Appended())
         else:
-            self._hear(runner, Moved(self._state.journals[runner.part.target]))
+            target = runner.part.target
+            self._hear(runner, Moved(self._state.journals[target], self._siblings(target)))
 
     def _append_in_vain(self, number: int, index: int, effect: Append, way: str, *, arrives: bool) -> None:
         self._state.faults -= 1
@@ -160,12 +166,19 @@ class Explorer:
         runner = self._state.runners[number]
         del runner.pending[index]
         journal = self._state.journals[runner.part.target]
+        siblings = self._siblings(runner.part.target)
         reports: dict[str, Event] = {
-            "moved": Moved(journal),
-            "failed": AppendFailed("", journal),
+            "moved": Moved(journal, siblings),
+            "failed": AppendFailed("", journal, siblings),
             "unreadable": AppendFailed(""),
         }
         self._hear(runner, reports[way])
+
+    def _look(self, number: int, index: int) -> None:
+        runner = self._state.runners[number]
+        del runner.pending[index]
+        target = runner.part.target
+        self._hear(runner, Looked(self._state.journals[target], self._now(runner), self._siblings(target)))
 
     def _send(
         self, number: int, index: int, send: Send, outcome: Outcome, *, commits: bool, fault: bool = False
@@ -206,7 +219,7 @@ class Explorer:
     def _hear(self, runner: Runner, event: Event) -> None:
         assert runner.run is not None
         heard = [type(event).__name__, getattr(event, "attempt", ""), runner.steady]
-        if isinstance(event, Moved | AppendFailed):
+        if isinstance(event, Moved | AppendFailed | Looked):
             heard += [event.journal and event.journal.head, self._heads_beside(runner.part.target)]
         elif isinstance(event, Appended):
             heard.append(self._heads_beside(runner.part.target))
@@ -274,6 +287,13 @@ class Explorer:
     def _plan(self, part: Part, record: Record) -> Sequence[Change]:
         records = {name: journal.record() for name, journal in self._state.journals.items()}
         return plan_target(part.target, part.desired, {**records, part.target: record}, Selection()).changes
+
+    def _plan_again(self, part: Part, record: Record, siblings: Sequence[Record]) -> Sequence[Change]:
+        records = {**{sibling.target: sibling for sibling in siblings}, part.target: record}
+        return plan_target(part.target, part.desired, records, Selection()).changes
+
+    def _siblings(self, target: TargetName) -> Siblings:
+        return Siblings(tuple(self._records_beside(target)))
 
     def _records_beside(self, target: TargetName) -> list[Record]:
         return [journal.record() for name, journal in self._state.journals.items() if name != target]

@@ -15,6 +15,9 @@ from reconciler.applying.events import (
     Authorise,
     Authorised,
     InterruptAsked,
+    Look,
+    Looked,
+    LookFailed,
     Send,
     Ticked,
     Unauthorised,
@@ -217,13 +220,26 @@ class Machine:
                 self._later(partial(self._feed, run, event))
             case Append():
                 hear = partial(self._feed, run)
-                self._later(AppendOnItsWay(self._world, self, run.journal.target, effect, hear).leave)
+                name = run.journal.target
+                siblings = partial(self._apply.siblings, name)
+                self._later(AppendOnItsWay(self._world, self, name, effect, hear, siblings).leave)
+            case Look():
+                self._later(partial(self._look, run))
             case Send():
                 self._later(partial(self._send, run, effect))
 
+    def _look(self, run: TargetRun) -> None:
+        """The siblings are read, then the record; the machine hears of it a little later."""
+        siblings, at = self._apply.siblings(run.journal.target), self.clock()
+        try:
+            event: Event = Looked(self._read(run.journal.target), at, siblings)
+        except ReconcilerError as problem:
+            event = LookFailed(str(problem))
+        self._later(partial(self._feed, run, event))
+
     def _send(self, run: TargetRun, send: Send) -> None:
         """What the driver's thread does: `may_send` as late as possible, then the bytes leave."""
-        may_send = self.clock().steady < send.send_by and not self._inbox.interrupted.is_set()
+        may_send = not (send.is_late(self.clock()) or self._inbox.interrupted.is_set())
         if may_send and not self._world.chances.happens("no_connection"):
             CallOnItsWay(self._world, self, send, partial(self._feed, run)).leave()
         else:

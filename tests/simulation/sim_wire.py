@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sim_world import Owner, World
 
-    from reconciler.applying.events import Append, Event, Send
+    from reconciler.applying.events import Append, Event, Send, Siblings
     from reconciler.model.address import TargetName
 
 _NO_ANSWER = Answer(Outcome.UNKNOWN, detail="no answer in time")
@@ -31,9 +31,16 @@ class AppendOnItsWay:
     """An append that has left. It arrives or not, soon or late; and then the sender hears of it, truly or not."""
 
     def __init__(
-        self, world: World, sender: Owner, target: TargetName, effect: Append, hear: Callable[[Event], None]
+        self,
+        world: World,
+        sender: Owner,
+        target: TargetName,
+        effect: Append,
+        hear: Callable[[Event], None],
+        siblings: Callable[[], Siblings],
     ) -> None:
         self._world = world
+        self._siblings = siblings
         self._sender = sender
         self._target = target
         self._effect = effect
@@ -63,12 +70,17 @@ class AppendOnItsWay:
         self._world.later(self._world.soon(), lambda: self._hear(event()), self._sender)
 
     def _report_move(self) -> Event:
-        return Moved(self._world.store.journal(self._target))
+        return Moved(self._world.store.journal(self._target), self._siblings())
 
     def _misreport(self) -> Event:
         """What is said of an append whose answer was lost: a conflict or a failure, and what can be read by then."""
-        journal = self._world.store.journal(self._target)
-        return self._world.rng.choice((Moved(journal), AppendFailed("timeout", journal), AppendFailed("timeout")))
+        journal, siblings = self._world.store.journal(self._target), self._siblings()
+        reports = (
+            Moved(journal, siblings),
+            AppendFailed("timeout", journal, siblings),
+            AppendFailed("timeout"),
+        )
+        return self._world.rng.choice(reports)
 
 
 class CallOnItsWay:

@@ -26,8 +26,8 @@ def test_two_creates_in_every_order() -> None:
 
 
 def test_two_creates_in_every_order_with_a_fault() -> None:
-    """Two runs, two subscriptions, one fault anywhere: 32,238 orders."""
-    assert (32_238, 8_356) == count(one_record())
+    """Two runs, two subscriptions, one fault anywhere: 32,952 orders."""
+    assert (32_952, 8_508) == count(one_record())
 
 
 def test_creates_side_by_side_in_every_order() -> None:
@@ -36,13 +36,13 @@ def test_creates_side_by_side_in_every_order() -> None:
 
 
 def test_replacements_in_every_order_with_a_fault() -> None:
-    """Two runs replace one subscription and retire another after its codes are created elsewhere: 32,238 orders."""
-    assert (32_238, 8_356) == count(changed_urls())
+    """Two runs replace one subscription and retire another after its codes are created elsewhere: 32,952 orders."""
+    assert (32_952, 8_508) == count(changed_urls())
 
 
 def test_two_targets_of_a_service_in_every_order_with_a_fault() -> None:
-    """A route that one run has on one target, and the other on another, is never created twice: 3,438 orders."""
-    assert (3_438, 2_280) == count(two_targets())
+    """A route that one run has on one target, and the other on another, is never created twice: 10,222 orders."""
+    assert (10_222, 5_546) == count(two_targets())
 
 
 @pytest.mark.soak
