@@ -113,26 +113,52 @@ class Driver:
         self._caller = caller
         self._clock = clock
         self._interrupted = inbox.interrupted
+        self._interrupted_by_error = Flag()
+        self._heard: Event = Ticked()
         self._events = inbox.open()
         self._reach = reach
         self._siblings = siblings
 
     def drive(self, run: TargetRun, observe: Callable[[TargetRun], None]) -> None:
-        """Perform effects and pass on events until the run is finished; `observe` is told after each event."""
-        clerk, callers = _Crew(1), _Crew(run.terms.limits.parallelism)
+        """Perform effects and pass on events until the run is finished; `observe` is told after each event.
+
+        Raises nothing: an error that nobody expected ends the run, and leaves it with all that is known of its calls.
+        """
+        clerk, callers = _Crew(), _Crew()
         try:
-            effects = run.start(self._clock())
-            while True:
-                for effect in effects:
-                    crew = clerk if isinstance(effect, Append | Look) else callers
-                    crew.do(partial(self._perform, effect))
-                observe(run)
-                if run.finished:
-                    return
-                effects = run.handle(self._next_event(run.wake_at), self._clock())
+            clerk.hire(1)
+            callers.hire(run.terms.limits.parallelism)
+            self._carry_on(run, observe, clerk, callers)
+        except Exception as problem:  # noqa: BLE001 - what was answered already must not be lost
+            self._interrupted_by_error.set()
+            run.salvage(self._last_answers(run), told(problem), self._clock())
         finally:
             clerk.dismiss()
             callers.dismiss()
+
+    def _carry_on(self, run: TargetRun, observe: Callable[[TargetRun], None], clerk: _Crew, callers: _Crew) -> None:
+        effects = run.start(self._clock())
+        while True:
+            for effect in effects:
+                crew = clerk if isinstance(effect, Append | Look) else callers
+                crew.do(partial(self._perform, effect))
+            observe(run)
+            if run.finished:
+                return
+            self._heard = self._next_event(run.wake_at)
+            effects = run.handle(self._heard, self._clock())
+
+    def _last_answers(self, run: TargetRun) -> list[Answered]:
+        """What is still heard of the calls in flight, with the event that was not handled to its end."""
+        until = self._clock().steady + run.terms.limits.grace
+        answers = [self._heard] if isinstance(self._heard, Answered) else []
+        awaited = run.in_flight - {answered.attempt for answered in answers}
+        while awaited and self._clock().steady < until and not self._interrupted.is_set():
+            event = self._next_event(until)
+            if isinstance(event, Answered):
+                answers.append(event)
+                awaited.discard(event.attempt)
+        return answers
 
     def _next_event(self, wake_at: float | None) -> Event:
         """What happens next; Ticked if nothing does until `wake_at`, or for a moment."""
@@ -162,7 +188,7 @@ class Driver:
         try:
             self._caller.authorise()
         except Exception as problem:  # noqa: BLE001 - a bug here must end the run, not hang it
-            return Unauthorised(_told(problem))
+            return Unauthorised(told(problem))
         return Authorised()
 
     def _append(self, effect: Append) -> Event:
@@ -179,12 +205,12 @@ class Driver:
         try:
             siblings, journal = self._siblings(), self._read()
         except Exception as unreadable:  # noqa: BLE001 - the run goes on without
-            log.warning("%s", _told(unreadable))
-            return AppendFailed(_told(problem))
+            log.warning("%s", told(unreadable))
+            return AppendFailed(told(problem))
         if isinstance(problem, HeadMoved):
             return Moved(journal, siblings)
-        log.warning("%s", _told(problem))  # now: it is tried again for a while, and whoever waits should know why
-        return AppendFailed(_told(problem), journal, siblings)
+        log.warning("%s", told(problem))  # now: it is tried again for a while, and whoever waits should know why
+        return AppendFailed(told(problem), journal, siblings)
 
     def _look(self) -> Event:
         try:
@@ -192,7 +218,7 @@ class Driver:
             at = self._clock()
             return Looked(self._read(), at, siblings)
         except Exception as problem:  # noqa: BLE001 - the machine decides what follows
-            return LookFailed(_told(problem))
+            return LookFailed(told(problem))
 
     def _read(self) -> Journal:
         """The journal as it is now. Raises StateError where there is none to be read."""
@@ -206,17 +232,18 @@ class Driver:
 
         def may_send() -> bool:
             self._reach("before-send")
-            return not (send.is_late(self._clock()) or self._interrupted.is_set())
+            ended = self._interrupted.is_set() or self._interrupted_by_error.is_set()
+            return not (ended or send.is_late(self._clock()))
 
         try:
             answered = self._caller.create(send, may_send)
             self._reach("after-send")
         except Exception as problem:  # noqa: BLE001 - whatever it was, the call may have been sent
-            return Answered(send.attempt, Answer(Outcome.UNKNOWN, detail=_told(problem)))
+            return Answered(send.attempt, Answer(Outcome.UNKNOWN, detail=told(problem)))
         return answered
 
 
-def _told(problem: Exception) -> str:
+def told(problem: Exception) -> str:
     """What an error says; of one that nobody expected only its name, since its text may hold anything."""
     if isinstance(problem, ReconcilerError):
         return str(problem)
@@ -227,11 +254,15 @@ def _told(problem: Exception) -> str:
 class _Crew:
     """A few daemon threads that do jobs in the order they come."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._size = size
+        self._size = 0
+
+    def hire(self, size: int) -> None:
+        """Start so many threads. Raises RuntimeError where the system gives none."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
+            self._size += 1
 
     def do(self, job: Callable[[], None]) -> None:
         self._jobs.put(job)

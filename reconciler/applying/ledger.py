@@ -73,7 +73,7 @@ class Ledger:
         self._again: Batch | None = None
         self._retry_at: float | None = None
         self._failures = 0
-        self._names: dict[str, str] = {}
+        self._intents: dict[str, Intent] = {}
 
     @property
     def record(self) -> Record:
@@ -99,6 +99,12 @@ class Ledger:
     def owed(self) -> Sequence[AnyEntry]:
         """The entries that are owed and, as far as is known, not durable."""
         return tuple(self._owed)
+
+    @property
+    def to_keep(self) -> Sequence[AnyEntry]:
+        """What is owed, each outcome after the intent of this run that it belongs to: a record may have lost that."""
+        lost = {entry.attempt: self._intents[entry.attempt] for entry in self._owed_outcomes}
+        return tuple(lost.values()) + tuple(self._owed)
 
     @property
     def wake_at(self) -> float | None:
@@ -160,6 +166,10 @@ class Ledger:
         return batch
 
     @property
+    def _owed_outcomes(self) -> list[Settled]:
+        return [entry for entry in self._owed if isinstance(entry, Settled) and entry.attempt in self._intents]
+
+    @property
     def _gathered_at(self) -> float:
         return self._owed_since + min(self._took, self._terms.limits.gathering)
 
@@ -188,7 +198,7 @@ class Ledger:
         for entry in entries:
             match entry:
                 case Intent():
-                    self._names[entry.attempt] = entry.address.name
+                    self._intents[entry.attempt] = entry
                     words.append(f"{entry.action} {entry.address.name}")
                 case Settled() | Retired() | Restored():
                     words.append(f"{_verb(entry)} {self._name(entry.attempt)}")
@@ -200,7 +210,7 @@ class Ledger:
 
     def _name(self, attempt: str) -> str:
         known = self._record.attempts.get(attempt)
-        return known.address.name if known else self._names[attempt]
+        return known.address.name if known else self._intents[attempt].address.name
 
     def _durable(self, batch: Batch) -> tuple[Verdict, Batch]:
         """The head is now the batch's own, even if others have gone on from there: the next append will meet that."""

@@ -66,13 +66,17 @@ LOST_RESPONSE = "the response to another create could not be kept, so nothing mo
 
 @dataclass(slots=True)
 class TargetRun:
-    """One target's part of an apply. `start` and `handle` give effects to perform; `finished` says when to stop."""
+    """One target's part of an apply. `start` and `handle` give effects to perform; `finished` says when to stop.
+
+    `failure` is the error that has ended it, where one did that nobody expected.
+    """
 
     changes: Sequence[Change]
     journal: Journal
     terms: Terms
     retired: list[str] = field(default_factory=list)
     lost_response: bool = False
+    failure: str = ""
     finished: bool = False
     _agenda: Agenda = field(default_factory=Agenda)
     _calls: dict[str, Call] = field(default_factory=dict)
@@ -124,6 +128,27 @@ class TargetRun:
                 assert_never(event)
         return effects + self._pump(now)
 
+    def salvage(self, answers: Iterable[Answered], failure: str, now: Instant) -> None:
+        """End the run after an error that nobody expected: owe what became of its calls, as far as `answers` say it."""
+        heard = {answered.attempt: answered for answered in answers}
+        self.failure, self.finished = failure, True
+        for attempt, call in {**self._given_up, **self._calls}.items():
+            if attempt in heard:
+                self.lost_response |= heard[attempt].lost
+                self._settle(call, heard[attempt].answer, now, heard[attempt].response)
+            elif call.in_flight:
+                self._settle(call, Answer(Outcome.UNKNOWN, detail=failure), now)
+            elif attempt in self._calls:
+                self._withdraw(call, failure, now)
+        for change in self.changes:
+            if (change.address, change.action) not in self.results:
+                self._agenda.conclude(change, Done.SKIPPED, detail=failure)
+
+    @property
+    def in_flight(self) -> set[str]:
+        """The attempts whose calls have not ended."""
+        return {attempt for attempt, call in self._calls.items() if call.in_flight}
+
     @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, to say Ticked at the latest, if nothing else happens."""
@@ -142,8 +167,13 @@ class TargetRun:
 
     @property
     def unrecorded(self) -> Sequence[AnyEntry]:
-        """What is owed to the record and could not be appended; once finished, that is for good."""
-        return self._ledger.owed
+        """What is owed to the record and could not be appended, with its intents; once finished, that is for good."""
+        return self._ledger.to_keep
+
+    @property
+    def problem(self) -> str:
+        """Why the last append failed; empty where none did."""
+        return self._ledger.problem
 
     # What events mean
 
@@ -347,6 +377,7 @@ class TargetRun:
         """No answer, and none can be waited for: nobody knows. And a store that does not answer is left alone."""
         for call in [one for one in self._calls.values() if one.in_flight and one.give_up_at <= now.steady]:
             detail = "interrupted while the call was in flight" if self._interrupts else "no answer in time"
+            call.in_flight = False
             self._settle(call, Answer(Outcome.UNKNOWN, detail=detail), now)
             self._given_up[call.attempt] = call
         for call in [one for one in self._calls.values() if one.sight is not Sight.NOT_WANTED and one.is_overdue(now)]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reconciler.applying.driver import Driver
+from reconciler.applying.driver import Driver, told
 from reconciler.applying.events import Siblings
 from reconciler.applying.protocol import LOST_RESPONSE, TargetRun
 from reconciler.applying.terms import Terms
 from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
+from reconciler.model.entry import Settled
 from reconciler.model.plan import SENDS
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.url import same_service
@@ -47,12 +48,12 @@ class Workplace:
     """What an apply works with; everything that is not a value.
 
     `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `keep`
-    puts entries that could not be appended somewhere safe and says where. `reach` is told of every durable step, for
-    tests. `observe` is told of progress. `pause` waits so many seconds, or until interrupted. `patience` is how many
-    seconds another run's creates are given to settle. `new_id` gives ids for the run and its attempts. `neighbours`
-    are the records that were read for the plan, each with the service it is bound to, and `unread` the targets whose
-    records could not be, which a person accepted. `counting` adds to a record the creates that only this machine knows
-    of.
+    puts entries that could not be appended, for the reason given, somewhere safe and says where; it raises nothing.
+    `reach` is told of every durable step, for tests. `observe` is told of progress. `pause` waits so many seconds, or
+    until interrupted. `patience` is how many seconds another run's creates are given to settle. `new_id` gives ids for
+    the run and its attempts. `neighbours` are the records that were read for the plan, each with the service it is
+    bound to, and `unread` the targets whose records could not be, which a person accepted. `counting` adds to a record
+    the creates that only this machine knows of.
     """
 
     store: Store
@@ -62,7 +63,7 @@ class Workplace:
     inbox: Inbox
     limits: Limits
     by: Mapping[str, str]
-    keep: Callable[[TargetName, Record, Sequence[AnyEntry]], str]
+    keep: Callable[[TargetName, Record, Sequence[AnyEntry], str], str]
     observe: Callable[[TargetRun], None]
     reach: Callable[[str], None]
     pause: Callable[[float], object]
@@ -104,8 +105,8 @@ class Apply:
         for name, target in self._plan.targets.items():
             try:
                 self._apply_target(name, target)
-            except ReconcilerError as problem:
-                self._skip(target, str(problem))
+            except Exception as problem:  # noqa: BLE001 - whatever it was, the other targets have their turn
+                self._skip(target, told(problem))
         return self.applied()
 
     def applied(self) -> Applied:
@@ -120,7 +121,7 @@ class Apply:
         self._codes.append(1)
 
     def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:
-        """Raises ReconcilerError only as long as nothing was done."""
+        """Raises only as long as nothing was done."""
         if not planned.changes:
             return
         if self._at.inbox.interrupted.is_set():
@@ -201,24 +202,33 @@ class Apply:
 
     def conclude(self, name: TargetName, planned: TargetPlan, run: TargetRun) -> None:
         """Read the record a last time, and say what the run came to; its outcomes stand, whatever can be read."""
-        results = list(run.results.values())
+        results = self._saved(name, run)
         record = run.record
         try:
             record, left = self._look_again(name)
-        except ReconcilerError as problem:
-            self._unrecorded.append(f"the record could not be read a last time: {problem}")
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes stand
+            self._unrecorded.append(f"{name}: the record could not be read a last time: {told(problem)}")
             self._codes.append(3 if any(one.outcome is Done.UNKNOWN for one in results) else 1)
         else:
             self._codes.append(exit_code(planned.changes, results, left, record, self._at.clock().wall))
             results = with_others_work(results, left)
-        if run.unrecorded:
-            self._unrecorded.append(self._at.keep(name, record, run.unrecorded))
-            self._codes.append(3)
+        if run.failure:
+            self._unrecorded.append(f"{name}: {run.failure} ended the apply of this target; please report it")
+            self._codes.append(1)
         if run.lost_response:
             self._lost_response = True
             self._codes.append(1)
         self._results += results
         self._removal += [record.attempts[one] for one in run.retired if one in record.attempts]
+
+    def _saved(self, name: TargetName, run: TargetRun) -> list[Result]:
+        """The results of the run; what could not be recorded is kept first of all, before anything else can fail."""
+        if not run.unrecorded:
+            return list(run.results.values())
+        self._unrecorded.append(self._at.keep(name, run.record, run.unrecorded, run.problem or run.failure))
+        self._codes.append(3)
+        kept = {entry.attempt for entry in run.unrecorded if isinstance(entry, Settled)}
+        return [replace(result, recorded=result.attempt not in kept) for result in run.results.values()]
 
     def _look_again(self, name: TargetName) -> tuple[Record, Sequence[Change]]:
         """The record and what is left to do; a create that another run has in flight is given a moment to settle."""

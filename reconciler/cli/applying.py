@@ -24,12 +24,14 @@ from reconciler.state.responses import seal
 from reconciler.state.unrecorded import keep_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from reconciler.cli.calling import Calling
     from reconciler.cli.planning import Planned
     from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.record import Record
     from reconciler.model.result import Applied
 
 
@@ -68,7 +70,7 @@ class Undertaking:
                 inbox=inbox,
                 limits=self._limits,
                 by=workspace.by(),
-                keep=lambda target, record, entries: keep_entries(workspace.data_directory, target, record.id, entries),
+                keep=self._keep,
                 observe=observe,
                 reach=self._failpoints.reach,
                 pause=time.sleep,
@@ -78,6 +80,9 @@ class Undertaking:
             )
             applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
         return replace(applied, exit_code=128 + caught[0]) if caught else applied
+
+    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
+        return keep_entries(self._workspace.data_directory, target, record.id, entries, reason)
 
 
 def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Account]:

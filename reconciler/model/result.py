@@ -31,7 +31,10 @@ class Done(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets."""
+    """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
+
+    `recorded`: whether the record says so too, as far as is known; what it does not is kept elsewhere.
+    """
 
     address: Address
     action: Action
@@ -39,6 +42,7 @@ class Result:
     status: int | None = None
     attempt: str | None = None
     detail: str | None = None
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

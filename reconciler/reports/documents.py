@@ -88,7 +88,7 @@ def _in_brief(attempt: Attempt) -> dict[str, object]:
 
 
 def applied_document(applied: Applied) -> dict[str, object]:
-    """What an apply came to."""
+    """What an apply came to. `not_recorded` are the attempts whose outcomes could not be saved to the record."""
     counts = {outcome.value: sum(one.outcome is outcome for one in applied.results) for outcome in Done}
     return {
         "format_version": FORMAT_VERSION,
@@ -97,6 +97,7 @@ def applied_document(applied: Applied) -> dict[str, object]:
             {"address": one.address, "attempt": one.id, "text": removal_request(one)} for one in applied.removal
         ],
         "summary": counts,
+        "not_recorded": [result.attempt for result in applied.results if not result.recorded],
     }
 
 

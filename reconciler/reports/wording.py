@@ -81,8 +81,14 @@ def plan_summary(plan: Plan) -> str:
 
 def applied_summary(applied: Applied) -> str:
     """What an apply came to, in a sentence."""
-    counts = [(outcome, sum(one.outcome is outcome for one in applied.results)) for outcome in Done]
-    words = [f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in counts if count]
+    words = []
+    for outcome in Done:
+        results = [result for result in applied.results if result.outcome is outcome]
+        lost = sum(not result.recorded for result in results)
+        if results:
+            of_them = f"{lost} of them " if lost < len(results) else ""
+            note = f" ({of_them}not recorded)" if lost else ""
+            words.append(f"{len(results)} {outcome.value.replace('_', ' ')}{note}")
     return f"Applied: {', '.join(words)}." if words else "Nothing to do."
 
 

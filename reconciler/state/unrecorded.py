@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.errors import ReconcilerError, StateError
+from reconciler.errors import StateError
 from reconciler.model.address import TargetName
 from reconciler.state.disk import sync_directory, written_beside
 from reconciler.state.entries import from_fields, to_fields
@@ -36,24 +36,49 @@ class Unrecorded:
     entry: AnyEntry
 
 
-def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequence[AnyEntry]) -> str:
-    """Keep entries in a private file below `directory`, and say so in a line; where that fails too, say them."""
-    lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
-    name = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}.jsonl"
+def check_keepable(directory: Path) -> None:
+    """Raises StateError where entries could not be kept below `directory`, SettingsError where others could write."""
     try:
-        folder = private_directory(private_directory(directory) / _FOLDER)
-        with written_beside(folder / name, "".join(f"{line}\n" for line in lines).encode(), 0o600) as beside:
-            beside.rename(folder / name)
-        sync_directory(folder)
-    except (OSError, ReconcilerError):
+        _write(directory, "trial", b"")
+    except OSError as problem:
+        raise StateError(
+            f"results that cannot be saved to the record could not be kept here: {problem.strerror}",
+            where=directory / _FOLDER,
+            remedy="check its permissions and the space left, or set XDG_DATA_HOME to another directory",
+        ) from problem
+
+
+def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequence[AnyEntry], reason: str) -> str:
+    """Keep entries in a private file below `directory`, and say so in a line, with the reason; raises nothing.
+
+    Where they cannot be kept either, the line holds them: they are as free of secrets as the record is.
+    """
+    lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
+    stem = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}"
+    trouble = f"{target}: results could not be saved to the record{f' ({reason})' if reason else ''}"
+    try:
+        path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
+    except Exception:  # noqa: BLE001 - whatever it was, this is the last place where they are known
         return (
-            f"{target}: what became of calls could be recorded nowhere; keep this in a file for"
-            f" `reconciler state recover FILE`: {' '.join(lines)}"
+            f"{trouble}, nor to a file. Save what follows as a file, then run: reconciler state recover FILE:"
+            f" {' '.join(lines)}"
         )
     return (
-        f"{target}: what became of calls could not be recorded; it is kept in {folder / name}. Until it is recorded,"
-        f" those addresses count as unknown: reconciler state recover {folder / name}"
+        f"{trouble}; they are kept in {path}. Until they are recorded, those addresses count as unknown; run:"
+        f" reconciler state recover {path}"
     )
+
+
+def _write(directory: Path, stem: str, data: bytes, suffix: str = "") -> Path:
+    """Write a private file of a new name; without a suffix only to see whether it can be. Raises OSError."""
+    folder = private_directory(private_directory(directory) / _FOLDER)
+    # A process id is no name: containers that share a volume each have a process 1.
+    path = folder / f"{stem}-{os.urandom(6).hex()}{suffix}"
+    with written_beside(path, data, 0o600) as beside:
+        if suffix:
+            os.link(beside, path)
+    sync_directory(folder)
+    return path
 
 
 def all_kept(directory: Path) -> list[Unrecorded]:

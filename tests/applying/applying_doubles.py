@@ -115,6 +115,12 @@ class ScriptedCaller:
         self._held[name] = threading.Event()
         return self._held[name]
 
+    def wait_until_sent(self) -> None:
+        """Wait until a call has left."""
+        until = time.monotonic() + 20
+        while not self.sent and time.monotonic() < until:
+            time.sleep(0.005)
+
     def authorise(self) -> None:
         if self.no_token is not None:
             raise self.no_token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from reconciler.applying.protocol import TargetRun
     from reconciler.model.desired import Desired
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Plan
@@ -52,10 +54,11 @@ class Office:
     caller: ScriptedCaller = field(default_factory=ScriptedCaller)
     inbox: Inbox = field(default_factory=Inbox)
     limits: Limits = field(default_factory=lambda: Limits(backoff=(0.01,)))
-    kept: list[tuple[TargetName, TargetName, int]] = field(default_factory=list)
+    kept: list[tuple[TargetName, TargetName, int, str]] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     read: Callable[[TargetName], Journal] | None = None
     clock: Callable[[], Instant] = now
+    observe: Callable[[TargetRun], None] = lambda _run: None
     on_pause: Callable[[], None] = lambda: None
     neighbours: dict[TargetName, str] = field(default_factory=dict)
 
@@ -101,7 +104,7 @@ class Office:
             limits=self.limits,
             by={"user": "office"},
             keep=self._keep,
-            observe=lambda _run: None,
+            observe=self.observe,
             reach=lambda _step: None,
             pause=self._pause,
             patience=0.5,
@@ -109,8 +112,8 @@ class Office:
         )
         return Apply(plan, self.desired, Selection(), workplace).carry_out()
 
-    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry]) -> str:
-        self.kept.append((target, record.target, len(entries)))
+    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
+        self.kept.append((target, record.target, len(entries), reason))
         return f"{target}: kept"
 
     def _pause(self, seconds: float) -> None:
@@ -325,7 +328,7 @@ def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> No
     office.read = read
     applied = office.apply(plan)
     assert ({f"{TARGET}/a": "created"}, 1) == (outcomes(applied), applied.exit_code)
-    assert (f"the record could not be read a last time: {TARGET}: no network",) == applied.unrecorded
+    assert (f"{TARGET}: the record could not be read a last time: {TARGET}: no network",) == applied.unrecorded
     assert ["old"] == [one.id for one in applied.removal]
 
 
@@ -369,7 +372,8 @@ def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     office.caller.before = lambda _name: office.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
     applied = office.apply()
     assert ({f"{TARGET}/a": "created"}, 3) == (outcomes(applied), applied.exit_code)
-    assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 1)]) == (applied.unrecorded, office.kept)
+    assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 2, "disk full")]) == (applied.unrecorded, office.kept)
+    assert [False] == [result.recorded for result in applied.results]
 
 
 def test_what_another_target_of_the_service_has_is_not_created() -> None:
@@ -461,3 +465,110 @@ def test_an_id_is_new_every_time() -> None:
     office.apply()
     ids = [one.id for one in office.store.record(TARGET).attempts.values()]
     assert (6, {16}) == (len({*ids}), {len(one) for one in ids})
+
+
+def test_a_bug_costs_nothing_that_was_answered_and_no_other_target() -> None:
+    """What the call in flight came to is kept, what was not begun is skipped, and the other targets have their turn."""
+    office = Office({TARGET: "ab", OTHER: "c"})
+
+    def fail(run: TargetRun) -> None:
+        if run.in_flight and run.journal.target == TARGET:
+            office.caller.wait_until_sent()
+            raise KeyError("a bug")
+
+    office.observe = fail
+    applied = office.apply()
+    expected = {f"{TARGET}/a": "created", f"{TARGET}/b": "skipped", f"{OTHER}/c": "created"}
+    assert (expected, 3) == (outcomes(applied), applied.exit_code)
+    assert [(TARGET, TARGET, 2, "internal error (KeyError)")] == office.kept
+    assert f"{TARGET}: internal error (KeyError) ended the apply of this target; please report it" in applied.unrecorded
+    assert ["a", "c"] == office.caller.sent
+
+
+def test_a_bug_leaves_a_call_that_hangs_unknown() -> None:
+    """What is not answered by the time that an interrupted run would wait is kept as unknown."""
+    office = Office({TARGET: "a"}, limits=Limits(grace=0.1))
+    release = office.caller.hold("a")
+
+    def fail(run: TargetRun) -> None:
+        if run.in_flight:
+            office.caller.wait_until_sent()
+            raise MemoryError
+
+    office.observe = fail
+    applied = office.apply()
+    assert ({f"{TARGET}/a": "unknown"}, 3) == (outcomes(applied), applied.exit_code)
+    assert [(TARGET, TARGET, 2, "internal error (MemoryError)")] == office.kept
+    release.set()
+
+
+def test_a_bug_before_the_run_skips_its_target_only() -> None:
+    """Where nothing was begun, that is what is said, whatever was raised."""
+    office = Office({TARGET: "a", OTHER: "c"})
+    plan = office.plan()
+
+    def read(target: TargetName) -> Journal:
+        if target == TARGET:
+            raise KeyError("a bug")
+        return office.store.journal(target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/c": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert ["internal error (KeyError)", None] == [result.detail for result in applied.results]
+
+
+def test_a_bug_in_the_last_look_leaves_the_outcomes_as_they_are() -> None:
+    """Reading the record a last time is no reason to forget what was done."""
+    office = Office({TARGET: "a"})
+    plan, reads = office.plan(), []
+
+    def read(target: TargetName) -> Journal:
+        reads.append(target)
+        if len(reads) > 1:
+            raise KeyError("a bug")
+        return office.store.journal(target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "created"}, 1) == (outcomes(applied), applied.exit_code)
+
+
+@pytest.mark.parametrize(("hangs_at", "outcome"), [(1, "skipped"), (2, "created")], ids=["before a run", "after it"])
+def test_reading_a_record_that_hangs_does_not_outlast_an_interrupt(hangs_at: int, outcome: str) -> None:
+    """It is waited for only as long as nobody interrupts; what was done stands."""
+    office, released = Office({TARGET: "a"}, limits=Limits(parting=0.1)), threading.Event()
+    plan, reads = office.plan(), []
+
+    def read(target: TargetName) -> Journal:
+        reads.append(target)
+        if len(reads) == hangs_at:
+            office.inbox.interrupt()
+            released.wait(20)
+        return office.store.journal(target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert {f"{TARGET}/a": outcome} == outcomes(applied)
+    details = [*applied.unrecorded, *(str(result.detail) for result in applied.results)]
+    assert any("interrupted while the state record was read" in detail for detail in details)
+    released.set()
+
+
+def test_siblings_are_read_without_holding_up_the_run() -> None:
+    """A sibling whose record hangs does not keep an interrupted run from ending with its outcomes."""
+    office = Office({TARGET: "a", THIRD: ""}, limits=Limits(closing=0.1, grace=0.1, parting=0.1))
+    plan, reads, done = office.plan(), [], threading.Event()
+
+    def read(target: TargetName) -> Journal:
+        reads.append(target)
+        if target == THIRD and reads.count(THIRD) == 2:
+            office.inbox.interrupt()
+            done.wait(20)
+        return office.store.journal(target)
+
+    office.read = read
+    applied = office.apply(plan)
+    assert ({f"{TARGET}/a": "not_sent"}, 3, []) == (outcomes(applied), applied.exit_code, office.caller.sent)
+    assert [(TARGET, TARGET, 2)] == [kept[:3] for kept in office.kept]
+    done.set()

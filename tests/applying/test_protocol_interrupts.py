@@ -140,7 +140,7 @@ def test_a_second_interrupt_does_not_wait_for_a_store_that_hangs() -> None:
     interrupt(bench, 2)
     assert bench.steady + 1.0 == bench.run.wake_at
     bench.wait(1.0)
-    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
     assert {"create a": "unknown"} == bench.outcomes
 
 

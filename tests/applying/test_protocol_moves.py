@@ -167,7 +167,7 @@ def test_what_could_not_be_recorded_is_handed_over() -> None:
     bench.append()
     bench.answer(CREATED)
     bench.fail_append()
-    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
 
 
@@ -215,7 +215,7 @@ def test_a_record_that_was_rolled_back_is_not_written_to() -> None:
     bench.wait(1.0)
     bench.take(Append)
     bench.hear(Moved(older))
-    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
 
 
 def test_another_record_in_its_place_is_not_written_to() -> None:
@@ -227,7 +227,7 @@ def test_another_record_in_its_place_is_not_written_to() -> None:
     bench.take(Append)
     lines, _ = link(None, 0, [begun(record=RECORD[::-1]), known("a"), known("b"), known("c")])
     bench.hear(Moved(parse(lines, TARGET, "bench")))
-    assert (["outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
 
 
 def test_a_conflict_without_a_move_is_a_failure() -> None:

@@ -87,12 +87,13 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
         assert 3 == done.code, done
         assert 1 == len(scene.sandbox.world.commits)
         (attempt,) = scene.unsettled()
-        named = re.search(r"it is kept in (\S+\.jsonl)\.", done.err)
+        named = re.search(r"they are kept in (\S+\.jsonl)\.", done.err)
         assert named, done
         kept = Path(named[1])
         assert 0o600 == stat.S_IMODE(kept.stat().st_mode)
-        (line,) = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
+        intent, line = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
         assert (HERE, scene.record().id) == (line["target"], line["record"])
+        assert ("intent", attempt.id) == (intent["entry"]["kind"], intent["entry"]["attempt"])
         assert (attempt.id, "created") == (line["entry"]["attempt"], line["entry"]["outcome"])
         again = scene.project.run("plan", "--detailed-exitcode")
         assert 3 == again.code

@@ -155,6 +155,7 @@ def test_applied() -> None:
         "summary": {
             "created": 1, "rejected": 0, "not_sent": 0, "unknown": 0, "restored": 0, "retired": 1, "skipped": 1,
         },
+        "not_recorded": [],
     }  # fmt: skip
     assert json.dumps(expected) == json.dumps(applied_document(applied))
 

@@ -205,6 +205,14 @@ Applied: 1 unknown, 1 retired.
     )
 
 
+def test_applied_and_not_recorded() -> None:
+    """The counts say of how many the record does not tell."""
+    created = [Result(address_of(name), Action.CREATE, Done.CREATED, 201, recorded=name == "a") for name in "abc"]
+    rejected = Result(address_of("d"), Action.CREATE, Done.REJECTED, 400, recorded=False)
+    summary = text(applied_text(Applied((*created, rejected), (), 3))).splitlines()[-1]
+    assert "Applied: 3 created (2 of them not recorded), 1 rejected (not recorded)." == summary
+
+
 def test_applied_nothing() -> None:
     """An apply with nothing to do says so, and nothing else."""
     assert "Nothing to do.\n" == text(applied_text(Applied((), (), 0)))

@@ -145,8 +145,8 @@ class Machine:
             raise StoreUnavailable("cannot be read", where=name)
         return self._world.store.journal(name)
 
-    def _keep(self, name: TargetName, record: Record, entries: Sequence[AnyEntry]) -> str:
-        self._tell("keeps", len(entries), "entries")
+    def _keep(self, name: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
+        self._tell("keeps", len(entries), "entries:", reason)
         self._world.kept.append((name, entries))
         return "kept"
 

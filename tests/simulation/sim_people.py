@@ -90,8 +90,8 @@ class People:
             journal = self._world.store.journal(target)
             there = [entry for entry, _ in journal.lines]
             for entry in entries:
-                if isinstance(entry, Intent):
-                    raise Violation("an intent is owed")
+                if isinstance(entry, Intent) and entry not in there:
+                    raise Violation("an intent was lost")
                 if entry not in there:
                     self._append(target, entry)
         self._world.kept.clear()

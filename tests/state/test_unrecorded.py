@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from journal_samples import RECORD, TARGET, begun, imported
 
 from reconciler.errors import StateError
 from reconciler.state.entries import to_fields
-from reconciler.state.unrecorded import Unrecorded, all_kept, keep_entries, read_kept
+from reconciler.state.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, read_kept
 
 ENTRIES = (begun(), imported("a2"))
 LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for entry in ENTRIES]
@@ -20,13 +22,13 @@ LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for ent
 
 def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     """One JSON object a line, each with its target and record, for nobody else to read."""
-    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES)
+    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "disk full")
     (path,) = (tmp_path / "data" / "unrecorded").iterdir()
     assert (
-        f"{TARGET}: what became of calls could not be recorded; it is kept in {path}. Until it is recorded,"
-        f" those addresses count as unknown: reconciler state recover {path}" == said
+        f"{TARGET}: results could not be saved to the record (disk full); they are kept in {path}. Until they are"
+        f" recorded, those addresses count as unknown; run: reconciler state recover {path}" == said
     )
-    assert re.fullmatch(r"europe-staging-\d{10}-\d+\.jsonl", path.name)
+    assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert 0o600 == stat.S_IMODE(path.stat().st_mode)
     assert {0o700} == {stat.S_IMODE(one.stat().st_mode) for one in (path.parent, tmp_path / "data")}
@@ -38,9 +40,11 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     place = tmp_path / obstacle
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.write_text("")
-    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES)
-    told, _, lines = said.partition("; keep this in a file for `reconciler state recover FILE`: ")
-    assert f"{TARGET}: what became of calls could be recorded nowhere" == told
+    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "")
+    told, _, lines = said.partition(" Save what follows as a file, then run: reconciler state recover FILE: ")
+    assert f"{TARGET}: results could not be saved to the record, nor to a file." == told
+    with pytest.raises((StateError, OSError)):
+        check_keepable(tmp_path / "data")
     assert " ".join(map(json.dumps, LINES)) == lines
     file = tmp_path / "by-hand.txt"
     file.write_text(f"\n {lines}\n")
@@ -52,7 +56,7 @@ def test_they_are_read_again(tmp_path: Path) -> None:
     assert [] == all_kept(tmp_path / "data")
     assert [] == all_kept(Path("/dev/null"))
     for entry in ENTRIES:
-        keep_entries(tmp_path / "data", TARGET, RECORD, [entry])
+        keep_entries(tmp_path / "data", TARGET, RECORD, [entry], "")
         (path,) = (tmp_path / "data" / "unrecorded").glob("europe*")
         path.rename(path.with_name(f"{entry.kind}.jsonl"))
     (tmp_path / "data" / "unrecorded" / "notes.txt").write_text("not ours")
@@ -86,3 +90,29 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"\xe9")
     with pytest.raises(StateError, match="this is no entry"):
         read_kept(tmp_path / "latin")
+
+
+def test_two_processes_of_one_number_write_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers that share a volume have one process id at one second, and none of them writes over the other's."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    for entry in ENTRIES:
+        keep_entries(tmp_path / "data", TARGET, RECORD, [entry], "")
+    assert {"begun", "imported"} == {one.entry.kind for one in all_kept(tmp_path / "data")}
+
+
+def test_trying_whether_they_could_be_kept_leaves_nothing(tmp_path: Path) -> None:
+    """The directories are there afterwards, private, and empty."""
+    check_keepable(tmp_path / "data")
+    assert [] == list((tmp_path / "data" / "unrecorded").iterdir())
+
+
+def test_what_keeps_them_never_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong as the file is written, the lines are said."""
+
+    def fail(*_arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(os, "link", fail)
+    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "disk full")
+    assert " ".join(map(json.dumps, LINES)) in said
