@@ -53,7 +53,8 @@ class Workplace:
     until interrupted. `patience` is how many seconds another run's creates are given to settle. `new_id` gives ids for
     the run and its attempts. `neighbours` are the records that were read for the plan, each with the service it is
     bound to, and `unread` the targets whose records could not be, which a person accepted. `counting` adds to a record
-    the creates that only this machine knows of.
+    the creates that only this machine knows of. `recorded` is told of each record as it was read a last time, and
+    raises nothing.
     """
 
     store: Store
@@ -72,6 +73,7 @@ class Workplace:
     neighbours: Mapping[TargetName, str] = field(default_factory=dict)
     unread: frozenset[TargetName] = frozenset()
     counting: Callable[[Record], Record] = lambda record: record
+    recorded: Callable[[Record], None] = lambda _record: None
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from dataclasses import replace
@@ -17,11 +18,11 @@ from reconciler.cli.interrupts import interrupts
 from reconciler.cli.logs import start_logging
 from reconciler.cli.output import telling_in_background
 from reconciler.cli.progress import progress
-from reconciler.errors import SettingsError
+from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.service.clock import now
 from reconciler.state.reading import Remembering
-from reconciler.state.responses import seal
-from reconciler.state.unrecorded import keep_entries
+from reconciler.state.responses import SEALED, seal
+from reconciler.state.unrecorded import check_keepable, keep_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
+    from reconciler.state.responses import PrivateFiles
+
+log = logging.getLogger("reconciler.applying")
 
 
 class Undertaking:
@@ -47,15 +51,18 @@ class Undertaking:
         self._workspace = workspace
         self._planned = planned
         self._failpoints = Failpoints(os.environ.get("RECONCILER_TEST_FAILPOINT", ""))
+        targets = [planned.desired.targets[name] for name in planned.plan.targets]
+        self._failpoints.refuse_real_services(url for one in targets for url in (one.auth_url, one.base_url))
         limits = Limits(parallelism=workspace.parallelism, call_timeout=workspace.timeout)
         self._limits = self._failpoints.limited(limits)
         self._accounts = _accounts(workspace, planned)
         for name in planned.plan.targets:
             account = self._accounts[name].account if name in self._accounts else None
             refuse_foreign(planned.desired.targets[name], planned.records[name], account)
-        if not planned.desired.recipients:
-            for name in self._accounts:
-                workspace.responses.check_writable(planned.records[name].id)
+        for name in self._accounts:
+            workspace.responses.check_writable(planned.records[name].id, sealed=bool(planned.desired.recipients))
+        if self._accounts:
+            check_keepable(workspace.data_directory)
 
     def carry_out(self) -> Applied:
         """Carry the plan out, as it was approved."""
@@ -77,6 +84,7 @@ class Undertaking:
                 counting=lambda record: counted(workspace, record),
                 neighbours={name: record.base_url for name, record in planned.records.items()},
                 unread=frozenset(one.target for one in planned.unread) - planned.records.keys(),
+                recorded=workspace.responses.forget_recorded,
             )
             applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
         return replace(applied, exit_code=128 + caught[0]) if caught else applied
@@ -118,8 +126,18 @@ def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callabl
 
     def keep(attempt: str, response: bytes) -> str:
         if recipients:
-            return seal(recipients, response)
+            sealed = seal(recipients, response)
+            _keep_sealed(workspace.responses, record, attempt, sealed)
+            return sealed
         workspace.responses.keep(record, attempt, "response", response)
         return "file"
 
     return keep
+
+
+def _keep_sealed(responses: PrivateFiles, record: str, attempt: str, sealed: str) -> None:
+    """Keep a sealed response until the record holds it; where that fails, it goes into the record all the same."""
+    try:
+        responses.keep(record, attempt, SEALED, sealed.encode())
+    except ReconcilerError as problem:
+        log.warning("a sealed response could not be kept until it is recorded: %s", problem)

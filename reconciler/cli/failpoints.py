@@ -3,8 +3,11 @@
 `RECONCILER_TEST_FAILPOINT` holds items joined by commas:
 
 - `STEP:N:WHAT` does WHAT when STEP is reached for the N-th time. Steps: before-append, after-append, before-send,
-  after-send; `any` counts all of them. WHAT: kill, stop (SIGSTOP), int, int2 (two of them), term, or seconds to sleep.
-- `LIMIT=SECONDS` puts another value in the place of a limit of the run: send_window, margin, grace.
+  after-send; `any` counts all of them. WHAT: kill, stop (SIGSTOP), int, int2 (two of them), term, hup,
+  or seconds to sleep.
+- `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace, closing.
+
+Whatever it says, it is refused where a service is not on loopback: it is not meant for one that counts.
 """
 
 from __future__ import annotations
@@ -14,25 +17,27 @@ import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from threading import Lock
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from reconciler.applying.terms import Limits
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.applying.terms import Limits
+    from collections.abc import Iterable, Sequence
 
 _ANY = "any"
 _STEPS = (_ANY, "before-append", "after-append", "before-send", "after-send")
-_LIMITS = ("send_window", "margin", "grace")
+_LIMITS = ("send_window", "freshness", "margin", "grace", "closing")
 _SIGNALS = {
     "kill": (signal.SIGKILL,),
     "stop": (signal.SIGSTOP,),
     "int": (signal.SIGINT,),
     "int2": (signal.SIGINT, signal.SIGINT),
     "term": (signal.SIGTERM,),
+    "hup": (signal.SIGHUP,),
 }
 _DELIVERY = (
     0.05  # seconds in which a signal reaches the main thread, so that what it does is done before the step goes on
@@ -67,11 +72,14 @@ class Failpoints:
             for item in filter(None, text.split(",")):
                 self._read(item)
         except ValueError:
-            raise SettingsError(
-                "is neither STEP:N:WHAT nor LIMIT=SECONDS",
-                where="RECONCILER_TEST_FAILPOINT",
-                remedy="unset it: it is meant for tests",
-            ) from None
+            raise _refusal("expected STEP:N:WHAT or LIMIT=SECONDS, with no limit above its default") from None
+
+    def refuse_real_services(self, addresses: Iterable[str]) -> None:
+        """Raises SettingsError where there are fail points, and one of these URLs is not on loopback."""
+        hosts = sorted({str(urlsplit(address).hostname) for address in addresses})
+        real = [host for host in hosts if not _is_loopback(host)]
+        if real and (self._points or self._limits):
+            raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str) -> None:
         """Be told of a durable step, in whatever thread, and do what is due."""
@@ -87,19 +95,14 @@ class Failpoints:
             point.happen()
 
     def limited(self, limits: Limits) -> Limits:
-        """`limits` with the values that were given."""
-        return replace(
-            limits,
-            send_window=self._limits.get("send_window", limits.send_window),
-            margin=self._limits.get("margin", limits.margin),
-            grace=self._limits.get("grace", limits.grace),
-        )
+        """`limits`, lowered as was said."""
+        return replace(limits, **self._limits)  # type: ignore[arg-type]
 
     def _read(self, item: str) -> None:
         """Raises ValueError for an item that is none."""
         name, equals, seconds = item.partition("=")
         if equals:
-            self._limits[_known(name, _LIMITS)] = float(seconds)
+            self._limits[_known(name, _LIMITS)] = _lowered(float(seconds), getattr(Limits(), name))
             return
         step, number, what = item.split(":")
         point = _Point(_known(step, _STEPS), int(number))
@@ -107,6 +110,24 @@ class Failpoints:
             self._points.append(replace(point, signals=_SIGNALS[what]))
         else:
             self._points.append(replace(point, seconds=float(what)))
+
+
+def _lowered(seconds: float, default: float) -> float:
+    """Raises ValueError for what is above the default: it would widen what is promised."""
+    if not 0 <= seconds <= default:
+        raise ValueError
+    return seconds
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _refusal(what: str) -> SettingsError:
+    return SettingsError(what, where="RECONCILER_TEST_FAILPOINT", remedy="unset it: it is meant for tests")
 
 
 def _known(name: str, names: Sequence[str]) -> str:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, the runner or the system, and a terminal or connection that is gone."""
+
 
 @contextmanager
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
@@ -24,9 +27,9 @@ def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
         caught.append(number)
         ask()
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in ASKING}
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as in the background of a shell without job control
+        if handler is not signal.SIG_IGN:  # as in the background of a shell without job control, or under nohup
             signal.signal(number, catch)
     try:
         yield caught

@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done; 1 failed; 2 there are changes (plan --detailed-exitcode); 3 a create has an unknown"
-    " outcome and waits for a person; 130, 143 interrupted.",
+    " outcome and waits for a person; 129, 130, 143 interrupted.",
 )
 @common_options
 @click.version_option(__version__, prog_name="reconciler", message="%(prog)s %(version)s")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from reconciler.errors import ReconcilerError, SettingsError, StateError
 from reconciler.model.record import Status
-from reconciler.state.responses import open_sealed, split_response
+from reconciler.state.responses import SEALED, open_sealed, split_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,9 +63,12 @@ def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Att
 
     A run keeps the file before it records the outcome; one that could not do that any more has left it.
     """
-    if attempt.response or not workspace.responses.read(record.id, attempt.id, "response"):
+    if attempt.response:
         return attempt
-    return replace(attempt, response="file")
+    if workspace.responses.read(record.id, attempt.id, "response"):
+        return replace(attempt, response="file")
+    sealed = workspace.responses.read(record.id, attempt.id, SEALED)
+    return replace(attempt, response=sealed[-1].decode(errors="replace")) if sealed else attempt
 
 
 def secrets_of_all(workspace: Workspace, identities: list[str]) -> list[Recorded]:

@@ -73,12 +73,12 @@ class Workspace:
     def cache_directory(self) -> Path:
         """Where the token cache and the remembered heads are. Raises SettingsError."""
         given = self.setting("cache_dir", "RECONCILER_CACHE_DIR", "")
-        return Path(given) if given else _home("XDG_CACHE_HOME", ".cache") / "reconciler"
+        return (Path(given) if given else _home("XDG_CACHE_HOME", ".cache") / "reconciler").absolute()
 
     @cached_property
     def data_directory(self) -> Path:
         """Where create responses are kept that are not sealed."""
-        return _home("XDG_DATA_HOME", ".local/share") / "reconciler"
+        return (_home("XDG_DATA_HOME", ".local/share") / "reconciler").absolute()
 
     @property
     def in_ci(self) -> bool:

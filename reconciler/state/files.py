@@ -33,13 +33,13 @@ class FileStore:
     local = True
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = root.absolute()  # the working directory may be gone by the time it is written to
         self.location = str(root)
         self._patience = _PATIENCE
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files of any other name are left alone."""
-        with _failures_told(self.root, "listed"):
+        with _failures_told(Path(self.location), "listed"):
             return sorted(
                 TargetName(f"{region.name}/{journal.name.removesuffix(_SUFFIX)}")
                 for region in _visible(self.root)

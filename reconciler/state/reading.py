@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
+from reconciler.state.files import FileStore
 from reconciler.state.heads import seen_elsewhere, seen_there
 from reconciler.state.journal import extend, head_of, link, parse
 
@@ -120,6 +121,8 @@ def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], 
 
 def whereabouts(store: Store) -> str:
     """The store's location, told apart from one of the same relative path in another directory."""
+    if isinstance(store, FileStore):
+        return str(store.root)
     return str(Path(store.location).absolute()) if store.local else store.location
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
     from pyrage import x25519  # type: ignore[import-untyped]
 
+    from reconciler.model.record import Record
+
+
+SEALED = "sealed"
+"""The kind of file that holds a sealed response until the record does."""
 
 _SEALED = "age:"
 _NAME = re.compile(r"[0-9a-z-]+")
@@ -113,9 +119,12 @@ class PrivateFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def check_writable(self, record_id: str) -> None:
-        """Raises StateError where a response could not be kept for a record, SettingsError where it would lie open."""
-        Path(self.keep(record_id, "trial", "response", bytes(_ROOM))).unlink(missing_ok=True)
+    def check_writable(self, record_id: str, *, sealed: bool = False) -> None:
+        """Raises StateError where a response could not be kept for a record, SettingsError where it would lie open.
+
+        A sealed one goes into the record as well, so there need not be room for the longest.
+        """
+        Path(self.keep(record_id, "trial", "response", bytes(1 if sealed else _ROOM))).unlink(missing_ok=True)
 
     def keep(self, record_id: str, attempt: str, kind: str, data: bytes) -> str:
         """Write `data` durably, and give the path. Raises StateError and SettingsError as `check_writable` does."""
@@ -141,6 +150,14 @@ class PrivateFiles:
             return kept
         except OSError as problem:
             raise self._unusable("read", problem) from problem
+
+    def forget_recorded(self, record: Record) -> None:
+        """Remove the sealed responses that the record, as it was read from its store, holds by now."""
+        for path in self._directory.glob(f"{record.id}/*.{SEALED}.*"):
+            attempt = record.attempts.get(path.name.partition(".")[0])
+            with suppress(OSError):
+                if attempt is not None and attempt.response and attempt.response.encode() == path.read_bytes():
+                    path.unlink()
 
     def _stem(self, record_id: str, attempt: str, kind: str) -> Path:
         """The path without its number. What comes from a journal must be checked before it names a file."""

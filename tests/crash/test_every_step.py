@@ -151,3 +151,20 @@ def test_what_is_overdue_is_settled_without_force(tmp_path: Path) -> None:
         scene.assert_at_most_once()
         scene.project.succeed("state", "resolve", f"{HERE}/s0", "--not-created")
         assert 0 == scene.recover()
+
+
+def test_a_connection_that_is_dropped_ends_an_apply_as_a_signal_does(tmp_path: Path) -> None:
+    """SIGHUP is 129: nothing more is begun, and what was answered is recorded."""
+    with Scene(tmp_path, subscriptions(2)) as scene:
+        done = scene.apply("--parallelism", "1", failpoint="before-append:2:hup")
+        assert 129 == done.code, done
+        assert 1 == len(scene.sandbox.world.commits)
+        scene.recover()
+
+
+def test_nohup_goes_on(tmp_path: Path) -> None:
+    """Where SIGHUP is ignored it stays so."""
+    with Scene(tmp_path, subscriptions(2)) as scene:
+        done = scene.run_under(["nohup"], "apply", "--auto-approve", failpoint="before-append:2:hup")
+        assert 0 == done.code, done
+        scene.assert_done()

@@ -85,9 +85,31 @@ def test_limits_take_the_place_of_the_usual_ones() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["kill", "before-send:kill", "before-send:x:kill", "sometimes:1:kill", "any:1:die", "parallelism=2", "margin=x"],
+    [
+        "kill",
+        "before-send:kill",
+        "before-send:x:kill",
+        "sometimes:1:kill",
+        "any:1:die",
+        "parallelism=2",
+        "margin=x",
+        "send_window=60.1",
+        "grace=-1",
+        "margin=nan",
+    ],
 )
 def test_an_unreadable_text_is_refused(text: str) -> None:
     """A text that means nothing is an error that names the variable, never a run without the failure it asked for."""
     with pytest.raises(SettingsError, match="RECONCILER_TEST_FAILPOINT"):
         Failpoints(text)
+
+
+def test_a_service_that_is_not_on_loopback_has_no_fail_points() -> None:
+    """They could keep an outcome from being recorded, so they are refused wherever one counts."""
+    addresses = ("http://127.0.0.1:8080", "https://api.service.example/v1")
+    Failpoints("").refuse_real_services(addresses)
+    Failpoints("any:1:kill").refuse_real_services(["http://localhost:1", "http://[::1]:2", addresses[0]])
+    with pytest.raises(SettingsError, match=r"it is set, and api\.service\.example is not on loopback"):
+        Failpoints("any:1:kill").refuse_real_services(addresses)
+    with pytest.raises(SettingsError, match="RECONCILER_TEST_FAILPOINT"):
+        Failpoints("margin=0").refuse_real_services(addresses)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, subscriptions
+from crash_scene import HERE, Scene, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,3 +90,20 @@ def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
         assert 0 == done.code, done
         assert f"Warning: {heads}: the last head of the state record cannot be remembered: Is a directory" in done.err
         scene.assert_done()
+
+
+def test_a_record_set_back_while_a_call_is_in_flight_is_not_written_to(tmp_path: Path) -> None:
+    """What became of the call is kept, with the intent that the older copy lacks, and the copy stays as it is."""
+    with Scene(tmp_path, subscriptions(2)) as scene:
+        older, answered = scene.journal().read_bytes(), scene.hold()
+        process = scene.start_apply()
+        scene.wait_until_committed()
+        scene.journal().write_bytes(older)
+        answered.set()
+        done = finish(process)
+        assert 3 == done.code, done
+        assert "Applied: 1 created (not recorded), 1 not sent." in done.out
+        (kept,) = (tmp_path / "home" / "data" / "reconciler" / "unrecorded").glob("*.jsonl")
+        entries = [json.loads(line)["entry"] for line in kept.read_text(encoding="utf-8").splitlines()]
+        assert ["intent", "outcome"] == [entry["kind"] for entry in entries]
+        assert (older, 1) == (scene.journal().read_bytes(), len(scene.sandbox.world.commits))

@@ -112,7 +112,7 @@ def test_cancelled_run(forge: Forge, operator: Project, sandbox: Sandbox, answer
     The signals go where a runner sends them, to the step's entry process: SIGINT, and SIGTERM if that is not enough.
     """
     answers = hold_creates(sandbox)
-    with start(forge, "grace=30" if answered else "grace=0.5") as running:
+    with start(forge, "grace=5" if answered else "grace=0.5") as running:
         wait_until(lambda: sandbox.world.commits)
         step = running.entry()
         os.kill(step, signal.SIGINT)

@@ -1,0 +1,78 @@
+"""A response that is shown once outlives the program that was shown it, sealed or not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+from crash_scene import HERE, Scene, subscriptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ADDRESS = f"{HERE}/s0"
+
+
+def sealed_files(tmp_path: Path) -> list[Path]:
+    """The sealed responses that lie on this disk."""
+    return list((tmp_path / "home" / "data" / "reconciler" / "responses").glob("*/*.sealed.*"))
+
+
+def test_a_sealed_response_survives_a_kill(tmp_path: Path) -> None:
+    """Killed before its outcome is recorded: the secret is shown, and the create is proven to have happened."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        scene.project.seal()
+        assert -signal.SIGKILL == scene.apply(failpoint="after-send:1:kill").code
+        (kept,) = sealed_files(tmp_path)
+        assert (0o600, "age:") == (kept.stat().st_mode & 0o777, kept.read_text(encoding="ascii")[:4])
+        shown = scene.project.run("secret", "show", ADDRESS, "--identity", "key.txt")
+        assert 0 == shown.code, shown
+        assert json.loads(shown.out)
+        refused = scene.project.run("state", "resolve", ADDRESS, "--not-created", "--force")
+        assert 1 == refused.code, refused
+        scene.project.step("state", "resolve", ADDRESS, "--created", "--force")
+        assert shown.out == scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt").out
+        scene.assert_done()
+
+
+def test_a_sealed_response_leaves_the_disk_once_it_is_recorded(tmp_path: Path) -> None:
+    """As soon as the record holds it, the copy is removed; one that a run left behind, by the next run."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        scene.project.seal()
+        assert -signal.SIGKILL == scene.apply(failpoint="after-append:2:kill").code
+        assert 1 == len(sealed_files(tmp_path))
+        scene.declare(subscriptions(2))
+        scene.project.step("apply", "--auto-approve")
+        assert [] == sealed_files(tmp_path)
+        scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt")
+
+
+def test_a_place_where_nothing_could_be_kept_is_found_out_before_the_first_intent(tmp_path: Path) -> None:
+    """With recipients too: what cannot be saved to the record must have a place to go to."""
+    with Scene(tmp_path, subscriptions(1)) as scene:
+        scene.project.seal()
+        data = tmp_path / "home" / "data" / "reconciler"
+        data.mkdir(parents=True, mode=0o700, exist_ok=True)
+        (data / "unrecorded").write_text("")
+        before = scene.journal().read_bytes()
+        done = scene.apply()
+        assert 1 == done.code, done
+        assert "results that cannot be saved to the record could not be kept here" in done.err
+        assert before == scene.journal().read_bytes()
+
+
+def test_a_working_directory_that_is_deleted_loses_no_outcome(tmp_path: Path) -> None:
+    """Places that are named by relative paths stay where they were as the apply began."""
+    scene = Scene(tmp_path / "project", subscriptions(1))
+    scene.project.environment |= {"RECONCILER_STATE": "../record", "RECONCILER_CACHE_DIR": "../caches"}
+    with scene:
+        answered = scene.hold()
+        process = scene.start_apply()
+        scene.wait_until_committed()
+        shutil.rmtree(scene.project.path)
+        answered.set()
+        assert 0 == process.wait(60)
+        journal = tmp_path / "record" / f"{HERE}.jsonl"
+        assert '"outcome":"created"' in journal.read_text(encoding="utf-8").splitlines()[-1]
