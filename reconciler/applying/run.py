@@ -214,6 +214,7 @@ class Apply:
         else:
             self._codes.append(exit_code(planned.changes, results, left, record, self._at.clock().wall))
             results = with_others_work(results, left)
+            self._at.recorded(record)
         if run.failure:
             self._unrecorded.append(f"{name}: {run.failure} ended the apply of this target; please report it")
             self._codes.append(1)

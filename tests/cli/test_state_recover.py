@@ -56,13 +56,13 @@ def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
     assert [("offers", "blocked")] == sealing.planned()
     with sealing.appending("outcome"):
         done = sealing.succeed("state", "recover", file)
-    assert ("  europe/staging: 1 entry recorded\n", "") == (done.out, done.err)
+    assert ("  europe/staging: 1 entry recorded, 1 were recorded already\n", "") == (done.out, done.err)
     assert [] == sealing.planned()
     shown = sealing.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
     assert f"{SIGNING_KEY}\n" == shown.out
     with sealing.appending():
         again = sealing.succeed("state", "recover", file)
-    assert "  europe/staging: 0 entries recorded, 1 were recorded already\n" == again.out
+    assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -120,7 +120,7 @@ def test_where_nobody_can_look(partner: Partner, created: str, code: int) -> Non
     partner.begin(offers=["ONB10011"])
     partner.lose_answer()
     folder = partner.path.parent / "home" / "data" / "reconciler" / "unrecorded"
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.rmdir()
     (folder.parent / "elsewhere").write_text("")
     folder.symlink_to(folder)
     done = partner.run("state", "resolve", OFFERS, created)

@@ -57,9 +57,17 @@ def assert_refused(done: Finished, *words: str) -> None:
     assert "internal error" not in done.err
 
 
+def create_some(scene: Scene) -> None:
+    """Have the journal be longer than what is kept of one attempt, and two more creates to make."""
+    scene.project.seal()
+    scene.project.step("apply", "--auto-approve")
+    scene.declare(subscriptions(6))
+
+
 def size_with_intent(path: Path) -> int:
-    """How long a journal is that holds one intent and nothing after it."""
-    with Scene(path, subscriptions(1)) as scene:
+    """How long a journal is once one more intent follows `create_some`."""
+    with Scene(path, subscriptions(4)) as scene:
+        create_some(scene)
         scene.apply(failpoint="before-send:1:kill")
         return scene.journal().stat().st_size
 
@@ -81,11 +89,11 @@ def test_a_disk_that_is_full_before_the_intent_sends_nothing(tmp_path: Path, roo
 def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) -> None:
     """An outcome that does not fit is kept in a private file that is named, and its address waits for a person."""
     size = size_with_intent(tmp_path / "before")
-    with Scene(tmp_path / "now", subscriptions(2)) as scene:
-        scene.project.seal()
+    with Scene(tmp_path / "now", subscriptions(4)) as scene:
+        create_some(scene)
         done = scene.run_under(confined("fsize", size + 100), "apply", "--auto-approve")
         assert 3 == done.code, done
-        assert 1 == len(scene.sandbox.world.commits)
+        assert 5 == len(scene.sandbox.world.commits)
         (attempt,) = scene.unsettled()
         named = re.search(r"they are kept in (\S+\.jsonl)\.", done.err)
         assert named, done

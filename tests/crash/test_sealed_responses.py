@@ -7,7 +7,7 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
-from crash_scene import HERE, Scene, subscriptions
+from crash_scene import HERE, Scene, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,7 @@ def test_a_working_directory_that_is_deleted_loses_no_outcome(tmp_path: Path) ->
         scene.wait_until_committed()
         shutil.rmtree(scene.project.path)
         answered.set()
-        assert 0 == process.wait(60)
+        done = finish(process)
+        assert 0 == done.code, done
         journal = tmp_path / "record" / f"{HERE}.jsonl"
         assert '"outcome":"created"' in journal.read_text(encoding="utf-8").splitlines()[-1]
