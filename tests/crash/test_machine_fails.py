@@ -91,7 +91,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
     size = size_with_intent(tmp_path / "before")
     with Scene(tmp_path / "now", subscriptions(4)) as scene:
         create_some(scene)
-        done = scene.run_under(confined("fsize", size + 100), "apply", "--auto-approve")
+        done = scene.run_under(confined("fsize", size + 300), "apply", "--auto-approve")
         assert 3 == done.code, done
         assert 5 == len(scene.sandbox.world.commits)
         (attempt,) = scene.unsettled()
