@@ -17,8 +17,6 @@ ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
     """While inside, signals that ask for an end call `ask` instead; gives the numbers of those that came.
 
-    They are SIGINT, SIGTERM, and SIGHUP, which comes where a terminal is closed or a connection to it breaks.
-
     `ask` runs between any two steps of the main thread: it may set a flag or put to a SimpleQueue, and no more.
     """
     caught: list[int] = []
