@@ -6,7 +6,8 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
-from errno import ENOTDIR, ETIMEDOUT
+from errno import EACCES, EINVAL, ENOTDIR, ENOTSUP, EPERM, EROFS, ETIMEDOUT
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOCKS = Path("/proc/locks")
+_CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
+"""How a system says that a file or directory is not this user's to sync, or is on no disk that can be written."""
 _LONGEST_PAUSE = 0.05  # seconds between two tries for a lock
 
 
@@ -73,11 +76,12 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def make_directory(path: Path, mode: int) -> None:
-    """Make a directory and those above it, durably; those that are there stay as they are.
+    """Make a directory and those above it, durably; the mode of those that are there stays as it is.
 
     Raises NotADirectoryError where something else has the name, and any other OSError.
     """
     if path.is_dir():
+        settle_name(path)
         return
     make_directory(path.parent, mode)
     try:
@@ -94,6 +98,28 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def settle(descriptor: int) -> None:
+    """Wait until what was read of a file is on the disk: whoever wrote it may have died before it was."""
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_BE_SYNCED:
+            raise
+
+
+@cache
+def settle_name(path: Path) -> None:
+    """Wait until the name of something that exists is on the disk: whoever made it may have died before it was.
+
+    Once in a process is enough, since a name stays where it is.
+    """
+    try:
+        sync_directory(path.parent)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_BE_SYNCED:
+            raise
 
 
 @contextmanager

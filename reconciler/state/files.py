@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.disk import LockHeld, lock, make_directory, sync_directory, write_at, written_beside
+from reconciler.state.disk import (
+    LockHeld,
+    lock,
+    make_directory,
+    settle,
+    settle_name,
+    sync_directory,
+    write_at,
+    written_beside,
+)
 from reconciler.state.journal import head_of
 
 if TYPE_CHECKING:
@@ -27,7 +36,8 @@ class FileStore:
     """Journals in a directory of this machine.
 
     Appends lock the journal itself, for their own duration only. Readers take no lock: since a journal only grows,
-    what they see of an append under way is a torn tail or whole lines.
+    what they see of an append under way is a torn tail or whole lines. What they have read is on the disk, even if the
+    process that wrote it died before it was: a head is remembered, and a plan made, only of what cannot be lost.
     """
 
     local = True
@@ -57,7 +67,10 @@ class FileStore:
             except FileNotFoundError:
                 return None
             with os.fdopen(descriptor, "rb") as file:
-                return file.read()
+                data = file.read()
+                settle(descriptor)
+            settle_name(path)
+            return data
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
         """See Store.append; files keep no history of their own, so `note` goes nowhere."""
@@ -106,6 +119,7 @@ def _create(path: Path, lines: bytes) -> None:
 def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
     """Append to a journal, which is as it was if that fails."""
     with _locked(path, patience) as descriptor:
+        settle_name(path)
         end, last_line = _last_line(descriptor)
         if head_of(last_line) != head:
             raise HeadMoved("somebody else has appended to this journal", where=path)
