@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,12 +48,21 @@ class Remembering:
         return self._store.targets()
 
     def read(self, target: TargetName) -> bytes | None:
-        """See Store.read; followed and remembered, since what an append without an answer came to shows only here."""
+        """See Store.read; followed and remembered, since what an append without an answer came to shows only here.
+
+        Raises RecordRolledBack too: what was seen in the middle of a run counts like what was seen before it.
+        """
+        seen = self._heads.seen()
         data = self._store.read(target)
-        if data is not None:
-            with suppress(StateError):  # whoever asked finds that out, and what to do about it
-                self.follow(parse(data, target, _place(self._store, target)))
-                self._remember(target)
+        if data is None:
+            return None
+        try:
+            journal = parse(data, target, _place(self._store, target))
+        except StateError:  # whoever asked finds that out, and what to do about it
+            return data
+        self._heads.check(journal, seen)
+        self.follow(journal)
+        self._remember(target)
         return data
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:

@@ -66,6 +66,16 @@ def scenery(tmp_path: Path) -> Scenery:
     return Scenery(tmp_path)
 
 
+def test_a_record_that_loses_entries_in_the_middle_of_a_run_is_refused(scenery: Scenery) -> None:
+    """What a run has read, of others too, is missed when it reads the record again."""
+    scenery.append([3], through=scenery.plain)
+    scenery.store.read(TARGET)
+    path = scenery.plain.root / f"{TARGET}.jsonl"
+    path.write_bytes(journal_bytes(entries(2)))
+    with pytest.raises(RecordRolledBack, match="the last 1 of the 3 entries"):
+        scenery.store.read(TARGET)
+
+
 def test_every_append_is_remembered(scenery: Scenery) -> None:
     """After each append its last line is remembered, and an older journal is refused from then on."""
     scenery.append([3])
