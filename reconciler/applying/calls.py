@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.outcome import Answer
     from reconciler.model.plan import Change, Request
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt, Record
 
 
 class Sight(Enum):
@@ -82,4 +82,12 @@ def objection(call: Call, record: Record, siblings: Iterable[Record]) -> str | N
         return "the record no longer holds its intent"
     if attempt.status is not Status.PENDING:
         return "it was settled meanwhile, by another run or a person"
+    for other in record.at_address(attempt.address):  # one that was lost with its entries, and found again
+        if other.id != call.attempt and _delivers(other) and not other.routes.isdisjoint(attempt.routes):
+            return f"another attempt delivers it, or may, by now (attempt {other.id})"
     return hindrance(call.request, siblings)
+
+
+def _delivers(attempt: Attempt) -> bool:
+    """Whether it stands in the way of another attempt; what awaits removal was there when that was planned."""
+    return attempt.status not in (Status.GONE, Status.AWAITING_REMOVAL)

@@ -66,7 +66,7 @@ class Ledger:
         self._owed: list[AnyEntry] = []
         self._owed_in_vain = 0
         self._owed_since = 0.0
-        self._begun = Instant(0.0, 0.0)
+        self._begun = self._first_tried = Instant(0.0, 0.0)
         self._took = 0.0
         self._proposals: list[Proposal] = []
         self._under_way: Batch | None = None
@@ -82,8 +82,8 @@ class Ledger:
 
     @property
     def begun(self) -> Instant:
-        """When the last append began: what is durable since was not in the record before."""
-        return self._begun
+        """When the last append was first tried: what it carried may be in the record since then, and not before."""
+        return self._first_tried
 
     @property
     def idle(self) -> bool:
@@ -137,6 +137,7 @@ class Ledger:
             self._under_way, self._again, self._retry_at = self._again, None, None
         elif self._proposals or self._owes_something_new:
             self._under_way = self._batch(now)
+            self._first_tried = now
         self._begun = now
         return None if self._under_way is None else self._under_way.effect
 

@@ -66,14 +66,19 @@ class Remembering:
         return data
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-        """See Store.append."""
-        self._store.append(target, head, lines, note)
+        """See Store.append; never to a head that this run has read more of, even where the record lost that since."""
         if target not in self._followed:
+            self._store.append(target, head, lines, note)
             return
         journal, appended = self._followed[target]
-        if head == (appended or [journal.head])[-1]:
-            appended += [digest for line in lines.split(b"\n") if (digest := head_of(line))]
-            self._remember(target)
+        known = [digest for _, digest in journal.lines] + appended
+        if head in known[:-1]:
+            raise HeadMoved("somebody else has appended to this journal", where=target)
+        self._store.append(target, head, lines, note)
+        if head != known[-1]:
+            return
+        appended += [digest for line in lines.split(b"\n") if (digest := head_of(line))]
+        self._remember(target)
 
     def _remember(self, target: TargetName) -> None:
         journal, appended = self._followed[target]

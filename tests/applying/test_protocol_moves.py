@@ -323,6 +323,15 @@ def test_what_a_rolled_back_record_lost_is_not_repeated() -> None:
     assert "does not go on from what was read of it before" in str(bench.result("a").detail)
 
 
+def test_what_another_attempt_delivers_by_now_is_not_repeated() -> None:
+    """Where the record had lost an attempt, and somebody has brought it back meanwhile, nothing is created twice."""
+    bench = busy_bench()
+    bench.somebody_appends(known("a", attempt="found"))
+    bench.look()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "not repeated: another attempt delivers it, or may, by now (attempt found)" in str(bench.result("a").detail)
+
+
 def test_what_cannot_be_looked_at_is_not_repeated() -> None:
     """Where the record cannot be read again, the last answer counts."""
     bench = busy_bench()

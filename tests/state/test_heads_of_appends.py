@@ -76,6 +76,17 @@ def test_a_record_that_loses_entries_in_the_middle_of_a_run_is_refused(scenery: 
         scenery.store.read(TARGET)
 
 
+def test_nothing_is_appended_to_a_head_that_was_seen_to_be_left_behind(scenery: Scenery) -> None:
+    """Where the record has lost what the run read of others, an append to what is left of it is refused."""
+    scenery.append([3], through=scenery.plain)
+    scenery.store.read(TARGET)
+    path = scenery.plain.root / f"{TARGET}.jsonl"
+    path.write_bytes(journal_bytes(entries(2)))
+    with pytest.raises(HeadMoved):
+        scenery.append([3])
+    assert journal_bytes(entries(2)) == path.read_bytes()
+
+
 def test_every_append_is_remembered(scenery: Scenery) -> None:
     """After each append its last line is remembered, and an older journal is refused from then on."""
     scenery.append([3])
