@@ -10,7 +10,8 @@ from sim_store import SimStore
 
 from reconciler.applying import calls, protocol, writing
 from reconciler.applying.agenda import Agenda
-from reconciler.applying.events import Appended
+from reconciler.applying.calls import Call
+from reconciler.applying.events import Appended, Send
 from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
 from reconciler.model.entry import Settled
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pytest
-
-    from reconciler.applying.events import Send
 
     Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -128,6 +127,55 @@ def forget_the_window(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(TargetRun, "_propose_send", propose_for_ever)
     patch.setattr(Machine, "_send", send_for_ever)
+
+
+def repeat_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    """A call that waited is sent again on what was seen of the record before."""
+    send = Call.send
+
+    def send_anyway(self: Any, now: Any) -> Any:
+        if self.fresh_until is None and self.tries:
+            self.trust(now, 10.0)
+        return send(self, now)
+
+    patch.setattr(Call, "send", send_anyway)
+
+
+def send_after_a_stale_append(patch: pytest.MonkeyPatch) -> None:
+    """A call follows its append without a look, however long ago that was."""
+    trust = Call.trust
+    patch.setattr(Call, "trust", lambda self, seen_at, freshness: trust(self, seen_at, 1e6))
+
+
+def forget_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    """Only the steady clock says until when a call may be sent."""
+
+    def is_late(self: Any, now: Any) -> bool:
+        return bool(now.steady >= min(self.send_by, self.fresh_until.steady))
+
+    patch.setattr(Send, "is_late", is_late)
+    patch.setattr(Call, "is_overdue", lambda self, now: now.steady >= self.send_by)
+
+
+def look_at_ones_own_attempt_only(patch: pytest.MonkeyPatch) -> None:
+    """A look does not see that another attempt delivers the same by now."""
+    patch.setattr(calls, "_delivers", lambda attempt: False)
+
+
+def keep_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
+    """What could not be appended is kept without the intents that it belongs to."""
+    patch.setattr(Ledger, "to_keep", property(lambda self: self.owed))
+
+
+def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
+    """A record that has lost entries is taken as it is in the middle of a run."""
+    patch.setattr(Machine, "_covers", lambda self, journal: True)
+    patch.setattr(Machine, "has_read_more", lambda self, name, head: False)
+
+
+def append_to_a_head_left_behind(patch: pytest.MonkeyPatch) -> None:
+    """What was read of others, and lost since, is no reason not to append to what is left."""
+    patch.setattr(Machine, "has_read_more", lambda self, name, head: False)
 
 
 def open_many_intents(patch: pytest.MonkeyPatch) -> None:

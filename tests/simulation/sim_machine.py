@@ -23,7 +23,7 @@ from reconciler.applying.events import (
     Unauthorised,
 )
 from reconciler.applying.run import Account, Apply, Workplace
-from reconciler.errors import ReconcilerError, StoreUnavailable
+from reconciler.errors import ReconcilerError, RecordMissing, RecordRolledBack, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
@@ -65,7 +65,8 @@ class Machine:
         self.turns = turns
         self.name = name
         self._world = world
-        self._skew = world.draw_skew()
+        self.clocks = world.draw_clocks()
+        self._seen: dict[TargetName, tuple[str, int]] = {}
         self._tick_at: float | None = None
         self._events = 0
         self.working = False
@@ -76,9 +77,9 @@ class Machine:
         self._left: list[TargetName] = []
 
     def clock(self) -> Instant:
-        if self._world.chances.happens("skew"):
-            self._skew = self._world.draw_skew()
-        return self._world.now(self._skew)
+        if self._world.chances.happens("set_clock"):
+            self.clocks.set()
+        return self.clocks.read(self._world.time)
 
     def begin(self) -> None:
         """Plan, perhaps on records that are no longer the newest, and go through the targets."""
@@ -103,10 +104,43 @@ class Machine:
         self.turns += 1
         self._world.later(self._world.soon() * 20, self.begin, self)
 
-    def sleep(self, seconds: float) -> None:
-        """The lid is closed: nothing happens here, and the steady clock goes on."""
-        self._tell("sleeps for", round(seconds))
+    def pause(self, seconds: float) -> None:
+        """The process is stopped, or the lid is closed: nothing happens here, and the clocks go on."""
+        self._tell("pauses for", round(seconds))
         self.asleep_until = self._world.time + seconds
+
+    def suspend(self, seconds: float) -> None:
+        """The machine is taken from under its clocks: they stand still too."""
+        self.pause(seconds)
+        self.clocks.stand_still(seconds)
+
+    # What it has seen of records, on its own disk
+
+    def look_at(self, name: TargetName) -> Journal:
+        """A journal as it is now, if it holds what was seen of it. Raises RecordMissing and RecordRolledBack."""
+        try:
+            journal = self._world.store.journal(name)
+        except RecordMissing as problem:
+            if name in self._seen:
+                raise RecordRolledBack("what was seen here before is gone", where=name) from problem
+            raise
+        if not self._covers(journal):
+            raise RecordRolledBack("what was seen here before is missing", where=name)
+        self.remember(journal)
+        return journal
+
+    def has_read_more(self, name: TargetName, head: str) -> bool:
+        """Whether a record was seen to go on from that head."""
+        return name in self._seen and self._seen[name][0] != head
+
+    def remember(self, journal: Journal) -> None:
+        self._world.promises.see(self.name, journal)
+        if self._covers(journal):
+            self._seen[journal.target] = journal.head, len(journal.lines)
+
+    def _covers(self, journal: Journal) -> bool:
+        head, number = self._seen.get(journal.target, (journal.head, len(journal.lines)))
+        return journal.contains(head, number) or head in journal.record().accepted_losses
 
     def interrupt(self) -> None:
         """A signal arrives."""
@@ -137,13 +171,18 @@ class Machine:
             reach=lambda _step: None,
             pause=lambda _seconds: None,
             patience=0.0,
-            new_id=world.new_id,
+            new_id=self._new_id,
         )
+
+    def _new_id(self) -> str:
+        attempt = self._world.new_id()
+        self._world.promises.begin(attempt, self.name, self._world.time, self.clocks)
+        return attempt
 
     def _read(self, name: TargetName) -> Journal:
         if self._world.chances.happens("read_fails"):
             raise StoreUnavailable("cannot be read", where=name)
-        return self._world.store.journal(name)
+        return self.look_at(name)
 
     def _keep(self, name: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         self._tell("keeps", len(entries), "entries:", reason)
@@ -203,7 +242,8 @@ class Machine:
         wake_at = run.wake_at
         if wake_at is not None and (self._tick_at is None or wake_at < self._tick_at):
             self._tick_at = wake_at
-            self._world.later(max(0.0, wake_at - self._world.time), partial(self._tick, run, wake_at), self)
+            wait = self.clocks.until(wake_at, self._world.time)
+            self._world.later(wait, partial(self._tick, run, wake_at), self)
 
     def _tick(self, run: TargetRun, at: float) -> None:
         if self._run is run and self._tick_at == at:
@@ -232,7 +272,7 @@ class Machine:
         """The siblings are read, then the record; the machine hears of it a little later."""
         siblings, at = self._apply.siblings(run.journal.target), self.clock()
         try:
-            event: Event = Looked(self._read(run.journal.target), at, siblings)
+            event: Event = Looked(self.look_at(run.journal.target), at, siblings)
         except ReconcilerError as problem:
             event = LookFailed(str(problem))
         self._later(partial(self._feed, run, event))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim_promises import SKEW
-from sim_service import Violation, routes_of
+from sim_service import routes_of
 
 from reconciler.model.address import Address
 from reconciler.model.clock import stamp
-from reconciler.model.entry import Intent, Moved, Removed, Resolved, Retired
+from reconciler.model.entry import Moved, Removed, Resolved, Retired
 from reconciler.model.plan import Block
-from reconciler.model.record import Status
-from reconciler.state.journal import link
+from reconciler.model.record import MeaninglessEntry, Status
+from reconciler.state.journal import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,12 +27,19 @@ _BY = {"user": "operator"}
 
 
 class People:
-    """Acts of people. Each reads the record and appends at once, as one `state` command does."""
+    """Acts of people. Each reads the record and appends at once, as one `state` command does.
+
+    They know what the record says, the time on a machine of their own, and what the operator answers when asked: what
+    exists at that moment, and nothing of what may still be on its way.
+    """
 
     def __init__(self, world: World) -> None:
         self.asleep_until = 0.0
         self.incarnation = 0
         self._world = world
+        self._clocks = world.draw_clocks()
+        self._first_seen: dict[str, float] = {}
+        self._are_patient = world.rng.random() < 0.5
 
     def act(self) -> None:
         """Something that people do now and then."""
@@ -46,13 +52,18 @@ class People:
         self._world.tell("the configuration is edited")
 
     def settle(self) -> None:
-        """`state resolve` for what is overdue, or heard of to be unknown and no longer on its way."""
+        """`state resolve`: created, where the operator finds it; not created, where not, and its time is over."""
         for target, attempt in self._attempts():
-            if attempt.unsettled and self._is_over(attempt):
-                created = self._world.service.exists(attempt.id)
-                if created and self._world.chances.happens("lie"):
-                    self._world.promises.lied_about.add(attempt.id)
-                    created = False
+            if not attempt.unsettled:
+                continue
+            over = self._is_over(attempt)
+            created = self._world.service.exists(attempt.id)
+            if created and over and self._world.chances.happens("lie"):
+                self._world.promises.excused.add(attempt.id)
+                created = False
+            if over and not created and not self._has_waited(attempt):
+                self._world.promises.excused.add(attempt.id)  # by the clocks alone, which differ by minutes
+            if over or (created and attempt.status is Status.UNKNOWN):
                 self._append(target, Resolved(at=self._at(), by=_BY, attempt=attempt.id, created=created))
 
     def delete(self) -> None:
@@ -68,6 +79,8 @@ class People:
         if not sources:
             return
         source = self._world.rng.choice(sources)
+        if source.target not in self._world.store.targets():
+            return
         address = Address.of(source.target, f"{source.name}-again")
         if address in self._world.config.urls:
             return
@@ -86,15 +99,15 @@ class People:
 
     def recover(self) -> None:
         """`state recover`: what could not be appended is appended after all, as far as it is not there."""
-        for target, entries in self._world.kept:
-            journal = self._world.store.journal(target)
-            there = [entry for entry, _ in journal.lines]
-            for entry in entries:
-                if isinstance(entry, Intent) and entry not in there:
-                    raise Violation("an intent was lost")
-                if entry not in there:
-                    self._append(target, entry)
-        self._world.kept.clear()
+        kept, self._world.kept = self._world.kept, []
+        for target, entries in kept:
+            if target in self._world.store.targets():
+                there = [entry for entry, _ in self._world.store.journal(target).lines]
+                left = [entry for entry in entries if entry not in there and not self._append(target, entry)]
+            else:
+                left = list(entries)
+            if left:
+                self._world.kept.append((target, left))
 
     def make_way(self, changes: Sequence[Change]) -> None:
         """`state retire` for what is in the way of what is wanted, as the plan says of those changes."""
@@ -111,21 +124,34 @@ class People:
         return there and not one.routes.isdisjoint(routes_of(change.after.codes, change.after.url))
 
     def _is_over(self, attempt: Attempt) -> bool:
-        """Whether the call is no longer in flight: by its time, as this machine's clock tells it, or for certain."""
-        overdue = self._world.now(self._world.rng.uniform(-SKEW, SKEW)).wall >= attempt.settled_by
-        known = attempt.status is Status.UNKNOWN and not self._world.in_network.get(attempt.id)
-        return overdue or known
+        """Whether the call can no longer be on its way, as a person can tell.
+
+        Where clocks may differ by minutes, what the record says of its time is not enough: whoever settles it must have
+        seen it in the record for as long as a call takes at most. Impatient people go by the clocks alone.
+        """
+        waited = self._has_waited(attempt) or not self._are_patient
+        return waited and self._clocks.read(self._world.time).wall >= attempt.settled_by
+
+    def _has_waited(self, attempt: Attempt) -> bool:
+        now = self._clocks.read(self._world.time).steady
+        first_seen = self._first_seen.setdefault(attempt.id, now)
+        return self._world.clocks_are_kept or now >= first_seen + self._world.limits.settled_in
 
     def _attempts(self) -> Iterator[tuple[TargetName, Attempt]]:
         for target in self._world.store.targets():
             for attempt in list(self._world.store.journal(target).record().attempts.values()):
                 yield target, attempt
 
-    def _append(self, target: TargetName, entry: AnyEntry) -> None:
-        self._world.tell("a person records:", entry)
+    def _append(self, target: TargetName, entry: AnyEntry) -> bool:
+        """Append an entry; False for one that cannot follow the ones that are there."""
         journal = self._world.store.journal(target)
-        lines, _ = link(journal.head, len(journal.lines), [entry])
+        try:
+            _, lines = extend(journal, [entry])
+        except MeaninglessEntry:
+            return False
+        self._world.tell("a person records:", entry)
         self._world.store.append(target, journal.head, lines, entry.kind)
+        return True
 
     def _at(self) -> str:
-        return stamp(self._world.now().wall)
+        return stamp(self._clocks.read(self._world.time).wall)

@@ -2,37 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sim_clocks import SKEW
 from sim_service import Existing, SimService, Violation, routes_of
 
-from reconciler.model.entry import Intent, Settled
+from reconciler.model.entry import Intent, Resolved, Settled
 from reconciler.model.record import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from sim_clocks import Clocks
 
     from reconciler.applying.protocol import TargetRun
+    from reconciler.applying.terms import Limits
     from reconciler.model.entry import AnyEntry
     from reconciler.model.outcome import Outcome
     from reconciler.state.journal import Journal
 
-SKEW = 7.0
-"""Seconds by which the wall clock of a machine may be off, either way: less than half of the margin of an intent."""
+
+@dataclass
+class _Attempt:
+    """An attempt from its beginning on: at which machine, when, and how long its clocks had stood still by then."""
+
+    machine: str
+    time: float
+    stood_still: float
 
 
+@dataclass
 class Promises:
-    """Watches the journals and the service. Times are true epoch seconds."""
+    """Watches the journals and the service. Times are seconds of the simulation.
 
-    def __init__(self, service: SimService, parallelism: int) -> None:
-        self._service = service
-        self._parallelism = parallelism
-        self._open: dict[tuple[str, str], set[str]] = {}
-        self._told: set[tuple[str, Outcome]] = set()
-        self._on_leave: dict[str, set[str]] = {}
-        self.intents: dict[str, Intent] = {}
-        self.journals: dict[str, Journal] = {}
-        self.lied_about: set[str] = set()
+    `excused` are attempts of which a person said what is not so, or that were sent by a machine whose clocks stood
+    still: no program can know either. `lossy`: some record has lost entries, which only those know who had seen them.
+    """
+
+    service: SimService
+    limits: Limits
+    time: Callable[[], float]
+    intents: dict[str, Intent] = field(default_factory=dict)
+    journals: dict[str, Journal] = field(default_factory=dict)
+    excused: set[str] = field(default_factory=set)
+    lossy: bool = False
+    _begun: dict[str, _Attempt] = field(default_factory=dict)
+    _seen: dict[str, set[str]] = field(default_factory=dict)
+    _open: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _told: set[tuple[str, Outcome]] = field(default_factory=set)
+    _resolved: dict[str, float] = field(default_factory=dict)
+    _ever_told: set[tuple[str, str]] = field(default_factory=set)
+    _on_leave: dict[str, set[str]] = field(default_factory=dict)
 
     def watch(self, before: Journal, after: Journal, entries: Sequence[AnyEntry]) -> None:
         """A journal has grown."""
@@ -41,52 +62,100 @@ class Promises:
         self.journals[after.target] = after
         for entry in entries:
             if isinstance(entry, Intent):
-                self._begin(entry, after)
+                self._intend(entry, after)
             elif isinstance(entry, Settled):
                 self._settle(entry)
+            elif isinstance(entry, Resolved):
+                self._resolved.setdefault(entry.attempt, self.time())
         self._check_recorded(after)
 
-    def may_send(self, attempt: str, at: float) -> None:
+    def lose(self, journal: Journal) -> None:
+        """A record was replaced by an older one of itself."""
+        self.lossy = True
+        self.journals[journal.target] = journal
+        for (target, _), still_open in self._open.items():
+            if target == journal.target:
+                still_open.intersection_update(journal.record().attempts)
+        there = {(entry.attempt, entry.outcome) for entry, _ in journal.lines if isinstance(entry, Settled)}
+        self._told = {told for told in self._told if self.intents[told[0]].address.target != journal.target} | there
+
+    def see(self, machine: str, journal: Journal) -> None:
+        """A machine has read a record: from now on it must not create again what that record holds."""
+        self._seen.setdefault(machine, set()).update(journal.record().attempts)
+
+    def begin(self, attempt: str, machine: str, time: float, clocks: Clocks) -> None:
+        """An attempt gets its id, just before its intent is written."""
+        self._begun[attempt] = _Attempt(machine, time, clocks.stood_still)
+
+    def may_send(self, attempt: str, time: float, clocks: Clocks) -> None:
         """A call is leaving."""
         if attempt not in self.intents:
             raise Violation(f"attempt {attempt} is sent before its intent is durable")
-        if at > self.intents[attempt].send_by + 2 * SKEW:
-            raise Violation(f"attempt {attempt} is sent {at - self.intents[attempt].send_by:.0f} s too late")
+        begun = self._begun[attempt]
+        since = time - begun.time
+        by_its_clock = since - (clocks.stood_still - begun.stood_still)
+        if by_its_clock >= self.limits.send_window:
+            raise Violation(f"attempt {attempt} is sent too late")
+        wall = clocks.read(time).wall
+        if wall >= self.intents[attempt].send_by:
+            raise Violation(f"attempt {attempt} is sent too late by the wall clock")
+        asleep = clocks.stood_still - begun.stood_still
+        if not self.lossy and time - self._resolved.get(attempt, time) > self.limits.freshness + asleep:
+            raise Violation(f"attempt {attempt} is sent long after somebody has settled it")
+        if since > self.limits.send_window and clocks.behind > SKEW:
+            self.excused.add(attempt)
 
     def commit(self, new: Existing) -> None:
         """The service has created something."""
-        for one in self._service.present(new.service):
-            if one.attempt == new.attempt or one.routes.isdisjoint(new.routes):
-                continue
-            if one.attempt not in self.lied_about and one.attempt not in self._on_leave[new.attempt]:
-                raise Violation(f"a route of {one.attempt} was created again by {new.attempt}")
+        for one in self.service.present(new.service):
+            if one.attempt != new.attempt and not one.routes.isdisjoint(new.routes):
+                self._check_again(one.attempt, new.attempt)
         self._check_recorded(self.journals[self.intents[new.attempt].address.target])
 
     def end(self, run: TargetRun) -> None:
-        """A run has ended: what it came to know of its attempts is durable, or is handed over to be kept."""
+        """A run has ended: what it came to know of its attempts is durable, or is handed over to be kept, whole."""
         handed_over = {(one.attempt, str(one.outcome)) for one in run.unrecorded if isinstance(one, Settled)}
-        known = {(attempt, str(outcome)) for attempt, outcome in self._told} | handed_over
+        intents = {one.attempt for one in run.unrecorded if isinstance(one, Intent)}
+        if any(attempt not in intents and attempt in self._begun for attempt, _ in handed_over):
+            raise Violation("an outcome is kept without the intent that it belongs to")
+        known = self._ever_told | handed_over
         for result in run.results.values():
             if result.attempt is not None and (result.attempt, str(result.outcome)) not in known:
                 raise Violation(f"the outcome of {result.attempt} is not recorded, and not kept either")
 
-    def _begin(self, intent: Intent, after: Journal) -> None:
-        if intent.attempt in self.intents:
-            raise Violation(f"attempt {intent.attempt} is intended twice")
+    def check_found(self) -> None:
+        """In the end, whatever was lost meanwhile, everything that exists is in a record."""
+        for journal in self.journals.values():
+            self._check_recorded(journal, lossy=False)
+
+    def _check_again(self, old: str, new: str) -> None:
+        """Raises Violation where whoever created a route again could have known of it."""
+        if old in self.excused or new in self.excused or old in self._on_leave[new]:
+            return
+        if self.lossy and old not in self._seen.get(self._begun[new].machine, ()):
+            return
+        raise Violation(f"a route of {old} was created again by {new}")
+
+    def _intend(self, intent: Intent, after: Journal) -> None:
+        known = self.intents.get(intent.attempt)
+        if known is not None:
+            if not self.lossy or known != intent:
+                raise Violation(f"attempt {intent.attempt} is intended twice")
+            return
         self.intents[intent.attempt] = intent
         still_open = self._open.setdefault((intent.address.target, intent.run), set())
         still_open.add(intent.attempt)
-        if len(still_open) > self._parallelism:
+        if len(still_open) > self.limits.parallelism:
             raise Violation(f"run {intent.run} has {len(still_open)} intents open")
-        self._on_leave[intent.attempt] = self._awaiting_removal(intent, after)
+        self._on_leave[intent.attempt] = self._asked_away(intent, after)
 
-    def _awaiting_removal(self, intent: Intent, after: Journal) -> set[str]:
-        """What delivers the same for as long as its removal takes: the plan says so, and a person has approved it."""
+    def _asked_away(self, intent: Intent, after: Journal) -> set[str]:
+        """What delivers the same until the operator removes it, as a person asked: the plan says so."""
         routes = routes_of(intent.codes, intent.url)
         return {
             one.id
             for one in after.record().attempts.values()
-            if one.status is Status.AWAITING_REMOVAL and not routes.isdisjoint(one.routes)
+            if one.status is Status.AWAITING_REMOVAL and one.on_purpose and not routes.isdisjoint(one.routes)
         }
 
     def _settle(self, entry: Settled) -> None:
@@ -95,15 +164,19 @@ class Promises:
         if (entry.attempt, entry.outcome) in self._told:
             raise Violation(f"the outcome of {entry.attempt} is recorded twice")
         self._told.add((entry.attempt, entry.outcome))
+        self._ever_told.add((entry.attempt, str(entry.outcome)))
 
-    def _check_recorded(self, journal: Journal) -> None:
+    def _check_recorded(self, journal: Journal, *, lossy: bool | None = None) -> None:
         """What exists is never forgotten: it is pending, unknown, live or awaiting removal."""
         attempts = journal.record().attempts
-        for one in self._service.created.values():
+        lossy = self.lossy if lossy is None else lossy
+        for one in self.service.created.values():
             intent = self.intents.get(one.attempt)
             if intent is None:
                 raise Violation(f"{one.attempt} exists, and no journal knows of it")
-            if one.removed or one.attempt in self.lied_about or intent.address.target != journal.target:
+            if one.removed or one.attempt in self.excused or intent.address.target != journal.target:
                 continue
-            if attempts[one.attempt].status is Status.GONE:
+            if lossy and one.attempt not in attempts:
+                continue
+            if one.attempt not in attempts or attempts[one.attempt].status is Status.GONE:
                 raise Violation(f"{one.attempt} exists, and the record takes it for gone")

@@ -32,6 +32,7 @@ class SimStore:
         self.watch = watch
         self.data: dict[TargetName, bytes] = {}
         self.versions: dict[TargetName, list[Journal]] = {}
+        self.hidden: set[TargetName] = set()
 
     def begin(self, begun: Begun) -> None:
         data, _ = link(None, 0, [begun])
@@ -40,12 +41,12 @@ class SimStore:
 
     def journal(self, target: TargetName) -> Journal:
         """The journal as it is now. Raises RecordMissing."""
-        if target not in self.versions:
+        if target not in self.versions or target in self.hidden:
             raise RecordMissing("there is no such journal", where=target)
         return self.versions[target][-1]
 
     def targets(self) -> list[TargetName]:
-        return sorted(self.data)
+        return sorted(self.data.keys() - self.hidden)
 
     def read(self, target: TargetName) -> bytes | None:
         return self.data.get(target)
@@ -64,6 +65,18 @@ class SimStore:
         self.data[target] += lines
         self.versions[target].append(after)
         self.watch(before, after, entries)
+
+    def cut(self, journal: Journal, number: int) -> Journal:
+        """Go back to the first entries of a journal, so many of them; gives what is left."""
+        data = b"".join(self.data[journal.target].splitlines(keepends=True)[:number])
+        older = parse(data, journal.target, self.location)
+        self.put(older)
+        return older
+
+    def put(self, journal: Journal) -> None:
+        """Put this journal in the place of the one of its target."""
+        self.data[journal.target] = link(None, 0, [entry for entry, _ in journal.lines])[0]
+        self.versions[journal.target].append(journal)
 
     def check(self) -> None:
         """Raises Violation unless the bytes are the journals: what was checked line by line holds for the whole."""

@@ -6,16 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.applying.events import Answered, Appended, AppendFailed, Moved
-from reconciler.errors import HeadMoved
+from reconciler.errors import HeadMoved, RecordMissing, StateError
 from reconciler.model.outcome import Answer, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sim_world import Owner, World
+    from sim_machine import Machine
+    from sim_world import World
 
     from reconciler.applying.events import Append, Event, Send, Siblings
     from reconciler.model.address import TargetName
+    from reconciler.state.journal import Journal
 
 _NO_ANSWER = Answer(Outcome.UNKNOWN, detail="no answer in time")
 _ANSWERS = {
@@ -33,7 +35,7 @@ class AppendOnItsWay:
     def __init__(
         self,
         world: World,
-        sender: Owner,
+        sender: Machine,
         target: TargetName,
         effect: Append,
         hear: Callable[[Event], None],
@@ -45,8 +47,12 @@ class AppendOnItsWay:
         self._target = target
         self._effect = effect
         self._hear = hear
+        self._journal: Journal | None = None
 
     def leave(self) -> None:
+        if self._sender.has_read_more(self._target, self._effect.head):
+            self._tell_later(self._report_move)
+            return
         fault = self._world.chances.one_of(("append_lost", "append_never", "append_late"))
         self._world.tell("an append leaves:", self._effect.note, fault)
         if fault == "append_late":
@@ -55,13 +61,14 @@ class AppendOnItsWay:
         if fault:
             self._tell_later(self._misreport)
         else:
-            self._tell_later(Appended if arrived else self._report_move)
+            self._tell_later(self._report_arrival if arrived else self._report_move)
 
     def _arrive(self) -> bool:
         try:
             self._world.store.append(self._target, self._effect.head, self._effect.lines, self._effect.note)
-        except HeadMoved:
+        except (HeadMoved, RecordMissing):
             return False
+        self._journal = self._world.store.journal(self._target)
         self._world.tell("an append arrives:", self._effect.note)
         return True
 
@@ -69,12 +76,23 @@ class AppendOnItsWay:
         """The event is made when it is told: a journal is read then, not before."""
         self._world.later(self._world.soon(), lambda: self._hear(event()), self._sender)
 
+    def _report_arrival(self) -> Event:
+        assert self._journal is not None
+        self._sender.remember(self._journal)
+        return Appended()
+
     def _report_move(self) -> Event:
-        return Moved(self._world.store.journal(self._target), self._siblings())
+        try:
+            return Moved(self._sender.look_at(self._target), self._siblings())
+        except StateError as problem:
+            return AppendFailed(str(problem))
 
     def _misreport(self) -> Event:
         """What is said of an append whose answer was lost: a conflict or a failure, and what can be read by then."""
-        journal, siblings = self._world.store.journal(self._target), self._siblings()
+        try:
+            journal, siblings = self._sender.look_at(self._target), self._siblings()
+        except StateError as problem:
+            return AppendFailed(str(problem))
         reports = (
             Moved(journal, siblings),
             AppendFailed("timeout", journal, siblings),
@@ -86,7 +104,7 @@ class AppendOnItsWay:
 class CallOnItsWay:
     """A create call whose first byte has left."""
 
-    def __init__(self, world: World, sender: Owner, send: Send, hear: Callable[[Event], None]) -> None:
+    def __init__(self, world: World, sender: Machine, send: Send, hear: Callable[[Event], None]) -> None:
         self._world = world
         self._sender = sender
         self._send = send
@@ -99,14 +117,12 @@ class CallOnItsWay:
         """Arrives before the service would no longer take it; the sender waits so long for the answer."""
         world, attempt = self._world, self._send.attempt
         world.tell("a call leaves:", attempt, *self._send.request.codes, self._send.request.url)
-        world.promises.may_send(attempt, world.now().wall)
-        world.in_network[attempt] = world.in_network.get(attempt, 0) + 1
+        world.promises.may_send(attempt, world.time, self._sender.clocks)
         world.later(min(world.soon() * 2, world.limits.call_timeout), self._arrive)
         world.later(self._patience, partial(self._answer, _NO_ANSWER), self._sender)
 
     def _arrive(self) -> None:
         world, attempt = self._world, self._send.attempt
-        world.in_network[attempt] -= 1
         fault = world.chances.one_of(("reject", "busy", "fail", "fail_after", "drop", "drop_after"))
         world.tell("a call arrives:", attempt, fault)
         if fault in _COMMITS:

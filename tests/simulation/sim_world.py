@@ -6,13 +6,14 @@ import heapq
 import random
 from typing import TYPE_CHECKING, Protocol
 
+from sim_clocks import EPOCH, Clocks
 from sim_configs import Config, target_of
-from sim_promises import SKEW, Promises
+from sim_promises import Promises
 from sim_service import SimService, Violation
 from sim_store import SimStore
 
 from reconciler.applying.terms import Limits
-from reconciler.model.clock import Instant, stamp
+from reconciler.model.clock import stamp
 from reconciler.model.desired import Replace
 from reconciler.model.entry import Begun
 
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Target
     from reconciler.model.entry import AnyEntry
 
-EPOCH = 1_800_000_000.0
 _STEPS_AT_MOST = 20_000
 _SERVICES = ("https://api.one.example", "https://api.two.example")
 
 FAULTS = (
     "append_lost", "append_never", "append_late", "read_fails", "unauthorised", "no_connection", "reject", "busy",
-    "fail", "fail_after", "drop", "drop_after", "hang", "slow", "freeze", "crash", "interrupt", "interrupt_again",
-    "skew", "stale", "lie",
+    "fail", "fail_after", "drop", "drop_after", "hang", "slow", "pause", "suspend", "set_clock", "crash", "interrupt",
+    "interrupt_again", "stale", "lie", "roll_back", "vanish",
 )  # fmt: skip
 
 
@@ -40,8 +40,8 @@ class Chances:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._odds = {fault: rng.choice((0.0, 0.0, 0.03, 0.1, 0.3)) for fault in FAULTS}
-        self._odds["crash"] *= 0.1
-        self._odds["interrupt"] *= 0.1
+        for rare in ("crash", "interrupt", "pause", "suspend", "roll_back", "vanish"):
+            self._odds[rare] *= 0.1
         self._odds["lie"] *= 0.3
 
     def happens(self, fault: str) -> bool:
@@ -50,6 +50,9 @@ class Chances:
     def one_of(self, faults: Sequence[str]) -> str:
         """One of the faults, or an empty string for none."""
         return next((fault for fault in faults if self.happens(fault)), "")
+
+    def rule_out(self, fault: str) -> None:
+        self._odds[fault] = 0.0
 
     def stop(self) -> None:
         """From now on all goes well."""
@@ -71,11 +74,13 @@ class World:
         self.chances = Chances(self.rng)
         self.time = 0.0
         self.trace: list[str] | None = [] if tracing else None
+        self.clocks_are_kept = self.rng.random() < 0.7
+        if self.clocks_are_kept:
+            self.chances.rule_out("suspend")
         self.limits = Limits(parallelism=self.rng.choice((1, 2, 4)))
         self.service = SimService()
-        self.promises = Promises(self.service, self.limits.parallelism)
+        self.promises = Promises(self.service, self.limits, lambda: self.time)
         self.store = SimStore(self.promises.watch)
-        self.in_network: dict[str, int] = {}
         self.kept: list[tuple[TargetName, Sequence[AnyEntry]]] = []
         self.steps = 0
         self._tasks: list[tuple[float, int, Owner | None, int, Callable[[], object]]] = []
@@ -111,12 +116,9 @@ class World:
         task()
         return True
 
-    def now(self, skew: float = 0.0) -> Instant:
-        """This moment, as a machine sees it whose wall clock is off by `skew` seconds."""
-        return Instant(EPOCH + self.time + skew, self.time)
-
-    def draw_skew(self) -> float:
-        return self.rng.uniform(-SKEW, SKEW)
+    def draw_clocks(self) -> Clocks:
+        """The clocks of one more machine."""
+        return Clocks(self.rng, kept=self.clocks_are_kept)
 
     def new_id(self) -> str:
         self._numbers += 1
@@ -131,7 +133,7 @@ class World:
         return next(one.base_url for one in self.config.targets if one.name == target)
 
     def _begin(self, target: TargetName, base_url: str) -> None:
-        at = stamp(self.now().wall)
+        at = stamp(EPOCH)
         record = f"{self.rng.getrandbits(128):032x}"
         self.store.begin(Begun(at=at, by={"user": "operator"}, record=record, target=target, base_url=base_url))
 

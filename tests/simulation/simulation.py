@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim_machine import Machine
+from sim_mishaps import Mishaps
 from sim_people import People
 from sim_service import Violation, routes_of
 from sim_world import World
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
 
 _ROUNDS = 12
-_TIMES_AFTER = 200.0
-"""Seconds after which nothing can be in flight any more."""
+_PAUSES = (1.0, 15.0, 30.0, 70.0, 200.0)  # seconds
+_TIMES_AFTER = 1_000.0
+"""Seconds after which nothing can be in flight any more, whatever the clocks say."""
 
 
 class Simulation:
@@ -27,6 +29,7 @@ class Simulation:
         self.world = World(seed, tracing=tracing)
         rng = self.world.rng
         self.people = People(self.world)
+        self.mishaps = Mishaps(self.world)
         self.machines = [
             Machine(self.world, f"m{number}", rng.randint(1, 4)) for number in range(rng.choice((2, 2, 3, 4)))
         ]
@@ -43,12 +46,14 @@ class Simulation:
         self.world.chances.stop()
         self._come_to_rest()
         self.world.store.check()
+        self.world.promises.check_found()
         self._check_delivered()
         return self.world
 
     def _disturb(self) -> None:
-        """Something may happen to a machine between any two steps."""
+        """Something may happen to a record or a machine between any two steps."""
         chances, rng = self.world.chances, self.world.rng
+        self.mishaps.strike()
         machine = rng.choice(self.machines)
         if not machine.working:
             return
@@ -58,8 +63,10 @@ class Simulation:
             machine.interrupt()
             if chances.happens("interrupt_again"):
                 machine.interrupt()
-        elif chances.happens("freeze") and rng.random() < 0.1:
-            machine.sleep(rng.choice((1.0, 30.0, 70.0, 200.0)))
+        elif chances.happens("pause"):
+            machine.pause(rng.choice(_PAUSES))
+        elif chances.happens("suspend"):
+            machine.suspend(rng.choice(_PAUSES))
 
     def _come_to_rest(self) -> None:
         """People settle everything truthfully, and applies are repeated until there is nothing left to do."""

@@ -1,0 +1,95 @@
+"""What happens to records behind everybody's back: one is rolled back, or gone for a while; then somebody mends it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.model.clock import stamp
+from reconciler.model.entry import RollbackAccepted
+from reconciler.model.record import MeaninglessEntry
+from reconciler.state.journal import extend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sim_clocks import Clocks
+    from sim_world import World
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.state.journal import Journal
+
+_MOST_LOST = 5
+_MENDED_WITHIN = 120.0  # seconds
+
+
+class Mishaps:
+    """One at a time for each record. Whoever mends a record has found what was lost of it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._clocks: Clocks = world.draw_clocks()
+        self._struck: set[TargetName] = set()
+
+    def strike(self) -> None:
+        """Something may happen to a record."""
+        target = self._world.rng.choice(sorted(self._world.store.data))
+        if target in self._struck:
+            return
+        if self._world.chances.happens("roll_back"):
+            self._roll_back(target)
+        elif self._world.chances.happens("vanish"):
+            self._hide(target)
+
+    def _roll_back(self, target: TargetName) -> None:
+        """A backup is restored, or a branch forced back."""
+        journal = self._world.store.journal(target)
+        lost = self._world.rng.randint(1, _MOST_LOST)
+        if lost >= len(journal.lines):
+            return
+        older = self._world.store.cut(journal, len(journal.lines) - lost)
+        self._world.tell("a record loses", lost, "entries:", target)
+        self._world.promises.lose(older)
+        self._mend_later(target, partial(self._join, journal, len(older.lines)))
+
+    def _hide(self, target: TargetName) -> None:
+        """A disk is not mounted, a branch deleted."""
+        self._world.tell("a record is gone:", target)
+        self._world.promises.lossy = True
+        self._world.store.hidden.add(target)
+        self._mend_later(target, lambda: self._world.store.hidden.discard(target))
+
+    def _mend_later(self, target: TargetName, mend: Callable[[], None]) -> None:
+        self._struck.add(target)
+        self._world.later(self._world.rng.random() * _MENDED_WITHIN, partial(self._mend, target, mend))
+
+    def _mend(self, target: TargetName, mend: Callable[[], None]) -> None:
+        mend()
+        self._struck.discard(target)
+
+    def _join(self, lost: Journal, common: int) -> None:
+        """The newer journal is put back; where others have gone on from the older one, what was lost is added to it."""
+        store, target = self._world.store, lost.target
+        journal = store.journal(target)
+        if journal.contains(lost.head, len(lost.lines)):
+            return
+        self._world.tell("a record is mended:", target)
+        if lost.contains(journal.head, len(journal.lines)):
+            store.put(lost)
+            self._world.promises.lose(lost)
+            return
+        at = stamp(self._clocks.read(self._world.time).wall)
+        accepted = RollbackAccepted(at=at, by={"user": "mender"}, lost_head=lost.head, lost_entries=len(lost.lines))
+        for entry in (accepted, *(entry for entry, _ in lost.lines[common:])):
+            self._add(target, entry)
+
+    def _add(self, target: TargetName, entry: AnyEntry) -> None:
+        journal = self._world.store.journal(target)
+        if any(entry == there for there, _ in journal.lines):
+            return
+        try:
+            _, lines = extend(journal, [entry])
+        except MeaninglessEntry:
+            return
+        self._world.store.append(target, journal.head, lines, entry.kind)
