@@ -369,6 +369,20 @@ def test_a_send_long_after_its_append_has_the_record_read_first(steady: float, w
     assert 1 == len(bench.sends)
 
 
+def test_a_send_long_after_the_first_try_of_its_append_has_the_record_read_first() -> None:
+    """A first try that arrives unheard may have been settled by the time the next one is answered."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.arrive()
+    bench.hear(AppendFailed("no network"))
+    bench.wait(12.0)
+    bench.take(Append)
+    bench.hear(Moved(bench.journal))
+    assert [] == bench.sends
+    bench.look()
+    assert 1 == len(bench.sends)
+
+
 def test_a_wall_clock_past_the_window_ends_it() -> None:
     """A machine that was paused without noticing sees it on the wall clock: people settle by that."""
     bench = busy_bench()

@@ -173,11 +173,6 @@ def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Machine, "has_read_more", lambda self, name, head: False)
 
 
-def append_to_a_head_left_behind(patch: pytest.MonkeyPatch) -> None:
-    """What was read of others, and lost since, is no reason not to append to what is left."""
-    patch.setattr(Machine, "has_read_more", lambda self, name, head: False)
-
-
 def open_many_intents(patch: pytest.MonkeyPatch) -> None:
     """All that is planned is intended at once."""
     propose = TargetRun._propose_sends

@@ -35,7 +35,7 @@ FOUND_BY_SEEDS: list[tuple[Break, range]] = [
     (broken.write_anew_after_a_failure, range(100)),
     (broken.mistake_an_outcome, range(20)),
     (broken.give_up_what_is_owed, range(700)),
-    (broken.adopt_any_head, range(1_000)),
+    (broken.adopt_any_head, range(2_400, 2_700)),
 ]
 
 FOUND_BY_ORDERS: list[tuple[Break, Callable[[], Explorer]]] = [
