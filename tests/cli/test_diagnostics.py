@@ -21,7 +21,8 @@ def test_how_much_is_said(partner: Partner) -> None:
     partner.want(**WARNED)
     partner.write("state/asia/x.jsonl", "")
     partner.succeed("state", "init", "-q")
-    plain, more, quiet = (partner.succeed("plan", *flag).err for flag in ([], ["-v"], ["-v", "-q"]))
+    plan = ("plan", "--accept-possible-duplicates", "asia/x")
+    plain, more, quiet = (partner.succeed(*plan, *flag).err for flag in ([], ["-v"], ["-v", "-q"]))
     assert ["Warning", "Warning", "Warning"] == [line.partition(":")[0] for line in plain.splitlines()]
     assert "" == quiet
     assert "Info: desired state: config\n" in more

@@ -40,7 +40,7 @@ def test_places(project: Project) -> None:
 )
 def test_a_flag_wins_before_and_after_the_command(project: Project, flag: str, variable: str) -> None:
     """And the one after wins over the one before."""
-    project.declare({})
+    project.declare({}, base_url="http://127.0.0.1:1")  # a sandbox's records may be anywhere
     project.environment[variable] = "from-environment"
     project.write(".env", f"{variable}=from-dotenv\n")
     for arguments, place in (
