@@ -55,8 +55,7 @@ def command(
     """Carry the plan out.
 
     It sends the create calls, each of them once, and records what became of them. With PLANFILE (written by plan --out)
-    or --expect-digest it plans anew, and goes on only if the plan is still the same. Nothing is ever sent from the
-    file.
+    or --expect-digest it plans anew, and goes on only if the plan is still the same. Nothing is sent from the file.
     """
     workspace = Workspace()
     saved = None if plan_file is None else read_plan_file(plan_file)
