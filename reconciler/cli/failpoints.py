@@ -120,8 +120,9 @@ def _lowered(seconds: float, default: float) -> float:
 
 
 def _is_loopback(host: str) -> bool:
+    """Whether it never leaves this machine: an address, or a name that RFC 6761 keeps for that."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
         return False
 

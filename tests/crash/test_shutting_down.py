@@ -388,7 +388,7 @@ def test_a_service_that_falls_behind_a_proxy(
 ) -> None:
     """What the proxy, or TLS behind it, fails at was not sent; what fails after that is unknown."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    falling = make(secured=tls, host="service.example")
+    falling = make(secured=tls, host="service.localhost")
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{falling.api.port}")
     check(falling, case)
 
@@ -397,7 +397,7 @@ NAMES = """
 import socket
 resolve = socket.getaddrinfo
 def answer(host, *more, **named):
-    if host in ("service.example", b"service.example"):
+    if host in ("service.localhost", b"service.localhost"):
         if {gone}:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         host = "127.0.0.1"
@@ -411,7 +411,7 @@ def test_a_service_whose_name_goes_with_it_was_sent_nothing(
 ) -> None:
     """Name resolution failed: `not_sent`."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with make(secured=tls, host="service.example:{port}") as falling:
+    with make(secured=tls, host="service.localhost:{port}") as falling:
         falling.project.before_steps = NAMES.format(gone=True)
         done = falling.apply(failpoint=SOON)
         assert (1, [Outcome.NOT_SENT], 0) == (done.code, falling.outcomes(), falling.api.connections)

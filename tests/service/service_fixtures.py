@@ -78,7 +78,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     today = dt.datetime.now(dt.UTC)
-    alternatives = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("service.example")]
+    alternatives = [
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        *map(x509.DNSName, ("service.example", "service.localhost")),
+    ]
     built = (
         x509.CertificateBuilder()
         .subject_name(name)
