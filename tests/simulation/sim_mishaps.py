@@ -81,7 +81,7 @@ class Mishaps:
             return
         at = stamp(self._clocks.read(self._world.time).wall)
         accepted = RollbackAccepted(at=at, by={"user": "mender"}, lost_head=lost.head, lost_entries=len(lost.lines))
-        for entry in (accepted, *(entry for entry, _ in lost.lines[common:])):
+        for entry in (*(entry for entry, _ in lost.lines[common:]), accepted):  # what is accepted must be there by then
             self._add(target, entry)
 
     def _add(self, target: TargetName, entry: AnyEntry) -> None:
