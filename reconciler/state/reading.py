@@ -60,7 +60,7 @@ class Remembering:
             journal = parse(data, target, _place(self._store, target))
         except StateError:  # whoever asked finds that out, and what to do about it
             return data
-        self._heads.check(journal, seen)
+        self._heads.check(journal, seen, whereabouts(self._store))
         self.follow(journal)
         self._remember(target)
         return data
@@ -71,11 +71,11 @@ class Remembering:
             self._store.append(target, head, lines, note)
             return
         journal, appended = self._followed[target]
-        known = [digest for _, digest in journal.lines] + appended
-        if head in known[:-1]:
+        is_latest = head == (appended or [journal.head])[-1]
+        if not is_latest and (head in appended or any(head == digest for _, digest in journal.lines)):
             raise HeadMoved("somebody else has appended to this journal", where=target)
         self._store.append(target, head, lines, note)
-        if head != known[-1]:
+        if not is_latest:
             return
         appended += [digest for line in lines.split(b"\n") if (digest := head_of(line))]
         self._remember(target)
