@@ -202,6 +202,8 @@ class Driver:
 
     def _report(self, problem: Exception) -> Event:
         """What an append came to that did not go well, with all that it takes to plan again."""
+        if not isinstance(problem, HeadMoved):
+            log.warning("%s", told(problem))  # now: it is tried again for a while, and whoever waits should know why
         try:
             siblings, journal = self._siblings(), self._read()
         except Exception as unreadable:  # noqa: BLE001 - the run goes on without
@@ -209,7 +211,6 @@ class Driver:
             return AppendFailed(told(problem))
         if isinstance(problem, HeadMoved):
             return Moved(journal, siblings)
-        log.warning("%s", told(problem))  # now: it is tried again for a while, and whoever waits should know why
         return AppendFailed(told(problem), journal, siblings)
 
     def _look(self) -> Event:

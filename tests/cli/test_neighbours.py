@@ -251,7 +251,7 @@ class TestUndeclaredUnknown:
         done = unknown.run(command, "--detailed-exitcode")
         assert 3 == done.code
         assert "reconciler state resolve europe/staging/offers --created or --not-created" in done.err
-        unknown.step("state", "resolve", "europe/staging/offers", "--not-created")
+        unknown.step("state", "resolve", "europe/staging/offers", "--not-created", "--force")
         assert 0 == unknown.run(command, "--detailed-exitcode").code
 
     def test_it_is_not_selected(self, unknown: Partner) -> None:
