@@ -121,9 +121,9 @@ class Workspace:
         """Where the state record lives. Raises SettingsError."""
         from reconciler.state.location import holds_password, open_store  # noqa: PLC0415
 
+        store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
         if holds_password(str(flags().get("state"))):
             warn("--state holds a password, which the list of processes shows to every user; use RECONCILER_STATE")
-        store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
         say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
         return store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ class Copies:
     """Where the copies of branches are, and with which environment and patience git works on them."""
 
     directory: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     patience: float
 
     def follow(self, origin: Origin, branch: str) -> Mirror:

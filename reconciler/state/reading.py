@@ -134,9 +134,9 @@ def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], 
 
 def whereabouts(store: Store) -> str:
     """The store's location, told apart from one of the same relative path in another directory."""
-    if isinstance(store, FileStore):
-        return str(store.root)
-    return str(Path(store.location).absolute()) if store.local else store.location
+    if not store.local:
+        return store.location
+    return str(store.root if isinstance(store, FileStore) else Path(store.location).absolute())
 
 
 def _append(store: Store, head: str | None, extended: Journal, lines: bytes, heads: Heads, note: str) -> Journal:

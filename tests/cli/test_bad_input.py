@@ -136,7 +136,7 @@ ENVIRONMENTS = {
         "RECONCILER_EUROPE_STAGING_BASE_URL",
     ),
     "proxy": ({"ALL_PROXY": "bogus://proxy"}, "the proxy or certificate settings of the environment cannot be used"),
-    "fail point": ({"RECONCILER_TEST_FAILPOINT": "x"}, "RECONCILER_TEST_FAILPOINT: is "),
+    "fail point": ({"RECONCILER_TEST_FAILPOINT": "x"}, "RECONCILER_TEST_FAILPOINT: expected STEP:N:WHAT or "),
     "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "a create response cannot be written here: Not a directory; "),
 }
 

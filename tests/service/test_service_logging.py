@@ -49,6 +49,7 @@ def test_debug_of_everything_shows_no_secret(
     lending_service.answers_with([(401, ""), (201, '{"secretKey": "k3y"}')])
     with caplog.at_level(logging.DEBUG):
         service.create_subscription(REQUEST, always)
+        service.create_subscription(REQUEST, always, renew=False)
     ours = [record.message for record in caplog.records if record.name == "reconciler.service"]
     assert [line.split(", ")[0].partition("/")[2] for line in ours] == [
         "idp/oauth/token: 200", "api/notification/webhooksubscription: 401",

@@ -9,7 +9,7 @@ from git_world import GitWorld, more_lines
 from journal_samples import TARGET, entries, imported, journal, journal_bytes
 from store_conformance import append_one
 
-from reconciler.errors import HeadMoved, RecordMissing, SettingsError, StateError, StoreUnavailable
+from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, StoreUnavailable
 from reconciler.state.heads import Heads
 from reconciler.state.reading import read_journal
 
@@ -311,5 +311,5 @@ def test_deleted_branch_in_another_spelling(world: GitWorld) -> None:
     heads = Heads(world.cache)
     read_journal(store, TARGET, heads)
     world.git("update-ref", "-d", "refs/heads/state", at=world.origin)
-    with pytest.raises(RecordMissing, match=r"2 entries"):
+    with pytest.raises(RecordLost, match=r"2 entries"):
         read_journal(world.open(f"git+file://{world.origin}/#state"), TARGET, heads)

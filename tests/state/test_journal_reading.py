@@ -110,7 +110,7 @@ def test_same_path_elsewhere(heads: Heads, tmp_path: Path, monkeypatch: pytest.M
     assert str(tmp_path / "one" / "state") == whereabouts(store)
     monkeypatch.chdir(tmp_path / "two")
     with pytest.raises(RecordMissing, match="has no state record here"):
-        read_journal(store, TARGET, heads)
+        read_journal(FileStore(Path("state")), TARGET, heads)
 
 
 def test_whereabouts_of_a_remote_store(root: Path) -> None:

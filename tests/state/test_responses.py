@@ -130,7 +130,7 @@ def test_modes(directory: Path) -> None:
 
 
 def test_on_the_disk_before_it_returns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is synced before it has its name, and the directory afterwards."""
+    """The file is synced before it has its name, and the directory afterwards; first what was there before."""
     steps: list[str] = []
     link, sync = os.link, os.fsync
 
@@ -147,7 +147,7 @@ def test_on_the_disk_before_it_returns(directory: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "link", note_link)
     monkeypatch.setattr(os, "fsync", note_sync)
     files.keep(RECORD, "a2", "response", b"second")
-    assert steps == ["file", "link", "directory"]
+    assert ["directory", "file", "link", "directory"] == steps
 
 
 @pytest.mark.parametrize(

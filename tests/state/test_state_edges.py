@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -65,7 +66,8 @@ class FailingDisk:
 
     def sync(self, file: int) -> None:
         self._sync(file)
-        self.steps.append(("synced", os.fstat(file).st_size))
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            self.steps.append(("synced", os.fstat(file).st_size))
 
 
 def test_failed_append_is_taken_back_on_the_disk(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
