@@ -1,7 +1,8 @@
 """Two histories of one record that part: which entries lead where, and what both together come to.
 
-Both are compared with what they have in common. Where only one of them has something new of an attempt, that holds.
-Where both have, nothing is believed less than the words allow: contradictory words of people leave it UNKNOWN.
+Both are compared with what they have in common, be it because one was joined to the other before, or a third one to
+both. Where only one of them has something new of an attempt, that holds. Where both have, nothing is believed less than
+the words allow: contradictory words of people leave it UNKNOWN.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from reconciler.model.entry import Joined
 from reconciler.model.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.entry import AnyEntry
 
@@ -53,22 +54,33 @@ def history(known: Mapping[str, tuple[AnyEntry, str]], head: str) -> list[Number
     return lines[::-1]
 
 
+def common_heads(ours: Mapping[str, tuple[AnyEntry, str]], theirs: Container[str]) -> list[str]:
+    """Of the entries that both know, by their hashes, those that no other one which both know goes on from."""
+    common = [digest for digest in ours if digest in theirs]
+    followed = set()
+    for digest in common:
+        entry, before = ours[digest]
+        followed |= {before, entry.lines[-1][1]} if isinstance(entry, Joined) else {before}
+    return [digest for digest in common if digest not in followed]
+
+
 def join_attempts(
-    base: Mapping[str, Attempt], ours: Mapping[str, Attempt], theirs: Mapping[str, Attempt]
+    bases: Sequence[Mapping[str, Attempt]], ours: Mapping[str, Attempt], theirs: Mapping[str, Attempt]
 ) -> dict[str, Attempt]:
-    """The attempts of both, by id; `base` are those of what the two have in common."""
+    """The attempts of both, by id; `bases` are those of histories that both go on from."""
     joined = dict(ours)
     for attempt, their in theirs.items():
         our = ours.get(attempt)
-        joined[attempt] = their if our is None else _join(base.get(attempt), our, their)
+        known = [base[attempt] for base in bases if attempt in base]
+        joined[attempt] = their if our is None else _join(known, our, their)
     return joined
 
 
-def _join(base: Attempt | None, our: Attempt, their: Attempt) -> Attempt:
-    address = their.address if base and base.address == our.address else our.address
-    if base and replace(their, address=base.address) == base:
+def _join(bases: Sequence[Attempt], our: Attempt, their: Attempt) -> Attempt:
+    address = their.address if any(base.address == our.address for base in bases) else our.address
+    if any(replace(their, address=base.address) == base for base in bases):
         known = our
-    elif base and replace(our, address=base.address) == base:
+    elif any(replace(our, address=base.address) == base for base in bases):
         known = their
     else:
         known = _both(our, their)

@@ -24,7 +24,7 @@ from reconciler.model.entry import (
     SecretSet,
     Settled,
 )
-from reconciler.model.joining import history, index, join_attempts
+from reconciler.model.joining import common_heads, history, index, join_attempts
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
@@ -79,8 +79,10 @@ class MeaninglessEntry(ValueError):
 class _Fold:
     """The record while it is being folded; one method call for each entry."""
 
-    def __init__(self, lines: Sequence[tuple[AnyEntry, str]]) -> None:
+    def __init__(self, lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) -> None:
         self._lines = lines
+        self._folded = folded
+        """The records of histories that were joined, by head: joins within joins ask for the same ones many times."""
         self.id = ""
         self.target = TargetName("")
         self.base_url = ""
@@ -154,8 +156,10 @@ class _Fold:
             shared = history(known, entry.after)
         except KeyError:
             raise MeaninglessEntry("the history it joins does not part from this one") from None
-        base, theirs = fold(shared), fold([*shared, *entry.lines])
-        before, self.attempts = self.attempts, join_attempts(base.attempts, self.attempts, theirs.attempts)
+        lines = [*shared, *entry.lines]
+        base, theirs = self._at(shared), self._at(lines)
+        bases = [self._at(history(known, head)).attempts for head in common_heads(known, index(lines))]
+        before, self.attempts = self.attempts, join_attempts(bases, self.attempts, theirs.attempts)
         for attempt in self.attempts.values():
             earlier = before.get(attempt.id)
             if attempt != earlier:
@@ -166,14 +170,25 @@ class _Fold:
         for key, at in theirs.received.items():
             self.received[key] = max(at, self.received.get(key, ""))
 
+    def _at(self, lines: Sequence[tuple[AnyEntry, str]]) -> Record:
+        """The record of another history, or of the beginning of this one."""
+        head = lines[-1][1]
+        if head not in self._folded:
+            self._folded[head] = _folded(lines, self._folded)
+        return self._folded[head]
+
 
 def fold(entries: Iterable[tuple[AnyEntry, str]]) -> Record:
     """The record that `entries`, each with its hash, come to.
 
     Raises MeaninglessEntry where an entry cannot follow the ones before it; `args[1]` is then its number from 1.
     """
-    lines = tuple(entries)
-    state = _Fold(lines)
+    return _folded(tuple(entries), {})
+
+
+def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) -> Record:
+    """As `fold`, with the records of other histories that are known already."""
+    state = _Fold(lines, folded)
     for number, (entry, digest) in enumerate(lines, 1):
         try:
             state.add(entry, digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from journal_strategies import partings
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
 from reconciler.model.entry import (
+    ASKED_FOR,
     AnyEntry,
     Bound,
     Intent,
@@ -268,6 +270,44 @@ def test_a_history_that_went_on_is_joined_from_where_it_was_left() -> None:
     last, _ = joined.lines[-1]
     assert isinstance(last, Joined)
     assert ([REMOVED], other.head) == ([entry for entry, _ in last.lines], last.after)
+
+
+ON_PURPOSE = replace(RETIRED, reason=ASKED_FOR)
+
+
+def go_on(journal: Journal, *entries: AnyEntry) -> Journal:
+    """A journal with more entries."""
+    return extend(journal, entries)[0]
+
+
+@pytest.mark.parametrize(
+    ("ours", "later", "status"),
+    [
+        # withdrawn by who knew of the request: not to be asked for again, nor to be created a second time
+        ([intent("a"), CREATED, ON_PURPOSE], [RESTORED], Status.LIVE),
+        # deleted, and recorded as that by who knew that it was created
+        ([intent("a"), CREATED], [ON_PURPOSE, REMOVED], Status.GONE),
+        ([intent("a"), UNKNOWN, YES], [ON_PURPOSE, REMOVED], Status.GONE),
+    ],
+)
+def test_what_was_said_in_full_knowledge_holds(ours: list[AnyEntry], later: list[AnyEntry], status: Status) -> None:
+    """One who joined our history and then said more of it is believed, by us and by who joined ours as well."""
+    one, other, third = (journal_of(begun(), *said) for said in (ours, [imported("b")], [imported("c")]))
+    informed = go_on(join(other, one), *later)
+    sides = [one, go_on(one, imported("d")), join(third, one), join(one, other), join(third, join(one, other))]
+    for side in sides:
+        for joined in (join(side, informed), join(informed, side)):
+            attempt = joined.record().attempts["a"]
+            assert (status, False) == (attempt.status, attempt.status is Status.LIVE and attempt.on_purpose)
+
+
+def test_a_name_given_in_full_knowledge_holds() -> None:
+    """Moves by who joined our history are newer than what is said there."""
+    moves = [Moved(at=LATER, by=BY, source=source, address=to) for source, to in ((OFFERS, DEALS), (DEALS, LOANS))]
+    one = journal_of(begun(), intent("a"), CREATED, moves[0])
+    informed = go_on(join(journal_of(begun(), imported("b")), one), moves[1])
+    assert LOANS == join(one, informed).record().attempts["a"].address
+    assert LOANS == join(informed, one).record().attempts["a"].address
 
 
 def test_the_entry_says_where_it_is_from() -> None:
