@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
@@ -11,9 +12,11 @@ from reconciler.model.unrecorded import counting
 from reconciler.state.unrecorded import all_kept
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt, Record
     from reconciler.state.unrecorded import Unrecorded
 
 
@@ -38,7 +41,16 @@ def counted(workspace: Workspace, record: Record) -> Record:
             f"{record.target}: {file} holds results of {count} create{'' if count == 1 else 's'} that are not in the"
             f" record; until they are, they count as unknown here; record them: reconciler state recover {file}"
         )
-    return found
+    return replace(found, attempts={**found.attempts, **_with_files(found, kept, news)})
+
+
+def _with_files(record: Record, kept: list[Unrecorded], news: Container[str]) -> dict[str, Attempt]:
+    """The attempts in doubt of which files tell more than the record, each with the first of those: it begins them."""
+    return {
+        attempt.id: replace(attempt, kept=str(one.file))
+        for one in reversed(kept)
+        if (attempt := record.attempts.get(_attempt_of(one) or "")) and attempt.unsettled and attempt.id in news
+    }
 
 
 def _attempt_of(kept: Unrecorded) -> str | None:

@@ -40,7 +40,7 @@ class Attempt:
 
     `at` and `by` are of its last change; `since` and `begun_by` of its beginning. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose` says of one that awaits removal that a person asked for it: no
-    plan restores it.
+    plan restores it. `kept`, which no journal holds, is the file of this machine that tells more of it than the record.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Attempt:
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     response: str | None = None
     secrets: tuple[str, ...] = ()
+    kept: str | None = None
 
     @property
     def in_force(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.model.clock import stamp
@@ -17,8 +18,15 @@ if TYPE_CHECKING:
 
 
 def unsettled(attempt: Attempt) -> str:
-    """What is open about an attempt, since when and by whom, and how to settle it."""
+    """What is open about an attempt, since when and by whom, and how to settle it.
+
+    What a file of this machine tells of it is recorded first: before that, the record may not even hold the attempt.
+    """
     begun = f"a create begun {attempt.since} by {who(attempt.begun_by)}"
+    if attempt.kept:
+        return (
+            f"{begun} has a result that is not in the record; record it: reconciler state recover {quote(attempt.kept)}"
+        )
     settle = f"reconciler state resolve {attempt.address} --created or --not-created"
     if attempt.status is Status.PENDING:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.model.outcome import Outcome
@@ -56,9 +57,16 @@ def times(count: int) -> str:
 def settle_advice(standing: AttemptStanding) -> str:
     """How to settle an attempt whose outcome nobody knows, as far as notifications help."""
     address = standing.attempt.address
-    if standing.has_spoken:
+    if standing.has_spoken and not standing.attempt.kept:
         return f"its notifications arrive, so it exists: reconciler state resolve {address} --created"
-    return how_to_settle(address)
+    return how_to_settle_attempt(standing.attempt)
+
+
+def how_to_settle_attempt(attempt: Attempt) -> str:
+    """What to do about an attempt of which nobody knows the outcome, or of which a file of this machine tells more."""
+    if attempt.kept:
+        return f"its result is not in the record; record it: reconciler state recover {quote(attempt.kept)}"
+    return how_to_settle(attempt.address)
 
 
 def how_to_settle(address: str) -> str:

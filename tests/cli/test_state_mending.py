@@ -108,7 +108,8 @@ class TestImport:
         """An unknown outcome is to be settled first."""
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
-        assert f"  {OFFERS}: skipped: a create has an unknown outcome; reconciler state resolve {OFFERS}\n" == done.out
+        settle = f"find out, and settle it: reconciler state resolve {OFFERS} --created or --not-created"
+        assert f"  {OFFERS}: skipped: a create has an unknown outcome; {settle}\n" == done.out
 
     def test_not_what_another_address_has(self, imported: Partner) -> None:
         """What is recorded under the name it had before is skipped, and `state mv` is named; the others are taken."""

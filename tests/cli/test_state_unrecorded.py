@@ -75,6 +75,19 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
     assert ([], "") == (begun.planned(), begun.succeed("plan").err)
 
 
+def test_the_plan_names_what_records_it(begun: Partner) -> None:
+    """What a plan, status and import say of it leads to an empty plan: there is nothing to resolve before."""
+    file = keep(begun, roll_back(begun))
+    accept(begun)
+    for name in ("deals", "offers"):
+        begun.declare({name: (["ONB10011"], "https://hooks.partner.example/offers")})
+        for arguments in (["plan"], ["status"], ["state", "import", f"europe/staging/{name}"]):
+            told = begun.step(*arguments).out
+            assert (True, False) == (f"reconciler state recover {file}\n" in told, "state resolve" in told)
+    begun.step("state", "recover", file)
+    assert [] == begun.planned()
+
+
 def test_under_another_name_neither(begun: Partner) -> None:
     """Nor is it created, or imported, under the name of another subscription with the same route."""
     keep(begun, roll_back(begun))

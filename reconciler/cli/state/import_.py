@@ -21,6 +21,7 @@ from reconciler.model.url import normal_url
 from reconciler.planning.planner import plan_target
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
+from reconciler.reports.wording import how_to_settle_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -102,8 +103,10 @@ def _draft(
 ) -> list[Imported]:
     attempts = record.at_address(wanted.address)
     shown = visible(wanted.address)
-    if any(one.unsettled for one in attempts):
-        lines.append(Line(f"  {shown}: skipped: a create has an unknown outcome; reconciler state resolve {shown}"))
+    unsettled = [one for one in attempts if one.unsettled]
+    if unsettled:
+        settle = visible(how_to_settle_attempt(unsettled[0]))
+        lines.append(Line(f"  {shown}: skipped: a create has an unknown outcome; {settle}"))
         return []
     url = normal_url(wanted.url)
     recorded = {code for one in attempts if normal_url(one.url) == url for code in one.codes}
