@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
@@ -47,7 +48,7 @@ def counted(workspace: Workspace, record: Record) -> Record:
 def _with_files(record: Record, kept: list[Unrecorded], news: Container[str]) -> dict[str, Attempt]:
     """The attempts in doubt of which files tell more than the record, each with the first of those: it begins them."""
     return {
-        attempt.id: replace(attempt, kept=str(one.file))
+        attempt.id: replace(attempt, kept=quote(str(one.file)))
         for one in reversed(kept)
         if (attempt := record.attempts.get(_attempt_of(one) or "")) and attempt.unsettled and attempt.id in news
     }

@@ -40,7 +40,8 @@ class Attempt:
 
     `at` and `by` are of its last change; `since` and `begun_by` of its beginning. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose` says of one that awaits removal that a person asked for it: no
-    plan restores it. `kept`, which no journal holds, is the file of this machine that tells more of it than the record.
+    plan restores it. `kept`, which no journal holds, is the file of this machine that tells more of it than the record,
+    as a shell takes it.
     """
 
     id: str

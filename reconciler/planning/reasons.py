@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.model.clock import stamp
@@ -24,9 +23,7 @@ def unsettled(attempt: Attempt) -> str:
     """
     begun = f"a create begun {attempt.since} by {who(attempt.begun_by)}"
     if attempt.kept:
-        return (
-            f"{begun} has a result that is not in the record; record it: reconciler state recover {quote(attempt.kept)}"
-        )
+        return f"{begun} has a result that is not in the record; record it: reconciler state recover {attempt.kept}"
     settle = f"reconciler state resolve {attempt.address} --created or --not-created"
     if attempt.status is Status.PENDING:
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.model.outcome import Outcome
@@ -65,7 +64,7 @@ def settle_advice(standing: AttemptStanding) -> str:
 def how_to_settle_attempt(attempt: Attempt) -> str:
     """What to do about an attempt of which nobody knows the outcome, or of which a file of this machine tells more."""
     if attempt.kept:
-        return f"its result is not in the record; record it: reconciler state recover {quote(attempt.kept)}"
+        return f"its result is not in the record; record it: reconciler state recover {attempt.kept}"
     return how_to_settle(attempt.address)
 
 
