@@ -40,9 +40,12 @@ class Heads:
         self._cache = directory
         self._directory = directory / "heads"
         self._patience = _PATIENCE
+        self._loaded: dict[Path, Seen] = {}
 
-    def seen(self) -> dict[str, Seen]:
-        """What is remembered, by record id.
+    def seen(self, target: TargetName | None = None) -> dict[str, Seen]:
+        """What is remembered, by record id; read afresh of `target`, where one is given, and of records not read yet.
+
+        A record is of one target for ever, so to read a target does not cost more with every other one.
 
         Raises SettingsError where the directory, or a file in it, cannot be read or cannot be trusted.
         """
@@ -58,8 +61,18 @@ class Heads:
                 where=self._directory,
                 remedy="see to its permissions, or name another directory with --cache-dir",
             ) from problem
-        known = (load_seen(path) for path in paths if path.suffix == ".json")
+        known = (self._load(path, target) for path in paths if path.suffix == ".json")
         return {one.record: one for one in known if one is not None}
+
+    def _load(self, path: Path, target: TargetName | None) -> Seen | None:
+        """What a file remembers, as it was read before where that was of another target than the one given."""
+        loaded = self._loaded.get(path)
+        if loaded is not None and target not in (None, loaded.target):
+            return loaded
+        read = load_seen(path)
+        if read is not None:
+            self._loaded[path] = read
+        return read
 
     def seen_at(self, location: str, target: TargetName) -> Seen | None:
         """The longest record remembered of this target in the store at `location`, whatever its id."""

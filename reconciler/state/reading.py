@@ -52,7 +52,7 @@ class Remembering:
 
         Raises RecordRolledBack too: what was seen in the middle of a run counts like what was seen before it.
         """
-        seen = self._heads.seen()
+        seen = self._heads.seen(target)
         data = self._store.read(target)
         if data is None:
             return None
@@ -93,7 +93,7 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
 
     Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
-    seen = heads.seen()  # before the record is read: a head remembered meanwhile may be later than what is read
+    seen = heads.seen(target)  # before the record is read: a head remembered meanwhile may be later than what is read
     data = store.read(target)
     if data is None:
         raise _missing(store, target, seen)

@@ -16,7 +16,7 @@ from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, jou
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.state.heads import Heads
 from reconciler.state.journal import parse
-from reconciler.state.seen import Seen
+from reconciler.state.seen import Seen, load_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,25 @@ def test_nothing_remembered(heads: Heads, cache: Path) -> None:
     """Where nothing was remembered nothing is known, and reading leaves nothing behind."""
     assert heads.seen() == {}
     assert not cache.exists()
+
+
+def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of other targets is read once; of the target itself, and of new records, every time."""
+    Heads(cache).remember(journal(1), "here")
+    other = replace(seen_of(journal(1))[RECORD], record="01" * 8, target=OTHER)
+    (cache / "heads" / f"{other.record}.json").write_text(json.dumps(asdict(other)))
+    read: list[str] = []
+
+    def load(path: Path) -> Seen | None:
+        read.append(path.stem)
+        return load_seen(path)
+
+    monkeypatch.setattr("reconciler.state.heads.load_seen", load)
+    assert {**seen_of(journal(1)), other.record: other} == heads.seen(TARGET)
+    Heads(cache).remember(journal(2), "here")
+    read.clear()
+    assert {**seen_of(journal(2)), other.record: other} == heads.seen(TARGET)
+    assert [RECORD] == read
 
 
 def test_remembered(heads: Heads, cache: Path) -> None:
