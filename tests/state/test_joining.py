@@ -28,7 +28,7 @@ from reconciler.model.entry import (
 )
 from reconciler.model.joining import told
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import IN_FORCE, Status
+from reconciler.model.record import IN_FORCE, Status, _Fold, fold
 from reconciler.state.heads import Heads
 from reconciler.state.joining import missing_of
 from reconciler.state.journal import Journal, extend, link, parse
@@ -308,6 +308,30 @@ def test_a_name_given_in_full_knowledge_holds() -> None:
     informed = go_on(join(journal_of(begun(), imported("b")), one), moves[1])
     assert LOANS == join(one, informed).record().attempts["a"].address
     assert LOANS == join(informed, one).record().attempts["a"].address
+
+
+def folds(joins: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many entries are folded to read a record with so many joins."""
+    record = journal_of(begun())
+    for number in range(joins):
+        one, other = (go_on(record, imported(f"{name}{number}")) for name in ("a", "b"))
+        record = join(one, other)
+    count, add = 0, _Fold.add
+
+    def counted(state: _Fold, entry: AnyEntry, digest: str) -> None:
+        nonlocal count
+        count += 1
+        add(state, entry, digest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Fold, "add", counted)
+        assert record.record() == fold(record.lines)
+    return count
+
+
+def test_reading_does_not_multiply_with_every_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many joins take at most four times as many steps: were each join to double them, it would be 32 times."""
+    assert folds(10, monkeypatch) <= 4 * folds(5, monkeypatch)
 
 
 def test_the_entry_says_where_it_is_from() -> None:
