@@ -13,7 +13,7 @@ from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
-from reconciler.reports.wording import how_to_settle_attempt
+from reconciler.planning.reasons import unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,7 +89,7 @@ def _warn_of_undeclared(planned: Planned, recorded: Iterable[TargetName]) -> Non
                     " after"
                 )
     for attempt in _unsettled_undeclared(planned):
-        warn(f"{attempt.address} has an unknown outcome: {how_to_settle_attempt(attempt)}")
+        warn(f"{attempt.address}: {unsettled(attempt)}")
 
 
 def _unsettled_undeclared(planned: Planned) -> list[Attempt]:

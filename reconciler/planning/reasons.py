@@ -24,13 +24,19 @@ def unsettled(attempt: Attempt) -> str:
     begun = f"a create begun {attempt.since} by {who(attempt.begun_by)}"
     if attempt.kept:
         return f"{begun} has a result that is not in the record; record it: reconciler state recover {attempt.kept}"
-    settle = f"reconciler state resolve {attempt.address} --created or --not-created"
+    until = stamp(attempt.settled_by)
     if attempt.status is Status.PENDING:
-        return (
-            f"{begun} may be in flight until {stamp(attempt.settled_by)};"
-            f" if it has no outcome by then, find out and settle it: {settle}"
-        )
-    return f"{begun} has an unknown outcome; find out and settle it: {settle}"
+        return f"{begun} may be in flight until {until}; if it has no outcome by then, {how_to_settle(attempt.address)}"
+    return f"{begun} has an unknown outcome; {how_to_settle(attempt.address, until)}"
+
+
+def how_to_settle(address: str, after: str = "") -> str:
+    """What to do about an unknown outcome; until the time `after` the service may still carry the call out."""
+    resolve = f"reconciler state resolve {address}"
+    return (
+        f"ask the operator; if the subscription exists: {resolve} --created;"
+        f" if it certainly does not exist{f', and only after {after}' if after else ''}: {resolve} --not-created"
+    )
 
 
 def elsewhere(address: Address, request: Request, attempt: Attempt, renaming: Sequence[str]) -> str:

@@ -114,8 +114,11 @@ def _trouble(result: Result) -> str:
     detail = "" if result.detail is None else f": {code(result.detail)}"
     settle = ""
     if result.outcome is Done.UNKNOWN:
-        command = code(f"reconciler state resolve {result.address} --created")
-        settle = f" Find out, then {command} or {code('--not-created')}."
+        resolve = f"reconciler state resolve {result.address}"
+        settle = (
+            f" Ask the operator. If the subscription exists: {code(f'{resolve} --created')};"
+            f" if it certainly does not: {code(f'{resolve} --not-created')}."
+        )
     return f"- {code(result.address)} {result.outcome.value.replace('_', ' ')}{detail}.{settle}\n"
 
 

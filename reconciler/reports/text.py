@@ -10,12 +10,12 @@ from reconciler.model.entry import who
 from reconciler.model.plan import Action, Request
 from reconciler.model.record import Status
 from reconciler.model.result import Done
+from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.visible import harmless_line, visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
-    how_to_settle,
     parity_summary,
     plan_summary,
     removal_request,
@@ -160,7 +160,7 @@ def applied_text(applied: Applied) -> list[Line]:
 
 def _settling_line(result: Result) -> Line:
     address = visible(result.address)
-    return Line(f"  {address}: nobody knows whether it exists; {how_to_settle(address)}", Tone.ERROR)
+    return Line(f"  {address}: outcome unknown; {how_to_settle(address)}", Tone.ERROR)
 
 
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Done
+from reconciler.planning.reasons import how_to_settle
 
 if TYPE_CHECKING:
     from reconciler.model.parity import Parity
@@ -65,12 +67,7 @@ def how_to_settle_attempt(attempt: Attempt) -> str:
     """What to do about an attempt of which nobody knows the outcome, or of which a file of this machine tells more."""
     if attempt.kept:
         return f"its result is not in the record; record it: reconciler state recover {attempt.kept}"
-    return how_to_settle(attempt.address)
-
-
-def how_to_settle(address: str) -> str:
-    """What to do about an outcome that nobody knows."""
-    return f"find out, and settle it: reconciler state resolve {address} --created or --not-created"
+    return how_to_settle(attempt.address, stamp(attempt.settled_by))
 
 
 def plan_summary(plan: Plan) -> str:

@@ -250,7 +250,7 @@ class TestUndeclaredUnknown:
         """It waits for a person as much as any other, and how to settle it is said."""
         done = unknown.run(command, "--detailed-exitcode")
         assert 3 == done.code
-        assert "reconciler state resolve europe/staging/offers --created or --not-created" in done.err
+        assert "if the subscription exists: reconciler state resolve europe/staging/offers --created; " in done.err
         unknown.step("state", "resolve", "europe/staging/offers", "--not-created", "--force")
         assert 0 == unknown.run(command, "--detailed-exitcode").code
 

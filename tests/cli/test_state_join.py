@@ -131,8 +131,9 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
     done = begun.succeed("state", "recover", other.journal)
     attempt = begun.entries[-2]["attempt"]
     assert (
-        f"The histories contradict each other about attempt {attempt}, so it counts as unknown; find out, then:"
-        f" reconciler state resolve {OFFERS} --created or --not-created\n" == done.err
+        f"The histories contradict each other about attempt {attempt}, so it counts as unknown; ask the operator;"
+        f" if the subscription exists: reconciler state resolve {OFFERS} --created;"
+        f" if it certainly does not exist: reconciler state resolve {OFFERS} --not-created\n" == done.err
     )
     assert 3 == begun.run("plan", "--detailed-exitcode").code
     assert [("offers", "blocked")] == begun.planned()

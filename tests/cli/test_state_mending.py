@@ -140,7 +140,7 @@ class TestImport:
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
         assert f"  {CHANCES}: skipped: it may be in force under {OFFERS} already: a create begun " in done.out
-        assert f"find out and settle it: reconciler state resolve {OFFERS} --created or --not-created\n" in done.out
+        assert f"if the subscription exists: reconciler state resolve {OFFERS} --created; " in done.out
 
     def test_not_what_another_target_of_the_service_has(self, imported: Partner) -> None:
         """A target that is not selected counts, if it is the same service."""

@@ -27,8 +27,10 @@ def test_blocked_unknown(scene: Scene, *, wanted: bool) -> None:
     )  # fmt: skip
     assert (
         (
-            "a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; find out and settle it:"
-            " reconciler state resolve europe/staging/offers --created or --not-created"
+            "a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; ask the operator;"
+            " if the subscription exists: reconciler state resolve europe/staging/offers --created;"
+            " if it certainly does not exist, and only after 2027-01-15T08:01:00Z:"
+            " reconciler state resolve europe/staging/offers --not-created"
         ),
     ) == change.reasons
 
@@ -205,7 +207,7 @@ def test_waits_for_what_is_unsettled(scene: Scene) -> None:
     scene.want("new", "ONB10001", hooks("new"))
     (blocked, _) = scene.changes()
     assert " is removed, or was never created: a create begun " in blocked.reasons[0]
-    assert blocked.reasons[0].endswith("reconciler state resolve europe/staging/old --created or --not-created")
+    assert blocked.reasons[0].endswith(": reconciler state resolve europe/staging/old --not-created")
 
 
 def _once_deleted(address: str, attempt: str) -> str:

@@ -72,7 +72,10 @@ def test_plan(scene: Scene) -> None:
 **Warnings**
 
 - `europe/staging/lost` is blocked: `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
- find out and settle it: reconciler state resolve europe/staging/lost --created or --not-created`
+ ask the operator; if the subscription exists:\
+ reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+ reconciler state resolve europe/staging/lost --not-created`
 - `europe/staging/offers`: `until the operator removes the old one, both deliver`
 - `europe/staging/shrunk` still delivers `ONB10004`, more than is wanted:\
  `reconciler state retire europe/staging/shrunk --attempt a3`
@@ -88,7 +91,10 @@ def test_plan(scene: Scene) -> None:
 
 - ! `europe/staging/lost`
   - `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
- find out and settle it: reconciler state resolve europe/staging/lost --created or --not-created`
+ ask the operator; if the subscription exists:\
+ reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+ reconciler state resolve europe/staging/lost --not-created`
 - ± `europe/staging/offers`
   - ~ `webhookUrl: {hooks("old")} -> {hooks("new")}`
   - `the URL changed from {hooks("old")}`
@@ -180,8 +186,9 @@ def test_applied(scene: Scene) -> None:
 
 **To look at**
 
-- `europe/staging/deals` unknown: `the service answered 502`. Find out, then\
- `reconciler state resolve europe/staging/deals --created` or `--not-created`.
+- `europe/staging/deals` unknown: `the service answered 502`. Ask the operator.\
+ If the subscription exists: `reconciler state resolve europe/staging/deals --created`;\
+ if it certainly does not: `reconciler state resolve europe/staging/deals --not-created`.
 - `europe/staging/loans` not sent.
 
 | | address | outcome | status | detail |

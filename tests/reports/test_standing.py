@@ -142,7 +142,10 @@ def test_status_text(standing: TargetStanding) -> None:
 europe/staging
   europe/staging/flying  unknown  -> {hooks("flying")}  (attempt a3)
       ONB10002  never seen
-      find out, and settle it: reconciler state resolve europe/staging/flying --created or --not-created
+      ask the operator; if the subscription exists:\
+ reconciler state resolve europe/staging/flying --created;\
+ if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+ reconciler state resolve europe/staging/flying --not-created
   europe/staging/gone  awaiting removal  -> {hooks("gone")}  (attempt a2)
       ONB10001  never seen
   europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)
@@ -201,7 +204,11 @@ def test_status_document(standing: TargetStanding) -> None:
 def test_status_markdown(standing: TargetStanding) -> None:
     """The same for a comment, what waits for a person first."""
     report = read(status_markdown([standing]))
-    settle = "find out, and settle it: reconciler state resolve europe/staging/flying --created or --not-created"
+    settle = (
+        "ask the operator; if the subscription exists: reconciler state resolve europe/staging/flying --created;"
+        " if it certainly does not exist, and only after 2027-01-15T08:01:00Z:"
+        " reconciler state resolve europe/staging/flying --not-created"
+    )
     row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
     assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report
     assert row in report

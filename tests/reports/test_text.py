@@ -135,8 +135,11 @@ europe/staging
   - europe/staging/gone  retire
       no longer wanted
   ! europe/staging/lost  blocked
-      a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; find out and settle it:\
- reconciler state resolve europe/staging/lost --created or --not-created
+      a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ ask the operator; if the subscription exists:\
+ reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+ reconciler state resolve europe/staging/lost --not-created
   warning: europe/staging/shrunk still delivers ONB10004 (attempt a3), more than is wanted; to have it removed:\
  reconciler state retire europe/staging/shrunk --attempt a3
   awaiting removal: europe/staging/back (attempt a1), ONB10001 to https://hooks.partner.example/back
@@ -192,8 +195,9 @@ def test_applied(scene: Scene) -> None:
   + europe/staging/offers  unknown (502)
   - europe/staging/old  retired
 
-  europe/staging/offers: nobody knows whether it exists; find out, and settle it:\
- reconciler state resolve europe/staging/offers --created or --not-created
+  europe/staging/offers: outcome unknown; ask the operator; if the subscription exists:\
+ reconciler state resolve europe/staging/offers --created; if it certainly does not exist:\
+ reconciler state resolve europe/staging/offers --not-created
 
   To send to the operator, for europe/staging/old (attempt a1):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to\

@@ -330,7 +330,7 @@ def folds(joins: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_reading_does_not_multiply_with_every_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice as many joins take at most four times as many steps: were each join to double them, it would be 32 times."""
+    """Twice as many joins take at most four times as many steps; if each doubled them, it would be 32 times."""
     assert folds(10, monkeypatch) <= 4 * folds(5, monkeypatch)
 
 

@@ -15,6 +15,7 @@ from reconciler.errors import HeadMoved, RecordForeign, RecordMissing, StateErro
 from reconciler.model.entry import Joined
 from reconciler.model.joining import told
 from reconciler.model.unrecorded import followable
+from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 from reconciler.state.joining import missing_of
@@ -72,8 +73,8 @@ def _join(workspace: Workspace, theirs: Journal, file: Path) -> None:
     for one in _read(workspace, theirs.target).record().attempts.values():
         if one.disputed:
             say(
-                f"The histories contradict each other about attempt {one.id}, so it counts as unknown; find out, then:"
-                f" reconciler state resolve {one.address} --created or --not-created"
+                f"The histories contradict each other about attempt {one.id}, so it counts as unknown;"
+                f" {how_to_settle(one.address)}"
             )
 
 
