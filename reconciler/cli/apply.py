@@ -99,8 +99,8 @@ def _refuse_unsealed(workspace: Workspace, planned: Planned, unsealed: bool) -> 
     if workspace.in_ci or not workspace.store.local:
         raise Refused(
             "create responses may hold secrets that are told only once, and would be kept on this machine's disk",
-            remedy="name age public keys as `recipients:` in config/, so that they are sealed into the record;"
-            " or accept it with --unsealed",
+            remedy="make a key with age-keygen -o FILE, and name its public key in config/, recipients: [age1…], so"
+            " that they are sealed into the record; or accept it with --unsealed",
         )
 
 
@@ -115,8 +115,8 @@ def _refuse_behind(workspace: Workspace, planned: Planned) -> None:
 def _refuse_nobody() -> None:
     if not somebody_is_there():
         raise Refused(
-            "nobody is there to approve the plan",
-            remedy="approve it with --auto-approve, a plan file, or --expect-digest",
+            "no terminal to approve the plan on",
+            remedy="use --auto-approve, a plan file, or --expect-digest DIGEST",
         )
 
 

@@ -83,7 +83,7 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
         with path.open("rb") as stream:
             data = stream.read(SIZE_LIMIT + 1)
     except FileNotFoundError:
-        _refuse(path, "there is no such file or directory", mistakes)
+        _refuse(path, "not found", mistakes)
         return None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a file name"
@@ -114,7 +114,7 @@ def place_after(name: str, text: str) -> Place:
 
 
 def _refuse(path: Path, what: str, mistakes: Mistakes) -> None:
-    remedy = f"see to it, or name another place with --config or RECONCILER_CONFIG; {_EXAMPLE}"
+    remedy = f"name a readable file or directory with --config or RECONCILER_CONFIG; {_EXAMPLE}"
     mistakes.hide(_top(_name(path)), what, remedy)
 
 

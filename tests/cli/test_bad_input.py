@@ -42,7 +42,7 @@ COMMAND_LINES = {
     "log format": ("--log-format xml plan", "Invalid value for '--log-format'"),
     "empty flag": ("plan --config ''", "--config: the value is empty; leave it out or fill it"),
     "empty cache directory": ("--cache-dir '' plan", "--cache-dir: the value is empty; "),
-    "no configuration": ("plan --config nowhere", "nowhere:1:1: there is no such file or directory; "),
+    "no configuration": ("plan --config nowhere", "nowhere:1:1: not found; "),
     "empty state": ("plan --state ''", "--state: the value is empty; "),
     "blank state": ("plan --state ' '", "--state: the state record's place is empty; "),
     "unknown store": ("plan --state ftp://user:hunter2@store", "--state: ftp: is no kind of store; known are "),
@@ -64,7 +64,7 @@ COMMAND_LINES = {
     "plan format": ("plan --format yaml", "Invalid value for '--format'"),
     "plan argument": ("plan extra", "Got unexpected extra argument"),
     # apply
-    "nobody there": ("apply", "nobody is there to approve the plan; approve it with --auto-approve, a plan file, or "),
+    "nobody there": ("apply", "no terminal to approve the plan on; use --auto-approve, a plan file, or "),
     "no plan file": ("apply plan.json", "plan.json: the plan cannot be read: No such file or directory"),
     "plan file a directory": ("apply config", "config: the plan cannot be read: Is a directory"),
     "plan file not JSON": ("apply config/all.yaml", "config/all.yaml: this is no plan of this version; make one "),

@@ -338,6 +338,8 @@ class TestRetireAndRemoved:
         with imported.appending("retired"):
             done = imported.succeed("state", "retire", OFFERS)
         assert "Please delete the webhook subscription of europe/staging that delivers ONB10011 to " in done.out
+        undo = f"reconciler state retire {OFFERS} --attempt {imported.attempt()} --withdraw"
+        assert done.err.endswith(f"If it is to stay after all: {undo}\n")
         with imported.appending():
             assert done.out == imported.succeed("state", "retire", OFFERS).out
         assert [("offers", "awaiting_removal", ["ONB10011"])] == imported.listed()

@@ -64,6 +64,7 @@ class TestInit:
         done = imported.run("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
         assert "a record of 2 entries was here before, and is gone" in done.err
+        assert "Only if it is lost for good: reconciler state accept-rollback -t europe/staging\n" in done.err
         imported.step("state", "init", "--force")
         assert ["begun", "rollback"] == imported.kinds
 

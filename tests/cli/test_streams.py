@@ -63,7 +63,7 @@ def test_nobody_to_ask_on_a_closed_stdin(begun: Partner) -> None:
     """That is no terminal."""
     done = begun.shell("exec $reconciler apply <&-")
     assert 1 == done.code
-    assert "nobody is there to approve the plan" in done.err
+    assert "no terminal to approve the plan on" in done.err
 
 
 @pytest.mark.parametrize("lost", ["2>/dev/full", "2> >(true)"])

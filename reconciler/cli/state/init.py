@@ -67,16 +67,24 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     if not (lost or others) or workspace.store.read(name) is not None:
         return
     known = (lost or others)[0]
-    what, remedy = (
-        (f"a record of {known.length} was here before, and is gone", "put it back")
+    what, remedy, anew = (
+        (
+            f"a record of {known.length} was here before, and is gone",
+            "put it back (version control, a backup, another --state)",
+            f"Only if it is lost for good: reconciler state accept-rollback -t {name}",
+        )
         if lost
-        else (f"a record of {known.length} was seen at {known.location}", "use that one, with --state")
+        else (
+            f"a record of {known.length} was seen at {known.location}",
+            "use that one, with --state",
+            f"If you want a new one: reconciler state init -t {name} --force",
+        )
     )
     raise Refused(
         what,
         where=f"{name} in {workspace.store.location}",
         remedy=f"{remedy}; a new record says that nothing exists, so all the other knows would be created again."
-        f" If you want a new one: reconciler state init -t {name} --force",
+        f" {anew}",
     )
 
 

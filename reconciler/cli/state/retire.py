@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.choosing import Scope, record_chosen
 from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say_line
+from reconciler.cli.output import print_lines, say, say_line
 from reconciler.cli.recording import attempt_option, now_by
 from reconciler.cli.workspace import Workspace
 from reconciler.model.entry import ASKED_FOR, Restored, Retired
@@ -55,6 +55,8 @@ def command(address: str, attempt: str | None, withdraw: bool) -> None:
     for target, attempts in chosen.items():
         done = record_chosen(workspace, target, attempts, choose, draft, note)
         print_lines([withdrawn_line(one) for one in done] if withdraw else removal_text(done))
+        for one in () if withdraw else done:
+            say(f"If it is to stay after all: reconciler state retire {one.address} --attempt {one.id} --withdraw")
 
 
 def _live(attempts: list[Attempt]) -> list[Attempt]:
