@@ -10,7 +10,7 @@ from reconciler.applying.driver import Driver, told
 from reconciler.applying.events import Siblings
 from reconciler.applying.protocol import LOST_RESPONSE, TargetRun
 from reconciler.applying.terms import Terms
-from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
+from reconciler.applying.verdict import exit_code, exit_code_unseen, is_in_flight, with_others_work
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
 from reconciler.model.entry import Settled
@@ -120,7 +120,7 @@ class Apply:
     def _skip(self, target: TargetPlan, detail: str) -> None:
         """Nothing was done about the target."""
         self._results += [Result(one.address, one.action, Done.SKIPPED, detail=detail) for one in target.changes]
-        self._codes.append(1)
+        self._codes.append(exit_code_unseen(target.changes, ()))
 
     def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:
         """Raises only as long as nothing was done."""
@@ -210,7 +210,7 @@ class Apply:
             record, left = self._look_again(name)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes stand
             self._unrecorded.append(f"{name}: the record could not be read a last time: {told(problem)}")
-            self._codes.append(3 if any(one.outcome is Done.UNKNOWN for one in results) else 1)
+            self._codes.append(exit_code_unseen(planned.changes, results))
         else:
             self._codes.append(exit_code(planned.changes, results, left, record, self._at.clock().wall))
             results = with_others_work(results, left)

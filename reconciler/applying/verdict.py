@@ -59,6 +59,12 @@ def exit_code(
     return int(any(_failed(result, unfinished, waits) for result in results))
 
 
+def exit_code_unseen(planned: Iterable[Change], results: Iterable[Result]) -> int:
+    """1, or 3 for what was open from the start or is now: for a target whose record cannot be read a last time."""
+    is_unknown = any(one.outcome is Done.UNKNOWN for one in results) or any(map(is_open, planned))
+    return 3 if is_unknown else 1
+
+
 def _is_overdue(change: Change, record: Record, wall: float) -> bool:
     return any(one.status is Status.UNKNOWN or one.settled_by < wall for one in _concerned(change, record))
 

@@ -342,6 +342,17 @@ def test_an_unknown_outcome_is_3_even_where_the_record_cannot_be_read() -> None:
     assert 3 == office.apply(plan).exit_code
 
 
+@pytest.mark.parametrize("reads", [0, 1], ids=["at all", "a last time"])
+def test_what_was_open_from_the_start_is_3_even_where_the_record_cannot_be_read(reads: int) -> None:
+    """What the plan knew to be unknown still waits for a person, whatever became of the store."""
+    office = Office({TARGET: "a"})
+    office.record(TARGET, in_flight(-60))
+    plan = office.plan()
+    seen = iter([office.store.journal(TARGET)] * reads)
+    office.read = lambda target: next(seen, None) or _fail(target)
+    assert 3 == office.apply(plan).exit_code
+
+
 def _fail(target: TargetName) -> Journal:
     """Stands for a store that cannot be read."""
     raise StoreUnavailable("no network", where=target)
