@@ -26,7 +26,11 @@ _MOST_FIELDS = 16
 _CONSIDERED_FIELDS = 64  # more would delay what has to be recorded now
 _FIELD_LENGTH = 128  # characters
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
-_CREDENTIAL_NAME = re.compile(r"session|token|secret|password|credential", re.IGNORECASE)
+_CREDENTIAL_NAME = re.compile(
+    r"session|token|secret|password|credential|(sign\w*|hmac|private|api|access|verification)[_-]?key", re.IGNORECASE
+)
+_SHORTEST_CREDENTIAL = 8  # characters: a shorter one may stand in any text
+_MOST_CREDENTIALS = 16
 _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
@@ -96,7 +100,7 @@ def error_text(body: bytes, secrets: Collection[str]) -> str:
     """What a JSON error says in the members that such errors usually have (API errors are not documented)."""
     found = json_object(body)
     texts = [text for name in _ERROR_TEXTS if isinstance(text := found.get(name), str) and text.strip()]
-    return excerpt(", ".join(dict.fromkeys(texts)), secrets)
+    return excerpt(", ".join(dict.fromkeys(texts)), [*secrets, *_credentials_in(found)])
 
 
 def harmless_fields(
@@ -105,20 +109,38 @@ def harmless_fields(
     """What of a response may lie open: its top-level identifiers, and scalars equal to what was `sent`.
 
     At most 16 of 128 characters; none that may be a credential: a token, a long opaque text, one of `secrets` in any
-    spelling, or what goes by the name of one, such as a session id.
+    spelling, or what goes by the name of one, such as a session id, there or elsewhere in the response.
     """
+    response = json_object(body)
+    hidden = {*secrets, *_credentials_in(response).difference(sent)}
     candidates = (
         (name, value)
-        for name, value in json_object(body).items()
+        for name, value in response.items()
         if isinstance(value, str | int | float) and (_is_identifier(name, value) or value in sent)
         if len(name) <= _FIELD_LENGTH and _is_plain(name) and _is_plain(value)
     )
     found = (
         (name, value)
         for name, value in islice(candidates, _CONSIDERED_FIELDS)
-        if not reveals(name, secrets) and not reveals(str(value), secrets)
+        if not reveals(name, hidden) and not reveals(str(value), hidden)
     )
     return dict(islice(found, _MOST_FIELDS))
+
+
+def _credentials_in(document: object) -> set[str]:
+    """Texts of a JSON document that go by the name of a credential, such as a subscription's secret; only so many."""
+    found: set[str] = set()
+    waiting = [document]
+    while waiting and len(found) < _MOST_CREDENTIALS:
+        match waiting.pop():
+            case dict() as fields:
+                waiting += fields.values()
+                named = (text for name, text in fields.items() if _CREDENTIAL_NAME.search(name))
+                long = (text for text in named if isinstance(text, str) and len(text) >= _SHORTEST_CREDENTIAL)
+                found.update(islice(long, _MOST_CREDENTIALS))
+            case list() as items:
+                waiting += items
+    return found
 
 
 def _is_identifier(name: str, value: str | float) -> bool:

@@ -23,6 +23,7 @@ __all__ = ["rude", "serve"]
 
 SECRET = "hunter2hunter2"
 TOKEN = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJwYXJ0bmVyLTEifQ.c2lnbmF0dXJl"
+KEY = "whsec-0123456789"
 ECHO = {
     "id": "sub-1",
     "sessionId": TOKEN,
@@ -30,7 +31,8 @@ ECHO = {
     "traceId": TOKEN.encode().hex(),
     "requestId": SECRET.upper(),
     TOKEN + "Id": 1,
-    "secretKey": "whsec-0123456789",
+    "secretKey": KEY,
+    "correlationId": KEY,
 }
 
 
@@ -50,11 +52,11 @@ def project(tmp_path: Path, rude: RudeService) -> Project:
 )
 def test_an_echo_stays_sealed(tmp_path: Path, rude: RudeService, project: Project, status: str, code: int) -> None:
     """Whatever a service echoes, and in whatever spelling, no output, journal or log holds a credential."""
-    texts = {"message": f"bad {TOKEN}", "detail": f"see %68unter2hunter2 {json.dumps(SECRET)}"}
+    texts = {"message": f"bad {TOKEN} for {KEY}", "detail": f"see %68unter2hunter2 {json.dumps(SECRET)}"}
     rude.creates["echo"] = json_response(ECHO | texts, status, f"Date: {TOKEN}")
     done = project.run("apply", "--auto-approve", "-vv", "--log-format", "json")
     assert code == done.code, done
-    secrets = Secrets([SECRET, TOKEN])
+    secrets = Secrets([SECRET, TOKEN, KEY])
     assert set() == secrets.leaked_in((done.out + done.err).encode())
     assert {} == secrets.leaked_below(tmp_path, allowed=is_private_response)
     if code == 0:

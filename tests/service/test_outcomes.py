@@ -195,6 +195,21 @@ def test_what_may_be_a_credential_does_not(fields: dict[str, object]) -> None:
     assert {} == harmless_fields(json.dumps(fields).encode(), (), [TOKEN, "4711471147114711"])
 
 
+KEY = "Zm9vYmFyYmF6cXV4LXNlY3JldA=="
+TELLS_ITS_KEY = [{"secretKey": KEY}, {"data": [{"signing_key": KEY}]}, {"hmacKey": KEY}]
+
+
+@pytest.mark.parametrize("key", TELLS_ITS_KEY, ids=["top", "nested", "by another name"])
+@pytest.mark.parametrize("told", [KEY, KEY.encode().hex(), f"https://x.example/{KEY}"], ids=["plain", "hex", "in a URL"])
+def test_a_secret_of_the_response_lies_open_nowhere(key: dict[str, object], told: str) -> None:
+    """What a response calls a secret is one wherever else it stands, in a field and in the words of an error."""
+    body = json.dumps({"id": "sub-1", "correlationId": told, "message": f"there is {told}", **key}).encode()
+    assert {"id": "sub-1"} == harmless_fields(body, ())
+    detail = outcome_of(Reply(409, {}, body, whole=True), []).detail
+    assert detail is not None
+    assert told not in detail
+
+
 def test_what_was_sent_lies_open_unless_it_is_a_secret() -> None:
     """The journal holds what was sent anyway, however long; a secret in it stays sealed all the same."""
     url = "https://h.example/" + "x" * 200
