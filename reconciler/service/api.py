@@ -71,6 +71,7 @@ class Service:
         self._target = target
         self._credentials = credentials
         self._timeout = timeout
+        self._sent_tokens: set[str] = set()
 
     def authorise(self) -> None:
         """Get the token that creates need, so that none is intended without one. Raises TokenError."""
@@ -127,7 +128,8 @@ class Service:
 
     def _send_with(self, token: str, call: _Call, may_send: Callable[[], bool]) -> Answer:
         headers = {"authorization": f"Bearer {token}", "Content-Type": "application/json", **call.headers}
-        secrets = [token, self._credentials.client_id, self._credentials.client_secret]
+        self._sent_tokens.add(token)
+        secrets = [*self._sent_tokens.copy(), self._credentials.client_id, self._credentials.client_secret]
         result = self._transport.post(
             self._target.base_url + call.path, headers, call.content,
             timeout=self._timeout, may_send=may_send, secrets=secrets,

@@ -272,11 +272,11 @@ def _is_loopback(connection: socket.socket | None) -> bool:
 
 
 def _proxy_secrets() -> list[str]:
-    """The passwords of the environment's proxies, alone and as they are sent."""
+    """The passwords of the environment's proxies, alone and as they are sent; a user name without one is a key."""
     secrets = []
     for url in [url for name, url in getproxies().items() if name in ("http", "https", "all")]:
         parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.password:
-            user, password = unquote(parts.username or ""), unquote(parts.password)
-            secrets += [password, f"{user}:{password}"]
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        if user or password:
+            secrets += [password or user, f"{user}:{password}"]
     return secrets

@@ -79,6 +79,12 @@ class TestCreateSubscription:
         assert service.create_subscription(REQUEST, always, renew=False).outcome is Outcome.CREATED
         assert bearers(lending_service) == [TOKEN_1, TOKEN_2]
 
+    def test_a_thrown_away_token_stays_a_secret(self, service: Service, lending_service: LendingService) -> None:
+        """A service that echoes the token of the call before is no way for it into the record."""
+        lending_service.answers_with([(401, ""), (201, json.dumps({"id": "sub-1", "traceId": TOKEN_1}))])
+        answers = [service.create_subscription(REQUEST, always) for _ in range(2)]
+        assert {"id": "sub-1"} == answers[1].fields
+
     def test_a_401_that_is_not_to_be_repeated_costs_no_token(
         self, service: Service, lending_service: LendingService
     ) -> None:

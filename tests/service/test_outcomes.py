@@ -200,7 +200,9 @@ TELLS_ITS_KEY = [{"secretKey": KEY}, {"data": [{"signing_key": KEY}]}, {"hmacKey
 
 
 @pytest.mark.parametrize("key", TELLS_ITS_KEY, ids=["top", "nested", "by another name"])
-@pytest.mark.parametrize("told", [KEY, KEY.encode().hex(), f"https://x.example/{KEY}"], ids=["plain", "hex", "in a URL"])
+@pytest.mark.parametrize(
+    "told", [KEY, KEY.encode().hex(), f"https://x.example/{KEY}"], ids=["plain", "hex", "in a URL"]
+)
 def test_a_secret_of_the_response_lies_open_nowhere(key: dict[str, object], told: str) -> None:
     """What a response calls a secret is one wherever else it stands, in a field and in the words of an error."""
     body = json.dumps({"id": "sub-1", "correlationId": told, "message": f"there is {told}", **key}).encode()

@@ -473,6 +473,12 @@ class TestProxy:
         assert (True, True) == (len(failure.reason) < 250, failure.reason.isprintable())
         assert "hunter2" not in caplog.text + failure.reason
 
+    def test_a_user_name_alone_is_the_key_to_a_proxy(self, serve: Serve, through: Callable[[str], Transport]) -> None:
+        """Some proxies are given a key in the place of the name, and no password."""
+        proxy = serve(say(b"HTTP/1.1 407 who is k3y-of-partner azN5LW9mLXBhcnRuZXI6\r\nContent-Length: 0\r\n\r\n"))
+        failure = post(through(proxy.url.replace("//", "//k3y-of-partner@")), "https://service.example")
+        assert Failure(False, "the proxy refused: 407 who is [redacted] [redacted]") == failure
+
     def test_loopback_needs_no_proxy(self, serve: Serve, through: Callable[[str], Transport]) -> None:
         """What listens on this machine is reached without one."""
         proxy = serve(reset)
