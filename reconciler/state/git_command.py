@@ -7,9 +7,11 @@ import re
 import shlex
 import signal
 import subprocess
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from reconciler.errors import StoreUnavailable
 
@@ -36,6 +38,7 @@ _UNREADABLE = re.compile(
 )
 _UNTRUSTED = re.compile(rb"dubious ownership in repository at '(.*)'")
 _STEM = ("fatal: ", "error: ", "remote: ")
+_SHORTEST = 8  # characters of a password: a shorter one may stand in any text
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Git:
         self._directory = directory
         self._environment = environment
         self._patience = patience
+        self._secret = _spellings(environment)
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> Ran:
         """Run git to its end, whatever that is. Raises StoreUnavailable where git is not to be had or takes too long.
@@ -86,6 +90,7 @@ class Git:
             except BaseException:
                 _kill(process)
                 raise
+        err = self._secret.sub(b"[redacted]", err)  # a server may echo what it was sent
         if process.returncode:
             self._refuse_unreadable(err)
         return Ran(process.returncode, out, err)
@@ -110,6 +115,16 @@ def clean(environment: Mapping[str, str]) -> dict[str, str]:
     """`environment`, quiet, in English, and without what would lead git to another repository."""
     kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _spellings(environment: Mapping[str, str]) -> re.Pattern[bytes]:
+    """What matches the passwords that git is handed (`Remote.variables`), plain and in their usual encodings."""
+    forms: set[bytes] = set()
+    for side in ("FETCH", "PUSH"):
+        user, password = (environment.get(f"RECONCILER_GIT_{side}_{field}", "") for field in ("USERNAME", "PASSWORD"))
+        for plain in (os.fsencode(password), os.fsencode(f"{user}:{password}")) if len(password) >= _SHORTEST else ():
+            forms |= {plain, quote(plain, safe="").encode(), b64encode(plain), plain.hex().encode()}
+    return re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or b"(?!)", re.IGNORECASE)
 
 
 def redact(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from git_world import GitWorld, more_lines
 from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
 from stopped import held_by_a_stopped_process
 from store_conformance import append_one, read_back
+from werkzeug import Request, Response
 
 from reconciler.errors import HeadMoved, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
@@ -27,6 +29,8 @@ from reconciler.state.reading import append_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pytest_httpserver import HTTPServer
 
     from reconciler.state.git import GitStore
 
@@ -198,6 +202,26 @@ def test_secrets_in_the_url(world: GitWorld, monkeypatch: pytest.MonkeyPatch, ur
     assert "127.0.0.1:9/repository.git" in store.location
     assert store.location in str(caught.value)
     assert "hunter2" not in f"{caught.value}{store.location}"
+
+
+def test_secrets_that_a_server_echoes(world: GitWorld, httpserver: HTTPServer) -> None:
+    """What a server says of the credentials that it was sent is shown without them, in any of their spellings."""
+    given = "somebody:hunter2%2Fhunter2"
+
+    def echo(request: Request) -> Response:
+        sent = request.headers.get("Authorization")
+        if sent is None:
+            return Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
+        return Response(
+            f"no: {sent} {given} hunter2/hunter2 {b'hunter2/hunter2'.hex()}", 403, content_type="text/plain"
+        )
+
+    httpserver.expect_request(re.compile(".*")).respond_with_handler(echo)
+    store = world.open(f"git+{httpserver.url_for('/a.git').replace('//', f'//{given}@')}#state")
+    with pytest.raises(StoreUnavailable, match="cannot be fetched") as caught:
+        store.read(TARGET)
+    spellings = ("hunter2", b"hunter2".hex(), "c29tZWJvZHk6aHVudGVy", "aHVudGVyMi9odW50")
+    assert [] == [one for one in spellings if one in str(caught.value)]
 
 
 @pytest.mark.parametrize(
