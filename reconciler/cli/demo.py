@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox.sandbox import Sandbox
 
-_HERE = Path(__file__).parent
-EXAMPLES = (_HERE / "example", _HERE.parents[1] / "config")
-"""Where the example configuration is: in an installed package, and in a checkout."""
+EXAMPLE = Path(__file__).parent / "example"
+"""The example configuration. That in `config/` of a checkout is a partner's to edit."""
 
 STAGING_ENDPOINT = "https://hooks.staging.partner.example"
 """The partner's endpoint in staging, as the example configuration has it."""
@@ -53,7 +52,7 @@ def command() -> None:
 
 def _copy_example(config: Path, endpoint: str) -> None:
     """Copy the example configuration, with the partner's endpoint in staging on this machine."""
-    shutil.copytree(next(path for path in EXAMPLES if path.is_dir()), config)
+    shutil.copytree(EXAMPLE, config)
     targets = config / "targets.yaml"
     text = targets.read_text(encoding="utf-8")
     targets.write_text(text.replace(STAGING_ENDPOINT, endpoint), encoding="utf-8")

@@ -14,13 +14,13 @@ from desired_configs import no_override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load, nodes
 from reconciler.errors import ConfigError, Mistake, Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
 
 SOMEWHERE = Place("", 0, 0)
-EXAMPLE = Path(__file__).parents[2] / "config"
 
 SEGMENTS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,5}", fullmatch=True)
 CODES = st.from_regex(r"(ONB|LOA)[0-9]{5}", fullmatch=True)

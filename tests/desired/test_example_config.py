@@ -1,15 +1,30 @@
-"""The example at the top of the project, which `init` writes."""
+"""The example that the package brings, and the one at the top of the project, which is to be edited."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from desired_configs import no_override
 
+import reconciler
+from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load
 
-EXAMPLE = Path(__file__).parents[2] / "config"
+EDITABLE = Path(__file__).parents[2] / "config"
 TARGETS = ["europe/production", "europe/staging", "usa/production", "usa/staging"]
+
+
+def test_the_configuration_at_the_top_is_sound() -> None:
+    """It has no mistakes, whatever a partner made of it."""
+    assert load(EDITABLE, no_override).targets
+
+
+def test_the_example_comes_with_the_package() -> None:
+    """What a partner writes into `config/` does not get into it."""
+    assert EXAMPLE.resolve().is_relative_to(Path(reconciler.__file__).resolve().parent)
+    project = tomllib.loads((EDITABLE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    assert {"packages": ["reconciler"]} == project["tool"]["hatch"]["build"]["targets"]["wheel"]
 
 
 def test_the_example_is_sound() -> None:

@@ -21,6 +21,7 @@ from leaks import Secrets
 from mutations import mutated
 
 from reconciler.cli.approval import read_plan_file
+from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load
 from reconciler.errors import ConfigError, RecordDamaged, RecordForeign, RecordRolledBack, SettingsError
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
@@ -42,7 +43,6 @@ SOAK_SECONDS = float(os.environ.get("RECONCILER_SOAK_SECONDS", "600"))
 
 # The configuration
 
-EXAMPLE = Path(__file__).parents[2] / "config"
 MORE = b"""\
 recipients: [age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]
 verification: {header: X-Signature, algorithm: hmac-sha256, encoding: base64}

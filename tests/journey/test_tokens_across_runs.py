@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stranger import AUDIENCE_BASE
 
+from reconciler.cli.demo import EXAMPLE
 from reconciler.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from project import Project
     from stranger import Partner, Stranger
-
-EXAMPLE = Path(__file__).parents[2] / "config"
 
 
 def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> None:
