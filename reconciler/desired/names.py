@@ -1,4 +1,4 @@
-"""How targets, patterns of targets and subscriptions are written (interface: `[a-z0-9][a-z0-9-]*`)."""
+"""How targets, patterns of targets and subscriptions are written (`[a-z0-9][a-z0-9-]*`)."""
 
 from __future__ import annotations
 

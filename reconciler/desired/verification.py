@@ -1,4 +1,4 @@
-"""`verification:` how notifications are signed (interface: notifications, sandbox, receiver)."""
+"""`verification:`: how notifications are signed."""
 
 from __future__ import annotations
 

@@ -37,5 +37,5 @@ class Response:
 
     @property
     def is_confirmation(self) -> bool:
-        """Whether it tells the service that the notification has arrived (service description, section 4.4)."""
+        """Whether it tells the service that the notification has arrived (SERVICE.md, section 4.4)."""
         return 200 <= self.status < 300

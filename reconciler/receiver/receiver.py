@@ -144,7 +144,7 @@ def _refused(
 def _refuse_method(request: Request) -> Response | None:
     if request.method == "POST":
         return None
-    return Response(405, "notifications are POSTed (service description, section 4.4)", (("Allow", "POST"),))
+    return Response(405, "notifications are POSTed (SERVICE.md, section 4.4)", (("Allow", "POST"),))
 
 
 def _captured(request: Request) -> Captured:

@@ -47,7 +47,7 @@ def json_object(request: Request) -> dict[str, object]:
 
 
 def subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
-    """Event codes and URL of a create request (service description, section 2.2). Refuses with 400 anything else."""
+    """Event codes and URL of a create request (SERVICE.md, section 2.2). Refuses with 400 anything else."""
     if set(document) != {"eventCodes", "webhookUrl"}:
         raise refusal(400, "invalid_request", "the fields are eventCodes and webhookUrl, both, and no other")
     codes, url = document["eventCodes"], document["webhookUrl"]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox.world import Commit, World
 
-ATTEMPTS = 4  # the first one, and 3 retries (service description, section 8)
-ANSWER_WITHIN = 5.0  # seconds; only described as timely (service description, section 8)
+ATTEMPTS = 4  # the first one, and 3 retries (SERVICE.md, section 8)
+ANSWER_WITHIN = 5.0  # seconds; only described as timely (SERVICE.md, section 8)
 WORKERS = 8
 MAX_COUNT = 10_000
 

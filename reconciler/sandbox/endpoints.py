@@ -1,4 +1,4 @@
-"""The endpoints of the service (service description, section 4), each a function from request to response."""
+"""The endpoints of the service (SERVICE.md, section 4), each a function from request to response."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TokenEndpoint:
 class CreateSubscription:
     """POST {base_url}/notification/webhooksubscription of one target.
 
-    The response is not shown in the service description. Here it is a 201 with subscriptionId, what was sent, and
+    The response is not known (SERVICE.md, section 2.4). Here it is a 201 with subscriptionId, what was sent, and
     secretKey: 32 random bytes in base64.
     """
 
@@ -124,7 +124,7 @@ def _token_parameters(request: Request) -> dict[str, str]:
 
 
 def _authorize(world: World, target: Target, api_name: str, request: Request) -> None:
-    """Refuses with 401 a token that is not good, with 403 one for another API (service description, section 5)."""
+    """Refuses with 401 a token that is not good, with 403 one for another API (SERVICE.md, section 5)."""
     token = world.find_token(bearer_token(request))
     if token is None or token.provider != target.provider.name:
         raise refusal(

@@ -61,7 +61,7 @@ def json_response(status: int, document: object, *headers: tuple[str, str]) -> R
 def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
     """An error in the shape OAuth 2.0 gives it (RFC 6749, section 5.2), which serves for the APIs too.
 
-    The service's own error bodies are not shown (service description, section 7).
+    The service's own error bodies are not shown (SERVICE.md, section 7).
     """
     return json_response(status, {"error": error, "error_description": description}, *headers)
 

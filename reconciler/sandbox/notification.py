@@ -17,7 +17,7 @@ _MESSAGES = {"ONB10011": "Offers Provided"}
 
 
 def notification_body(code: str, properties: Mapping[str, object] | None = None) -> bytes:
-    """The body of a notification (service description, section 2.3).
+    """The body of a notification (SERVICE.md, section 2.3).
 
     Without `properties`, ONB10011 gets a sample of those documented, with new ids; other codes get none, since theirs
     are not shown. Numbers are sent as strings. The message of other codes, not shown either, is the code.
@@ -31,7 +31,7 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
 def sign_notification(body: bytes, secret: str) -> str:
     """The value of X-Signature: `sha256=` and the hex HMAC SHA-256 of the raw body under the UTF-8 bytes of `secret`.
 
-    This is the sandbox's own choice: how the service signs is not shown (service description, section 6). In
+    This is the sandbox's own choice: how the service signs is not shown (SERVICE.md, section 6). In
     `config/` it reads `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
     """
     return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"

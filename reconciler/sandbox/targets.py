@@ -47,7 +47,7 @@ class Target:
     client_secret: str = field(repr=False)
 
     def audience(self, api_name: str) -> str:
-        """The audience of one API (service description, section 5)."""
+        """The audience of one API (SERVICE.md, section 5)."""
         return f"{self.provider.audience_base}/{api_name}"
 
     def variables(self) -> list[tuple[str, str]]:
@@ -86,7 +86,7 @@ def lay_out(
     """The targets by name, all below the URL `root`.
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
-    (service description, sections 4.1 and 5). `credentials` are client id and secret by target; where none are given
+    (SERVICE.md, sections 4.1 and 5). `credentials` are client id and secret by target; where none are given
     for any target of a provider, they are random.
     """
     given = credentials or {}

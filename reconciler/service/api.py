@@ -1,4 +1,4 @@
-"""What the service offers (service description, section 4), one method for each call.
+"""What the service offers (SERVICE.md, section 4), one method for each call.
 
 The bearer and the new token after a 401 are plain code rather than an authentication class of the HTTP library: the
 repeat of a create is a call of its own, which its caller decides on once it has read the record again.
@@ -78,7 +78,7 @@ class Service:
         self._token("notification")
 
     def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool = True) -> Answer:
-        """Create a webhook subscription (service description, section 4.2) and say what became of it; raises nothing.
+        """Create a webhook subscription (SERVICE.md, section 4.2) and say what became of it; raises nothing.
 
         `may_send` is asked, from another thread, just before the first byte. Nothing is repeated: after a 401 the
         token is thrown away and, if `renew`, a new one fetched; `retry_after` is then 0.
@@ -93,7 +93,7 @@ class Service:
         return answer
 
     def create_lead(self, lead: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
-        """Create a lead (service description, section 4.3) from a JSON document, sent as it is.
+        """Create a lead (SERVICE.md, section 4.3) from a JSON document, sent as it is.
 
         `may_send` is asked as `create_subscription` asks it. Raises TokenError, and CallFailed that says whether the
         lead may have been created all the same.

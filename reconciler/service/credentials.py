@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A client identifier and its secret, as the operator issued them (service description, section 5)."""
+    """A client identifier and its secret, as the operator issued them (SERVICE.md, section 5)."""
 
     client_id: str
     client_secret: str = field(repr=False)

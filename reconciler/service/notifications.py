@@ -1,4 +1,4 @@
-"""Event notifications: what the service posts to a partner's endpoint (service description, sections 2.3 and 6)."""
+"""Event notifications: what the service posts to a partner's endpoint (SERVICE.md, sections 2.3 and 6)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _Uuid = Annotated[UUID, BeforeValidator(_plain_uuid)]
 class _Received(BaseModel):
     """What came from elsewhere: nothing is coerced, and fields that are not documented are kept.
 
-    `model_dump(by_alias=True)` gives the names of the service description.
+    `model_dump(by_alias=True)` gives the names of SERVICE.md, section 2.3.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -127,8 +127,8 @@ class Notification(_Received):
 def parse_notification(body: bytes) -> Notification:
     """The notification in a request body. Numbers that are not whole come as Decimal, so that none is rounded.
 
-    Raises ServiceError for what is not a JSON object with the three fields of section 2.3; its text holds nothing of
-    the body but the names of documented fields.
+    Raises ServiceError for what is not a JSON object with the three fields of SERVICE.md, section 2.3; its text
+    holds nothing of the body but the names of documented fields.
     """
     try:
         document = json.loads(body.decode(), parse_int=_whole, parse_float=Decimal, parse_constant=_refuse_constant)

@@ -1,6 +1,6 @@
 """How notifications are signed: verifying a signature, and finding out which scheme made it.
 
-The mechanism is not shown (service description, section 6), so it is a value, `Verification`. A signature stands in a
+The mechanism is not shown (SERVICE.md, section 6), so it is a value, `Verification`. A signature stands in a
 header, alone or as one of several items (`t=1700000000,v1=…`); an item is that of the scheme if it begins with its
 prefix, and one that fits is enough, as is one secret that fits.
 """

@@ -1,4 +1,4 @@
-"""Asking an identity provider for an access token (service description, sections 4.1 and 5)."""
+"""Asking an identity provider for an access token (SERVICE.md, sections 4.1 and 5)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 PAUSES = (0.5, 1.0, 2.0)
 """Seconds before each repeat. Asking for a token again does no harm."""
 
-_LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer one is not believed
+_LONGEST_LIFE = 86_400  # seconds (SERVICE.md, section 8): a longer one is not believed
 _LONGEST_TOKEN = 16_384  # characters: servers take no header that is longer
 _LONGEST_PAUSE = 10.0
 
 
 class TokenAnswer(BaseModel):
-    """What the token endpoint answers (service description, section 2.1)."""
+    """What the token endpoint answers (SERVICE.md, section 2.1)."""
 
     model_config = ConfigDict(hide_input_in_errors=True, frozen=True)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reconciler.service.transport import Transport
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
-"""The names that an audience ends with (service description, section 5)."""
+"""The names that an audience ends with (SERVICE.md, section 5)."""
 
 
 class Tokens:

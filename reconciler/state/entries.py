@@ -201,7 +201,7 @@ _SCALARS = _Shape(_read_scalars, dict)
 _LINES = _Shape(_read_lines, _write_lines)
 
 _KEYS = {"codes": "eventCodes", "url": "webhookUrl"}
-"""What the journal calls by the service's name (service description, section 2.2)."""
+"""What the journal calls by the service's name (SERVICE.md, section 2.2)."""
 
 
 def _layout(kind: type[AnyEntry], **shapes: _Shape) -> _Layout:

@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9.-]*(?=(\+[^/]*?)?:)|git(?=\+/)", re.IG
 
 
 def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str]) -> Store:
-    """The store that a path or a URL names (interface, section 5).
+    """The store that a path or a URL names.
 
     What a store keeps for its own use is below `cache_directory`; programs it runs get `environment`.
 

@@ -263,7 +263,7 @@ def remove_journal(partner: Partner) -> Response:
 
 
 def test_documents_are_alone_on_stdout(begun: Partner) -> None:
-    """Progress, warnings and notices go to stderr; the document has the keys of the interface."""
+    """Progress, warnings and notices go to stderr; the document has the keys that are promised."""
     done = begun.succeed("apply", "--auto-approve", "--format", "json")
     assert f"1 of 1:  + {OFFERS}  created (201)\n" == done.err
     assert ["format_version", "results", "removal_requests", "summary", "not_recorded"] == list(done.document)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_the_plan_document(partner: Partner) -> None:
-    """The keys of the interface, and nothing but the document on stdout."""
+    """The keys that are promised, and nothing but the document on stdout."""
     partner.begin(offers=["ONB10011"])
     partner.step("state", "import", "--all")
     partner.want(offers=["ONB10004"], others=["XYZ00001"])

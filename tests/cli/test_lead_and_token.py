@@ -29,8 +29,8 @@ class TestLead:
     """One POST, and its answer."""
 
     @pytest.mark.parametrize("source", ["lead.json", "-"])
-    def test_the_request_of_the_service_description(self, declared: Partner, source: str) -> None:
-        """Section 4.3: method, path, headers, and the file as it is; the answer is printed as it came."""
+    def test_the_request_is_the_one_documented(self, declared: Partner, source: str) -> None:
+        """SERVICE.md, section 4.3: method, path, headers, and the file as it is; the answer is printed as it came."""
         declared.write("lead.json", LEAD)
         done = declared.succeed(*CREATE, source, stdin=LEAD)
         assert ('{"lead": {"ref": 1.10}}\n', "") == (done.out, done.err)

@@ -73,7 +73,7 @@ class TestReading:
     """What is known to exist."""
 
     def test_list(self, imported: Partner) -> None:
-        """As text, and as the document of the interface."""
+        """As text, and as the document that is promised."""
         (document,) = imported.succeed("state", "list", "--format", "json").document
         assert ["address", "attempt", "eventCodes", "webhookUrl", "status", "at", "fields"] == list(document)
         assert (OFFERS, ["ONB10011"], "https://hooks.partner.example/offers", "live", {}) == (

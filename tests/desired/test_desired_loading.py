@@ -56,7 +56,7 @@ subscriptions:
 
 
 def test_the_documented_example_loads_whole(tmp_path: Path) -> None:
-    """Targets, defaults, patterns, variables and `null` come to the values that the interface promises."""
+    """Targets, defaults, patterns, variables and `null` come to the values that are promised."""
     config = write(tmp_path, {"all.yaml": DOCUMENTED})
     file = str(config / "all.yaml")
     desired = load(config, no_override)

@@ -38,7 +38,7 @@ def test_the_example_is_sound() -> None:
 
 
 def test_the_example_shares_in_staging_what_is_shared() -> None:
-    """Staging has one identity provider and one audience base (service description, sections 4.1 and 5)."""
+    """Staging has one identity provider and one audience base (SERVICE.md, sections 4.1 and 5)."""
     targets = {str(name): target for name, target in load(EXAMPLE, no_override).targets.items()}
     europe, usa = targets["europe/staging"], targets["usa/staging"]
     assert (europe.auth_url, europe.audience_base) == (usa.auth_url, usa.audience_base)
@@ -46,7 +46,7 @@ def test_the_example_shares_in_staging_what_is_shared() -> None:
 
 
 def test_the_example_wants_the_documented_codes() -> None:
-    """The codes are those that the service description names (section 6)."""
+    """The codes are those that are known (SERVICE.md, section 6)."""
     wanted = {str(address): one.codes for address, one in load(EXAMPLE, no_override).subscriptions.items()}
     codes = ("LOA10013", "ONB10001", "ONB10002", "ONB10003", "ONB10004")
     assert (codes, ("ONB10011",)) == (wanted["usa/production/applications"], wanted["usa/production/offers"])

@@ -77,8 +77,8 @@ class TestFirstPlan:
 class TestFirstApply:
     """One call, to the letter, and a record of it."""
 
-    def test_the_requests_of_the_service_description(self, applied: Partner, stranger: Stranger) -> None:
-        """Sections 4.1 and 4.2: method, path, headers and body, with sorted codes."""
+    def test_the_requests_are_those_documented(self, applied: Partner, stranger: Stranger) -> None:
+        """SERVICE.md, sections 4.1 and 4.2: method, path, headers and body, with sorted codes."""
         (token,), (create,) = stranger.token_requests, stranger.creates
         assert (token.method, token.path) == ("POST", "/tenant/oauth/token")
         assert token.headers["content-type"] == "application/json"

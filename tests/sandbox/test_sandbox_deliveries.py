@@ -133,7 +133,7 @@ def test_codes_without_documented_properties_have_none() -> None:
     )
 )
 def test_no_number_is_ever_sent_as_one(value: object) -> None:
-    """All numeric values in notifications are strings (service description, section 2.3)."""
+    """All numeric values in notifications are strings (SERVICE.md, section 2.3)."""
 
     def refuse(text: str) -> None:
         pytest.fail(f"{text} was sent as a number")

@@ -161,7 +161,7 @@ def test_content_type_may_have_parameters(sandbox: Sandbox) -> None:
     ids=lambda body: repr(body)[:40],
 )
 def test_malformed_create_is_400(shared: Sandbox, body: object) -> None:
-    """Whatever is not the object of section 2.2 is a 400 with a JSON error."""
+    """Whatever is not the object of SERVICE.md, section 2.2, is a 400 with a JSON error."""
     answer = create(shared, body=body)
 
     assert (answer.status, answer.document["error"]) == (400, "invalid_request")

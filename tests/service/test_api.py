@@ -46,7 +46,7 @@ def bearers(lending_service: LendingService) -> list[str]:
 
 
 class TestCreateSubscription:
-    """Creating a webhook subscription (service description, section 4.2)."""
+    """Creating a webhook subscription (SERVICE.md, section 4.2)."""
 
     def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
         """Headers and body are the documented ones, the codes sorted."""
@@ -162,7 +162,7 @@ class TestAuthorise:
 
 
 class TestCreateLead:
-    """Creating a lead (service description, section 4.3)."""
+    """Creating a lead (SERVICE.md, section 4.3)."""
 
     LEAD = b'{"amount": "10.00",\n "x": 1.10}'
 

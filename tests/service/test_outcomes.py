@@ -1,4 +1,4 @@
-"""The table of outcomes, read from the interface independently of the code."""
+"""The table of outcomes, written down independently of the code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reply(status: int, body: bytes = b"{}", *, whole: bool = True, **headers: st
 
 
 def expected(status: int) -> Outcome:
-    """The interface's table, for a body that is no HTML page."""
+    """The whole table, for a body that is no HTML page."""
     if status in range(200, 300):
         return Outcome.CREATED
     return Outcome.REJECTED if status in REJECTED else Outcome.UNKNOWN
@@ -37,7 +37,7 @@ def expected(status: int) -> Outcome:
 
 @pytest.mark.parametrize("status", [0, 99, 100, 101, 103, *range(200, 601), 700, 999])
 def test_every_status(status: int) -> None:
-    """Each status has the outcome that the interface gives it."""
+    """Each status has the outcome that is promised."""
     answer = outcome_of(reply(status), ())
     assert (expected(status), status) == (answer.outcome, answer.status)
 

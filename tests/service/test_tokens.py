@@ -45,7 +45,7 @@ def failure(tokens: Tokens, target: Target, credentials: Credentials) -> str:
 
 
 class TestRequest:
-    """What is sent (service description, sections 4.1 and 5)."""
+    """What is sent (SERVICE.md, sections 4.1 and 5)."""
 
     @pytest.mark.parametrize("api", API_NAMES)
     def test_is_as_documented(
@@ -88,7 +88,7 @@ class TestRequest:
 
 
 class TestAnswer:
-    """What is believed of the answer (service description, section 2.1)."""
+    """What is believed of the answer (SERVICE.md, section 2.1)."""
 
     @pytest.mark.parametrize("kind", ["Bearer", "bearer", "BEARER"])
     def test_the_type_is_bearer(self, kind: str) -> None:
