@@ -82,6 +82,12 @@ class TestImport:
         with partner.appending():
             assert f"  {OFFERS}: skipped: it is recorded\n" == partner.succeed("state", "import", OFFERS).out
 
+    def test_not_what_is_recorded_in_another_spelling(self, imported: Partner) -> None:
+        """Two spellings of one URL are one route."""
+        imported.declare({"offers": (["ONB10011"], "https://HOOKS.partner.example:443/offers")})
+        with imported.appending():
+            assert f"  {OFFERS}: skipped: it is recorded\n" == imported.succeed("state", "import", OFFERS).out
+
     def test_all_that_is_selected(self, partner: Partner) -> None:
         """And nothing is sent for any of it."""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])

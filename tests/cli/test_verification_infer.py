@@ -65,7 +65,8 @@ class TestSecretVariable:
             "pretty": json.dumps(SIGNED, indent=2),
         }
         captor.write("one.json", texts[form])
-        captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        done = captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
 
     def test_from_standard_input(self, captor: Project) -> None:
         """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""

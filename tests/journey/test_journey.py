@@ -213,6 +213,20 @@ class TestSavedPlans:
         assert "no longer holds" in done.err
         assert stranger.untouched
 
+    def test_what_is_left_of_it_is_another_plan(self, partner: Partner, stranger: Stranger) -> None:
+        """Without one of its targets, nothing of it is applied; the targets that are left can be selected."""
+        partner.begin(applications=APPLICATIONS)
+        elsewhere = partner.read("config/all.yaml").replace(stranger.base_url, "https://api.elsewhere.example")
+        other = partner.write("config/usa.yaml", elsewhere.replace("europe/", "usa/"))
+        partner.step("state", "init")
+        partner.step("plan", "--out", "plan.json")
+        other.unlink()
+        done = partner.run("apply", "plan.json")
+        assert (1, "") == (done.code, done.out)
+        assert "Error: plan.json: the saved plan no longer holds for usa/staging: " in done.err
+        assert stranger.untouched
+        partner.succeed("apply", "plan.json", "-t", "europe/*")
+
     def test_nothing_is_sent_from_the_file(self, partner: Partner, stranger: Stranger, saved: Path) -> None:
         """A file that was tampered with changes nothing but its own words."""
         document = json.loads(saved.read_text(encoding="utf-8"))

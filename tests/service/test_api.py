@@ -215,7 +215,8 @@ class TestCreateLead:
         assert len(server.requests) == 1
 
     def test_no_token(self, service: Service, lending_service: LendingService) -> None:
-        """The token's own error says most."""
+        """The token's own error says most; there is no call."""
         lending_service.token_answers = [(401, "")]
-        with pytest.raises(TokenError):
+        with pytest.raises(TokenError, match="401"):
             service.create_lead(self.LEAD)
+        assert [] == lending_service.calls

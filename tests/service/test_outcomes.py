@@ -117,7 +117,9 @@ def test_what_a_json_error_says(body: bytes, detail: str) -> None:
 
 def test_a_detail_is_short() -> None:
     """However much a server says, the detail stays a line."""
-    assert len(str(outcome_of(reply(400, b'{"message": "%s"}' % (b"long " * 10_000)), ()).detail)) < 300
+    detail = str(outcome_of(reply(400, b'{"message": "%s"}' % (b"long " * 10_000)), ()).detail)
+    assert f"HTTP 400 Bad Request: {'long ' * 40}"[: len(detail) - 1] + "…" == detail
+    assert len(detail) < 300
 
 
 def http_date(seconds: float) -> str:

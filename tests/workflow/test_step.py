@@ -54,6 +54,18 @@ def test_a_log_that_nobody_reads(partner: Partner) -> None:
     assert ["begun", "bound", "intent", "outcome"] == partner.kinds
 
 
+@pytest.mark.parametrize("approved", [True, False], ids=["with a digest", "without"])
+def test_max_creates(partner: Partner, approved: bool) -> None:
+    """It limits a plan that was approved by its digest, too."""
+    partner.begin(offers=["ONB10011"])
+    given = {"INPUT_MAX_CREATES": "0", "INPUT_EXPECT_DIGEST": partner.plan()["digest"] if approved else ""}
+    log = partner.path / "log"
+    with log.open("wb") as file, partner.appending():
+        assert 1 == step(partner, file.fileno(), **given)
+    assert "the plan has 1 create, and --max-creates allows 0" in log.read_text()
+    assert partner.service.untouched
+
+
 @pytest.mark.parametrize("variable", ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"])
 def test_a_file_of_the_runner_that_is_full(partner: Partner, variable: str) -> None:
     """What was created is not called a failure for it."""
