@@ -55,6 +55,14 @@ def test_objects(partner: Partner) -> None:
         assert error["message"].startswith(words)
 
 
+def test_objects_are_no_commands(partner: Partner) -> None:
+    """What was given may be a command for a runner of Actions; the object holds it, and is none."""
+    partner.want(**WARNED)
+    done = partner.run("plan", "--log-format", "json", "-t", "##[group]/y")
+    assert (1, False) == (done.code, "##[" in done.err)
+    assert json.loads(done.err.splitlines()[-1])["message"].startswith("-t ##[group]/y: ")
+
+
 def test_log_records_from_the_libraries(partner: Partner) -> None:
     """A cache that cannot be written is warned of in our own words, on a line that begins with them."""
     partner.want(**WARNED)

@@ -73,7 +73,8 @@ def test_every_target_concerned_must_allow(tmp_path: Path, one: str, other: str)
 @pytest.mark.parametrize("overlap", ["allow", "refuse"])
 def test_one_route_twice_is_never_allowed(tmp_path: Path, overlap: str) -> None:
     """The same code to the same URL, however written, would be delivered twice: no word allows it."""
-    assert_mistakes(tmp_path, ONE_URL, "a second time", beside=targets(overlap, overlap))
+    words = "a/two/first would have ONB10001 delivered to the URL of a/one/first a second time"
+    assert_mistakes(tmp_path, ONE_URL, words, beside=targets(overlap, overlap))
 
 
 def test_every_pair_is_reported(tmp_path: Path) -> None:

@@ -100,6 +100,12 @@ def test_what_the_record_holds_is_no_news() -> None:
     assert (record, frozenset()) == counting(record, [INTENT, settled(Outcome.CREATED), settled(Outcome.UNKNOWN)])
 
 
+def test_an_intent_that_the_record_holds_is_no_news() -> None:
+    """Its call may be in flight, and whoever makes it can still record what becomes of it."""
+    record = journal_of(begun(), INTENT).record()
+    assert (record, frozenset()) == counting(record, [INTENT])
+
+
 @pytest.mark.parametrize("outcome", [Outcome.CREATED, Outcome.UNKNOWN])
 def test_an_outcome_of_nothing(outcome: Outcome) -> None:
     """What exists and nobody says what it is, stands in the way of everything."""

@@ -79,9 +79,9 @@ def test_what_is_known(
 
 
 def test_id() -> None:
-    """An id that the service gave is named."""
+    """The ids that the service gave are named, in order, and nothing else that it said."""
     scene = Scene()
     attempt = scene.lose("offers", "ONB10001", hooks("offers"))
-    scene.hear(attempt, Outcome.CREATED, {"subscriptionId": "sub-1"})
+    scene.hear(attempt, Outcome.CREATED, {"subscriptionId": "sub-1", "ID": "7", "state": "new"})
     scene.retire(attempt)
-    assert f"{REQUEST}created {AT} (subscriptionId sub-1)." in _applied(scene, scene.attempt(attempt))[0]
+    assert f"{REQUEST}created {AT} (ID 7, subscriptionId sub-1)." in _applied(scene, scene.attempt(attempt))[0]

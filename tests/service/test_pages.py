@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 import zlib
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,12 @@ def test_a_page_begins_as_one(encoding: str, prolog: str, start: str) -> None:
     assert is_page({"content-type": "application/json"}, (prolog + start).encode(encoding))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_mark_in_front(encoding: str) -> None:
+    """The mark that tells the byte order is no part of the page, in either order."""
+    assert is_page({}, ("\ufeff" + PAGE).encode(encoding))
+
+
 @pytest.mark.parametrize(
     ("pack", "label"),
     [
@@ -90,8 +97,14 @@ def test_anything_else_is_none(body: bytes, label: str) -> None:
 
 def test_a_bomb_is_not_unpacked() -> None:
     """Of a body that grows without bounds no more is unpacked than is looked at."""
-    packed = gzip.compress(gzip.compress(bytes(200_000_000), 1), 9)
-    assert not is_page({"content-encoding": "gzip"}, packed)
+    once = gzip.compress(bytes(200_000_000), 1)
+    for packed in (once, gzip.compress(once, 9)):
+        tracemalloc.start()
+        try:
+            assert not is_page({"content-encoding": "gzip"}, packed)
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        finally:
+            tracemalloc.stop()
 
 
 @given(st.binary(max_size=200), st.sampled_from(["", "gzip", "deflate"]))

@@ -266,6 +266,19 @@ class TestExpiry:
         TokenCache(directory, now, boot).get(PURPOSE, SECRET, provider)
         assert (1 if fresh else 2) == provider.asked
 
+    def test_counts_from_the_question(self, directory: Path) -> None:
+        """How long the answer took is part of its life."""
+        now, provider = Clock(), Provider(lifetime=1000)
+
+        def answer_late() -> TokenAnswer:
+            now.pass_time(900)
+            return provider()
+
+        cache = TokenCache(directory, now)
+        for _ in range(2):
+            cache.get(PURPOSE, SECRET, answer_late)
+        assert 2 == provider.asked
+
     def test_unknown_boots_are_not_the_same(self) -> None:
         """Where the system does not tell its boots apart, the wall clock alone counts."""
         token = Token("t", Instant(0, 1000), "", 86_400)
