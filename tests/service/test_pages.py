@@ -6,6 +6,7 @@ import gzip
 import json
 import tracemalloc
 import zlib
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,8 +52,9 @@ def test_the_label_suffices(kind: str) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize(
     "prolog",
-    ["", " \r\n\t", "<!-- a --> <!-- b > c -->\n", '<?xml version="1.0"?>\n<!--x-->', "<!DOCTYPE html SYSTEM 'x'>"],
-)
+    ["", " \r\n\t", "<!-- a --> <!-- b > c -->\n", '<?xml version="1.0"?>\n<!--x-->', "<!DOCTYPE html SYSTEM 'x'>",
+     f"<!--{'licence ' * 1000}-->"],
+)  # fmt: skip
 @pytest.mark.parametrize("start", [PAGE, "<html>", "<HTML lang=en>", "<!doctype  HTML public 'x'>"])
 def test_a_page_begins_as_one(encoding: str, prolog: str, start: str) -> None:
     """Whatever it is labelled, whatever its encoding, and whatever comments stand before it."""
@@ -98,7 +100,9 @@ def test_anything_else_is_none(body: bytes, label: str) -> None:
 def test_a_bomb_is_not_unpacked() -> None:
     """Of a body that grows without bounds no more is unpacked than is looked at."""
     once = gzip.compress(bytes(200_000_000), 1)
-    for packed in (once, gzip.compress(once, 9)):
+    noise = Random(1)
+    slow = gzip.compress(b"".join(noise.randbytes(24) + bytes(500) for _ in range(40_000)), 1)
+    for packed in (once, slow, gzip.compress(once, 9)):
         tracemalloc.start()
         try:
             assert not is_page({"content-encoding": "gzip"}, packed)

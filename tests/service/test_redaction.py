@@ -98,3 +98,16 @@ def test_an_empty_secret_is_none() -> None:
 def test_line_breaks_and_direction_marks_become_spaces() -> None:
     """What could begin a line of its own, or turn the text around, is a space."""
     assert excerpt("a\r\n::add-mask::b\u202ec\u2028d") == "a ::add-mask::b c d"
+
+
+def test_an_empty_secret_hides_nothing() -> None:
+    """It stands everywhere, and says nothing."""
+    assert "no such code" == redact("no such code", ["", "hunter2hunter2"])
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"), [("abcdefghijklmno", "abcdefghijklmno"), ("abcdefghijklmnop", "[redacted]")]
+)
+def test_a_plain_word_counts_from_sixteen_letters(part: str, shown: str) -> None:
+    """A shorter one may stand there by chance."""
+    assert shown == redact(part, ["abcdefghijklmnopqrstuvwxyz"])
