@@ -605,7 +605,7 @@ from reconciler.state.files import FileStore
 append = FileStore.append
 def append_late(*arguments):
     FileStore.append = append
-    subprocess.run([{executable!r}, "state", "resolve", "europe/staging/offers", "--created"], check=True)
+    subprocess.run([{executable!r}, *{command!r}.split()])
     append(*arguments)
 FileStore.append = append_late
 """
@@ -613,12 +613,27 @@ FileStore.append = append_late
 
 def test_who_settles_second_is_told(unknown: Partner) -> None:
     """Where somebody else's word came first, it stands, and nobody is told that theirs was recorded."""
-    unknown.before_steps = OVERTAKING.format(executable=str(EXECUTABLE))
+    command = f"state resolve {OFFERS} --created"
+    unknown.before_steps = OVERTAKING.format(executable=str(EXECUTABLE), command=command)
     with unknown.appending("resolved"):
         done = unknown.step("state", "resolve", OFFERS, "--not-created", "--force", code=1)
     assert "settled as not created" not in done.out
     assert f"Error: {OFFERS}: somebody else settled it meanwhile (attempt " in done.err
     assert "live" == unknown.listed()[0][1]
+
+
+def test_what_was_not_shown_is_not_settled(partner: Partner) -> None:
+    """A create that a pattern covers, and that began only after it was looked at, stays unknown."""
+    partner.begin(early=["ONB10001"], late=["ONB10002"])
+    partner.lose_answer("-t", "*/*/early")
+    partner.service.answer_next(refusal(500))
+    partner.before_steps = OVERTAKING.format(
+        executable=str(EXECUTABLE), command="apply --auto-approve -t europe/staging/late"
+    )
+    with partner.appending("intent", "outcome", "resolved"):
+        partner.step("state", "resolve", "europe/*", "--created")
+    partner.before_steps = ""
+    assert {("early", "live"), ("late", "unknown")} == {(name, status) for name, status, _ in partner.listed()}
 
 
 def test_two_at_once_lose_nothing(partner: Partner) -> None:
