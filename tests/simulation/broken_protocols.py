@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sim_disk import Disk
 from sim_machine import Machine
 from sim_store import SimStore
 
-from reconciler.applying import calls, protocol, writing
+from reconciler.applying import calls, protocol, run, writing
 from reconciler.applying.agenda import Agenda
 from reconciler.applying.calls import Call
 from reconciler.applying.events import Appended, Send
@@ -16,6 +17,7 @@ from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.state import heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,8 +171,8 @@ def keep_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
 
 def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
     """A record that has lost entries is taken as it is in the middle of a run."""
-    patch.setattr(Machine, "_covers", lambda self, journal: True)
-    patch.setattr(Machine, "has_read_more", lambda self, name, head: False)
+    patch.setattr(Disk, "covers", lambda self, journal: True)
+    patch.setattr(Disk, "has_read_more", lambda self, name, head: False)
 
 
 def open_many_intents(patch: pytest.MonkeyPatch) -> None:
@@ -210,3 +212,24 @@ def mistake_an_outcome(patch: pytest.MonkeyPatch) -> None:
         return writing.outcome_of(attempt, Answer(outcome, answer.status, answer.detail), *rest)
 
     patch.setattr(protocol, "outcome_of", mistaken)
+
+
+def plan_on_the_record_alone(patch: pytest.MonkeyPatch) -> None:
+    """What could not be appended, and is kept on the same machine, counts for nothing where that machine plans."""
+    patch.setattr(Disk, "counted", lambda self, record: record)
+
+
+def know_records_by_their_id_alone(patch: pytest.MonkeyPatch) -> None:
+    """Of a record in whose place another was seen before, nothing is missed."""
+    patch.setattr(heads, "strays", lambda record, seen, location: [])
+
+
+def praise_every_run(patch: pytest.MonkeyPatch) -> None:
+    """A run always says that all went well."""
+    patch.setattr(run, "exit_code", lambda *told: 0)
+
+
+def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
+    """No change is found to come out the same, whatever is planned again."""
+    same = Agenda.same
+    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: same(self, (), old, reason))

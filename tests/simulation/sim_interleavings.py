@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sim_service import Violation
+from sim_service import Promise, Violation
 from sim_state import Part, Report, Runner, State
 
 from reconciler.applying.events import (
@@ -205,7 +205,7 @@ class Explorer:
     def _tick(self, number: int) -> None:
         runner = self._state.runners[number]
         if runner.run is None or runner.run.wake_at is None:
-            raise Violation("a run waits for nothing")
+            raise Violation(Promise.AT_REST, "a run waits for nothing")
         runner.steady = runner.run.wake_at
         self._hear(runner, Ticked())
 
@@ -259,7 +259,7 @@ class Explorer:
             idle = [not self._apply(number) for number in range(len(state.runners))]
             if all(idle):
                 return
-        raise Violation("it does not come to rest")
+        raise Violation(Promise.AT_REST, "it does not come to rest")
 
     def _resolve(self) -> None:
         for target, journal in self._state.journals.items():

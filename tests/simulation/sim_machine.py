@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sim_service import Violation
+from sim_disk import Disk, Kept
+from sim_service import Promise, Violation
 from sim_wire import AppendOnItsWay, CallOnItsWay
 
 from reconciler.applying.driver import Inbox
@@ -23,7 +24,7 @@ from reconciler.applying.events import (
     Unauthorised,
 )
 from reconciler.applying.run import Account, Apply, Workplace
-from reconciler.errors import ReconcilerError, RecordMissing, RecordRolledBack, StoreUnavailable
+from reconciler.errors import ReconcilerError, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
@@ -66,7 +67,7 @@ class Machine:
         self.name = name
         self._world = world
         self.clocks = world.draw_clocks()
-        self._seen: dict[TargetName, tuple[str, int]] = {}
+        self.disk = Disk(world, name)
         self._tick_at: float | None = None
         self._events = 0
         self.working = False
@@ -114,34 +115,6 @@ class Machine:
         self.pause(seconds)
         self.clocks.stand_still(seconds)
 
-    # What it has seen of records, on its own disk
-
-    def look_at(self, name: TargetName) -> Journal:
-        """A journal as it is now, if it holds what was seen of it. Raises RecordMissing and RecordRolledBack."""
-        try:
-            journal = self._world.store.journal(name)
-        except RecordMissing as problem:
-            if name in self._seen:
-                raise RecordRolledBack("what was seen here before is gone", where=name) from problem
-            raise
-        if not self._covers(journal):
-            raise RecordRolledBack("what was seen here before is missing", where=name)
-        self.remember(journal)
-        return journal
-
-    def has_read_more(self, name: TargetName, head: str) -> bool:
-        """Whether a record was seen to go on from that head."""
-        return name in self._seen and self._seen[name][0] != head
-
-    def remember(self, journal: Journal) -> None:
-        self._world.promises.see(self.name, journal)
-        if self._covers(journal):
-            self._seen[journal.target] = journal.head, len(journal.lines)
-
-    def _covers(self, journal: Journal) -> bool:
-        head, number = self._seen.get(journal.target, (journal.head, len(journal.lines)))
-        return journal.contains(head, number) or head in journal.record().accepted_losses
-
     def interrupt(self) -> None:
         """A signal arrives."""
         self._tell("is interrupted")
@@ -154,7 +127,7 @@ class Machine:
     def _planned_on(self, name: TargetName) -> Record:
         versions = self._world.store.versions[name]
         back = self._world.rng.randrange(min(6, len(versions))) if self._world.chances.happens("stale") else 0
-        return versions[-1 - back].record()
+        return self.disk.counted(versions[-1 - back].record())
 
     def _workplace(self) -> Workplace:
         world = self._world
@@ -172,21 +145,22 @@ class Machine:
             pause=lambda _seconds: None,
             patience=0.0,
             new_id=self._new_id,
+            counting=self.disk.counted,
         )
 
     def _new_id(self) -> str:
         attempt = self._world.new_id()
-        self._world.promises.begin(attempt, self.name, self._world.time, self.clocks)
+        self._world.promises.begin(attempt, self, self._world.time)
         return attempt
 
     def _read(self, name: TargetName) -> Journal:
         if self._world.chances.happens("read_fails"):
             raise StoreUnavailable("cannot be read", where=name)
-        return self.look_at(name)
+        return self.disk.look_at(name)
 
     def _keep(self, name: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         self._tell("keeps", len(entries), "entries:", reason)
-        self._world.kept.append((name, entries))
+        self.disk.kept.append(Kept(name, record.id, entries))
         return "kept"
 
     def _next_target(self) -> None:
@@ -210,7 +184,7 @@ class Machine:
         if applied.exit_code == 0 and any(
             one.outcome in ("rejected", "not_sent", "unknown") for one in applied.results
         ):
-            raise Violation(f"{self.name} says that all went well")
+            raise Violation(Promise.TRUTHFUL, f"{self.name} says that all went well")
         self.incarnation += 1  # the process has ended, and its threads with it
         self._world.later(self._world.soon() * 60, self.begin, self)
 
@@ -220,7 +194,7 @@ class Machine:
             self._tell("hears", type(event).__name__, getattr(event, "attempt", ""))
             self._events += 1
             if self._events > _EVENTS_AT_MOST:
-                raise Violation(f"a run of {self.name} does not come to an end")
+                raise Violation(Promise.AT_REST, f"a run of {self.name} does not come to an end")
             self._go_on(run, run.handle(event, self.clock()))
 
     def _go_on(self, run: TargetRun, effects: Sequence[Effect]) -> None:
@@ -232,7 +206,7 @@ class Machine:
         name = run.journal.target
         self._run = None
         if len(run.results) != len(self._plan.targets[name].changes):
-            raise Violation(f"{self.name} does not say what became of every change")
+            raise Violation(Promise.TRUTHFUL, f"{self.name} does not say what became of every change")
         self._world.promises.end(run)
         self._apply.conclude(name, self._plan.targets[name], run)
         self._later(self._next_target)
@@ -272,7 +246,7 @@ class Machine:
         """The siblings are read, then the record; the machine hears of it a little later."""
         siblings, at = self._apply.siblings(run.journal.target), self.clock()
         try:
-            event: Event = Looked(self.look_at(run.journal.target), at, siblings)
+            event: Event = Looked(self.disk.look_at(run.journal.target), at, siblings)
         except ReconcilerError as problem:
             event = LookFailed(str(problem))
         self._later(partial(self._feed, run, event))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim_service import routes_of
@@ -10,12 +11,14 @@ from reconciler.model.address import Address
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
 from reconciler.model.plan import Block
-from reconciler.model.record import MeaninglessEntry, Status
+from reconciler.model.record import Status
+from reconciler.model.unrecorded import followable
 from reconciler.state.journal import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sim_disk import Kept
     from sim_world import World
 
     from reconciler.model.address import TargetName
@@ -99,15 +102,21 @@ class People:
 
     def recover(self) -> None:
         """`state recover`: what could not be appended is appended after all, as far as it is not there."""
-        kept, self._world.kept = self._world.kept, []
-        for target, entries in kept:
-            if target in self._world.store.targets():
-                there = [entry for entry, _ in self._world.store.journal(target).lines]
-                left = [entry for entry in entries if entry not in there and not self._append(target, entry)]
-            else:
-                left = list(entries)
-            if left:
-                self._world.kept.append((target, left))
+        for disk in self._world.disks:
+            disk.kept = [left for kept in disk.kept if (left := self._recover(kept)).entries]
+
+    def _recover(self, kept: Kept) -> Kept:
+        """Append what can follow; gives what is left."""
+        if kept.target not in self._world.store.targets():
+            return kept
+        journal = self._world.store.journal(kept.target)
+        if journal.record().id != kept.record:
+            return kept
+        there = [entry for entry, _ in journal.lines]
+        can, cannot = followable(journal.record(), [entry for entry in kept.entries if entry not in there])
+        if can:
+            self._append(kept.target, *can)
+        return replace(kept, entries=cannot)
 
     def make_way(self, changes: Sequence[Change]) -> None:
         """`state retire` for what is in the way of what is wanted, as the plan says of those changes."""
@@ -142,16 +151,10 @@ class People:
             for attempt in list(self._world.store.journal(target).record().attempts.values()):
                 yield target, attempt
 
-    def _append(self, target: TargetName, entry: AnyEntry) -> bool:
-        """Append an entry; False for one that cannot follow the ones that are there."""
+    def _append(self, target: TargetName, *entries: AnyEntry) -> None:
         journal = self._world.store.journal(target)
-        try:
-            _, lines = extend(journal, [entry])
-        except MeaninglessEntry:
-            return False
-        self._world.tell("a person records:", entry)
-        self._world.store.append(target, journal.head, lines, entry.kind)
-        return True
+        self._world.tell("a person records:", *entries)
+        self._world.store.append(target, journal.head, extend(journal, entries)[1], entries[0].kind)
 
     def _at(self) -> str:
         return stamp(self._clocks.read(self._world.time).wall)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reconciler.model.url import normal_url
@@ -15,8 +16,28 @@ if TYPE_CHECKING:
 Route = tuple[str, str]
 
 
+class Promise(StrEnum):
+    """What the product promises, and each simulation holds it to."""
+
+    INTENT_FIRST = "a call is sent only after its intent is durable"
+    ONCE = "nothing is created again that could have been known to exist"
+    KEPT = "nothing is created again that a file on the same machine tells of"
+    IN_TIME = "a call leaves in its window only"
+    FRESH = "a call does not leave long after somebody has settled it"
+    FEW_OPEN = "no more intents are open than calls may be in flight"
+    NOT_FORGOTTEN = "what exists is in force, or unknown"
+    SAVED = "an outcome is recorded, or kept together with its intent"
+    SOUND = "a journal only grows, by entries that follow and say something new"
+    TRUTHFUL = "a run says what became of each change, and whether all went well"
+    AT_REST = "all comes to an end, in which what is wanted is delivered"
+
+
 class Violation(AssertionError):
     """A promise was broken."""
+
+    def __init__(self, promise: Promise, how: str) -> None:
+        super().__init__(f"{promise}: {how}")
+        self.promise = promise
 
 
 @dataclass(slots=True)
@@ -43,7 +64,7 @@ class SimService:
     def create(self, attempt: str, service: str, request: Request) -> Existing:
         """Create a subscription. Raises Violation if the very attempt has created one before."""
         if attempt in self.created:
-            raise Violation(f"attempt {attempt} was created twice")
+            raise Violation(Promise.ONCE, f"attempt {attempt} was created twice")
         existing = Existing(attempt, service, routes_of(request.codes, request.url))
         self.created[attempt] = existing
         return existing

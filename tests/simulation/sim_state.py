@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sim_service import Violation, routes_of
+from sim_service import Promise, Violation, routes_of
 from sim_store import grown
 
 from reconciler.applying.agenda import Agenda
@@ -101,11 +101,11 @@ class State:
     def commit(self, target: TargetName, send: Send) -> None:
         """A call arrives at the service. Raises Violation for one that breaks a promise."""
         if send.attempt not in self.journals[target].record().attempts:
-            raise Violation("sent before its intent was durable")
+            raise Violation(Promise.INTENT_FIRST, "sent before its intent was durable")
         routes = routes_of(send.request.codes, send.request.url)
         for attempt, where in self.created.items():
             if not routes.isdisjoint(self.journals[where].record().attempts[attempt].routes):
-                raise Violation(f"{attempt} and {send.attempt} are one route, created twice")
+                raise Violation(Promise.ONCE, f"{attempt} and {send.attempt} are one route, created twice")
         self.created[send.attempt] = target
         self._check_recorded(target)
 
@@ -118,7 +118,7 @@ class State:
                 run_of[entry.attempt] = entry.run
                 still_open.setdefault(entry.run, set()).add(entry.attempt)
                 if len(still_open[entry.run]) > self.parallelism:
-                    raise Violation("too many intents are open")
+                    raise Violation(Promise.FEW_OPEN, "too many intents are open")
             elif isinstance(entry, Settled):
                 still_open[run_of[entry.attempt]].discard(entry.attempt)
 
@@ -126,7 +126,7 @@ class State:
         attempts = self.journals[target].record().attempts
         for attempt, where in self.created.items():
             if where == target and attempts[attempt].status is Status.GONE:
-                raise Violation(f"{attempt} exists, and the record takes it for gone")
+                raise Violation(Promise.NOT_FORGOTTEN, f"{attempt} exists, and the record takes it for gone")
 
 
 def _name(pending: Effect | Report) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sim_service import Violation
+from sim_service import Promise, Violation
 
 from reconciler.errors import HeadMoved, RecordMissing
 from reconciler.model.record import MeaninglessEntry
@@ -34,15 +34,22 @@ class SimStore:
         self.versions: dict[TargetName, list[Journal]] = {}
         self.hidden: set[TargetName] = set()
 
-    def begin(self, begun: Begun) -> None:
+    def begin(self, begun: Begun) -> Journal:
+        """A record begins, whatever was in its place before."""
         data, _ = link(None, 0, [begun])
         self.data[begun.target] = data
-        self.versions[begun.target] = [parse(data, begun.target, self.location)]
+        journal = parse(data, begun.target, self.location)
+        self.versions.setdefault(begun.target, []).append(journal)
+        return journal
 
     def journal(self, target: TargetName) -> Journal:
         """The journal as it is now. Raises RecordMissing."""
         if target not in self.versions or target in self.hidden:
             raise RecordMissing("there is no such journal", where=target)
+        return self.versions[target][-1]
+
+    def latest(self, target: TargetName) -> Journal:
+        """The journal as it is now, though nobody may be able to read it."""
         return self.versions[target][-1]
 
     def targets(self) -> list[TargetName]:
@@ -82,7 +89,7 @@ class SimStore:
         """Raises Violation unless the bytes are the journals: what was checked line by line holds for the whole."""
         for target, data in self.data.items():
             if parse(data, target, self.location) != self.journal(target):
-                raise Violation(f"the journal of {target} does not read as what was appended to it")
+                raise Violation(Promise.SOUND, f"the journal of {target} does not read as what was appended to it")
 
 
 def grown(journal: Journal, lines: bytes) -> tuple[Journal, Sequence[AnyEntry]]:
@@ -91,9 +98,9 @@ def grown(journal: Journal, lines: bytes) -> tuple[Journal, Sequence[AnyEntry]]:
     try:
         after, linked = extend(journal, entries)
     except MeaninglessEntry as problem:
-        raise Violation(f"an entry cannot follow the ones before it: {problem}") from None
+        raise Violation(Promise.SOUND, f"an entry cannot follow the ones before it: {problem}") from None
     if linked != lines:
-        raise Violation("the chain of hashes is broken")
+        raise Violation(Promise.SOUND, "the chain of hashes is broken")
     return after, entries
 
 

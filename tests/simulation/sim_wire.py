@@ -50,7 +50,7 @@ class AppendOnItsWay:
         self._journal: Journal | None = None
 
     def leave(self) -> None:
-        if self._sender.has_read_more(self._target, self._effect.head):
+        if self._sender.disk.has_read_more(self._target, self._effect.head):
             self._tell_later(self._report_move)
             return
         fault = self._world.chances.one_of(("append_lost", "append_never", "append_late"))
@@ -78,19 +78,19 @@ class AppendOnItsWay:
 
     def _report_arrival(self) -> Event:
         assert self._journal is not None
-        self._sender.remember(self._journal)
+        self._sender.disk.remember(self._journal)
         return Appended()
 
     def _report_move(self) -> Event:
         try:
-            return Moved(self._sender.look_at(self._target), self._siblings())
+            return Moved(self._sender.disk.look_at(self._target), self._siblings())
         except StateError as problem:
             return AppendFailed(str(problem))
 
     def _misreport(self) -> Event:
         """What is said of an append whose answer was lost: a conflict or a failure, and what can be read by then."""
         try:
-            journal, siblings = self._sender.look_at(self._target), self._siblings()
+            journal, siblings = self._sender.disk.look_at(self._target), self._siblings()
         except StateError as problem:
             return AppendFailed(str(problem))
         reports = (

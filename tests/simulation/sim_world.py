@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from sim_clocks import EPOCH, Clocks
 from sim_configs import Config, target_of
 from sim_promises import Promises
-from sim_service import SimService, Violation
+from sim_service import Promise, SimService, Violation
 from sim_store import SimStore
 
 from reconciler.applying.terms import Limits
@@ -18,11 +18,12 @@ from reconciler.model.desired import Replace
 from reconciler.model.entry import Begun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sim_disk import Disk
 
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Target
-    from reconciler.model.entry import AnyEntry
 
 _STEPS_AT_MOST = 20_000
 _SERVICES = ("https://api.one.example", "https://api.two.example")
@@ -30,19 +31,25 @@ _SERVICES = ("https://api.one.example", "https://api.two.example")
 FAULTS = (
     "append_lost", "append_never", "append_late", "read_fails", "unauthorised", "no_connection", "reject", "busy",
     "fail", "fail_after", "drop", "drop_after", "hang", "slow", "pause", "suspend", "set_clock", "crash", "interrupt",
-    "interrupt_again", "stale", "lie", "roll_back", "vanish",
+    "interrupt_again", "stale", "lie", "roll_back", "vanish", "take_over", "give_up", "neglect",
 )  # fmt: skip
 
 
 class Chances:
-    """How probable each fault is in this simulation: many are impossible, some are frequent."""
+    """How probable each fault is in this simulation: many are impossible, some are frequent.
 
-    def __init__(self, rng: random.Random) -> None:
+    `certain` odds are not left to chance.
+    """
+
+    def __init__(self, rng: random.Random, certain: Mapping[str, float]) -> None:
         self._rng = rng
         self._odds = {fault: rng.choice((0.0, 0.0, 0.03, 0.1, 0.3)) for fault in FAULTS}
-        for rare in ("crash", "interrupt", "pause", "suspend", "roll_back", "vanish"):
+        for rare in ("crash", "interrupt", "pause", "suspend", "roll_back", "vanish", "take_over"):
             self._odds[rare] *= 0.1
         self._odds["lie"] *= 0.3
+        self._odds["give_up"] *= 2
+        self._odds["neglect"] = 0.3
+        self._odds |= certain
 
     def happens(self, fault: str) -> bool:
         return self._rng.random() < self._odds[fault]
@@ -69,25 +76,25 @@ class Owner(Protocol):
 class World:
     """One simulation's clock, chance, service, store and configuration. A seed gives one history, to the letter."""
 
-    def __init__(self, seed: int, *, tracing: bool = False) -> None:
+    def __init__(self, seed: int, odds: Mapping[str, float], *, tracing: bool = False) -> None:
         self.rng = random.Random(seed)
-        self.chances = Chances(self.rng)
+        self.chances = Chances(self.rng, odds)
         self.time = 0.0
         self.trace: list[str] | None = [] if tracing else None
-        self.clocks_are_kept = self.rng.random() < 0.7
+        self.clocks_are_kept = not self.chances.happens("neglect")
         if self.clocks_are_kept:
             self.chances.rule_out("suspend")
         self.limits = Limits(parallelism=self.rng.choice((1, 2, 4)))
         self.service = SimService()
         self.promises = Promises(self.service, self.limits, lambda: self.time)
         self.store = SimStore(self.promises.watch)
-        self.kept: list[tuple[TargetName, Sequence[AnyEntry]]] = []
+        self.disks: list[Disk] = []
         self.steps = 0
         self._tasks: list[tuple[float, int, Owner | None, int, Callable[[], object]]] = []
         self._numbers = 0
         self.config = Config.draw(self.rng, _draw_targets(self.rng))
         for target in self.config.targets:
-            self._begin(target.name, target.base_url)
+            self.store.begin(self.begun(target.name))
 
     def later(self, delay: float, task: Callable[[], object], owner: Owner | None = None) -> None:
         """Do `task` after `delay` seconds, if `owner` lives to do it."""
@@ -112,7 +119,7 @@ class World:
             return True
         self.steps += 1
         if self.steps > _STEPS_AT_MOST:
-            raise Violation("it does not come to an end")
+            raise Violation(Promise.AT_REST, "it does not come to an end")
         task()
         return True
 
@@ -132,10 +139,11 @@ class World:
     def service_of(self, target: TargetName) -> str:
         return next(one.base_url for one in self.config.targets if one.name == target)
 
-    def _begin(self, target: TargetName, base_url: str) -> None:
-        at = stamp(EPOCH)
+    def begun(self, target: TargetName) -> Begun:
+        """The first entry of one more record of a target."""
         record = f"{self.rng.getrandbits(128):032x}"
-        self.store.begin(Begun(at=at, by={"user": "operator"}, record=record, target=target, base_url=base_url))
+        url = self.service_of(target)
+        return Begun(at=stamp(EPOCH), by={"user": "operator"}, record=record, target=target, base_url=url)
 
 
 def _draw_targets(rng: random.Random) -> list[Target]:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from sim_machine import Machine
 from sim_mishaps import Mishaps
 from sim_people import People
-from sim_service import Violation, routes_of
+from sim_service import Promise, Violation, routes_of
 from sim_world import World
 
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reconciler.model.plan import Plan
 
 _ROUNDS = 12
@@ -23,10 +25,13 @@ _TIMES_AFTER = 1_000.0
 
 
 class Simulation:
-    """Machines and people under one seed. `run` raises Violation, or another AssertionError, for a broken promise."""
+    """Machines and people under one seed. `run` raises Violation, or another AssertionError, for a broken promise.
 
-    def __init__(self, seed: int, *, tracing: bool = False) -> None:
-        self.world = World(seed, tracing=tracing)
+    `odds` are those of faults that are not left to chance.
+    """
+
+    def __init__(self, seed: int, *, odds: Mapping[str, float] | None = None, tracing: bool = False) -> None:
+        self.world = World(seed, odds or {}, tracing=tracing)
         rng = self.world.rng
         self.people = People(self.world)
         self.mishaps = Mishaps(self.world)
@@ -82,7 +87,7 @@ class Simulation:
             machine = Machine(self.world, "last", 1)
             machine.begin()
             self._drain()
-        raise Violation(f"it does not come to rest: {plan.changes}")
+        raise Violation(Promise.AT_REST, f"it does not come to rest: {plan.changes}")
 
     def _drain(self) -> None:
         while self.world.step():
@@ -101,4 +106,4 @@ class Simulation:
             delivered = {route for one in world.service.present(service) for route in one.routes}
             missing = routes_of(wanted.codes, wanted.url) - delivered
             if missing:
-                raise Violation(f"{wanted.address} lacks {sorted(missing)}")
+                raise Violation(Promise.AT_REST, f"{wanted.address} lacks {sorted(missing)}")

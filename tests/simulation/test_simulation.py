@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sim_service import Violation
+from sim_service import Promise, Violation
 from simulation import Simulation
 
 _CHUNK = 250
@@ -83,7 +83,7 @@ def test_a_failure_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sees a seed fail is told how to look into it."""
 
     def fail(self: Simulation) -> None:
-        raise Violation("a promise is broken")
+        raise Violation(Promise.AT_REST, "not this time")
 
     monkeypatch.setattr(Simulation, "run", fail)
     with pytest.raises(Violation) as failure:
