@@ -32,6 +32,11 @@ class Kept:
     record: str
     entries: Sequence[AnyEntry]
 
+    def told(self) -> dict[str, Outcome]:
+        """The outcomes it tells, UNKNOWN ones left out."""
+        outcomes = {one.attempt: one.outcome for one in self.entries if isinstance(one, Settled)}
+        return {attempt: outcome for attempt, outcome in outcomes.items() if outcome is not Outcome.UNKNOWN}
+
 
 class Disk:
     """Outlives every crash of its machine. `kept` are its files of entries that could not be appended."""
@@ -99,7 +104,5 @@ class Disk:
         if record.id != kept.record:
             return set()
         begun = {one.attempt for one in kept.entries if isinstance(one, Intent)} - record.attempts.keys()
-        outcomes = {one.attempt: one.outcome for one in kept.entries if isinstance(one, Settled)}
-        certain = {attempt for attempt, outcome in outcomes.items() if outcome is Outcome.CREATED}
-        doubtful = {attempt for attempt in begun if outcomes.get(attempt) in (None, Outcome.UNKNOWN)}
-        return certain | doubtful
+        told = kept.told()
+        return {attempt for attempt, outcome in told.items() if outcome is Outcome.CREATED} | (begun - told.keys())

@@ -9,10 +9,11 @@ from sim_service import routes_of
 
 from reconciler.model.address import Address
 from reconciler.model.clock import stamp
-from reconciler.model.entry import Moved, Removed, Resolved, Retired
+from reconciler.model.entry import Moved, Observed, Removed, Resolved, Retired
 from reconciler.model.plan import Block
 from reconciler.model.record import Status
 from reconciler.model.unrecorded import followable
+from reconciler.planning.evidence import heard_of
 from reconciler.state.journal import extend
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
 
 _BY = {"user": "operator"}
+_HEARD = 0.5
 
 
 class People:
@@ -47,7 +49,7 @@ class People:
     def act(self) -> None:
         """Something that people do now and then."""
         deeds = (self.edit, self.edit, self.settle, self.settle, self.settle, self.delete, self.delete, self.rename)
-        self._world.rng.choice((*deeds, self.retire, self.recover))()
+        self._world.rng.choice((*deeds, self.retire, self.recover, self.observe))()
 
     def edit(self) -> None:
         """Another configuration is merged."""
@@ -61,13 +63,30 @@ class People:
                 continue
             over = self._is_over(attempt)
             created = self._world.service.exists(attempt.id)
-            if created and over and self._world.chances.happens("lie"):
+            heard = heard_of(self._world.store.journal(target).record(), attempt)
+            if heard and not created and self._world.chances.happens("doubt"):
+                continue  # it takes `--force` to say that nothing sends them
+            if created and over and not heard and not self._is_kept(attempt) and self._world.chances.happens("lie"):
                 self._world.promises.excused.add(attempt.id)
                 created = False
             if over and not created and not self._has_waited(attempt):
                 self._world.promises.excused.add(attempt.id)  # by the clocks alone, which differ by minutes
             if over or (created and attempt.status is Status.UNKNOWN):
                 self._append(target, Resolved(at=self._at(), by=_BY, attempt=attempt.id, created=created))
+
+    def _is_kept(self, attempt: Attempt) -> bool:
+        """Whether the machine they sit at has a file that tells the outcome: what contradicts it is refused."""
+        return any(attempt.id in kept.told() for kept in self._world.rng.choice(self._world.disks).kept)
+
+    def observe(self) -> None:
+        """`state observe`: some of the notifications of what exists have arrived, some come late, some are lost."""
+        for target, attempt in self._attempts():
+            if self._world.service.exists(attempt.id) and self._world.rng.random() < _HEARD:
+                code = self._world.rng.choice(attempt.codes)
+                seen = Observed(
+                    at=self._at(), by=_BY, address=attempt.address, url=attempt.url, received={code: self._at()}
+                )
+                self._append(target, seen)
 
     def delete(self) -> None:
         """The operator deletes what awaits removal, and `state removed` says so."""

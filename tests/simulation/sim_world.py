@@ -31,7 +31,7 @@ _SERVICES = ("https://api.one.example", "https://api.two.example")
 FAULTS = (
     "append_lost", "append_never", "append_late", "read_fails", "unauthorised", "no_connection", "reject", "busy",
     "fail", "fail_after", "drop", "drop_after", "hang", "slow", "pause", "suspend", "set_clock", "crash", "interrupt",
-    "interrupt_again", "stale", "lie", "roll_back", "vanish", "take_over", "give_up", "neglect",
+    "interrupt_again", "stale", "lie", "roll_back", "vanish", "take_over", "give_up", "neglect", "doubt",
 )  # fmt: skip
 
 
