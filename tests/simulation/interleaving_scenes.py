@@ -15,11 +15,11 @@ HERE, THERE = TargetName("europe/staging"), TargetName("usa/staging")
 SERVICE = "https://api.example"
 
 
-def one_record(subscriptions: int = 2, *, faults: int = 1, parallelism: int = 1) -> Explorer:
+def one_record(subscriptions: int = 2, *, faults: int = 1, parallelism: int = 1, people: bool = False) -> Explorer:
     """Two runs of one configuration with so many subscriptions to create."""
     wanted = {Address.of(HERE, NAMES[number]): ((CODES[number],), URLS[number % 3]) for number in range(subscriptions)}
     part = Part(HERE, desired_of([target_of(HERE, SERVICE)], wanted))
-    return Explorer({HERE: journal_of(HERE)}, [part, part], faults=faults, parallelism=parallelism)
+    return Explorer({HERE: journal_of(HERE)}, [part, part], faults=faults, parallelism=parallelism, people=people)
 
 
 def changed_urls(*, faults: int = 1) -> Explorer:

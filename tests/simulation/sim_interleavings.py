@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sim_runs import Runs
 from sim_service import Promise, Violation
 from sim_state import Part, Report, Runner, State
 
@@ -18,49 +19,45 @@ from reconciler.applying.events import (
     Append,
     Appended,
     AppendFailed,
-    Authorise,
-    Authorised,
     Look,
     Looked,
     Moved,
     Send,
-    Siblings,
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.terms import Limits, Terms
-from reconciler.model.clock import Instant
 from reconciler.model.entry import Bound, Resolved
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.selection import Selection
-from reconciler.planning.planner import plan_target
-from reconciler.state.journal import link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.applying.events import Effect, Event
     from reconciler.model.address import TargetName
-    from reconciler.model.entry import AnyEntry
-    from reconciler.model.plan import Change
-    from reconciler.model.record import Record
     from reconciler.state.journal import Journal
 
     Step = partial[None]
 
-WALL = 1_800_000_000.0
 AT = "2027-01-15T08:00:00Z"
 BY = {"user": "operator"}
 
 
-class Explorer:
+class Explorer(Runs):
     """Explores every order. `states` counts those that differ; `explore` gives the number of whole orders."""
 
     def __init__(
-        self, journals: Mapping[TargetName, Journal], parts: Sequence[Part], *, faults: int, parallelism: int
+        self,
+        journals: Mapping[TargetName, Journal],
+        parts: Sequence[Part],
+        *,
+        faults: int,
+        parallelism: int,
+        people: bool = False,
     ) -> None:
         self.states = 0
         self.ends = 0
+        self._people = people
         self._limits = Limits(parallelism=parallelism)
         self._orders: dict[object, int] = {}
         self._rested: set[object] = set()
@@ -102,6 +99,15 @@ class Explorer:
                 yield partial(self._tick, number)
         if state.faults and any(not runner.ended for runner in state.runners):
             yield from (partial(self._bystand, target) for target in state.journals)
+            yield from self._words_of_people(state)
+
+    def _words_of_people(self, state: State) -> Iterator[Step]:
+        """A person settles an attempt whose call is over, as the operator says: no run has it in hand."""
+        in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run._calls}
+        for target, journal in state.journals.items() if self._people else ():
+            for one in journal.record().attempts.values():
+                if one.unsettled and one.id not in in_hand:
+                    yield partial(self._speak, target, one.id)
 
     def _outcomes(self, number: int, index: int, pending: Effect | Report, *, faulty: bool) -> Iterator[Step]:
         """How a pending effect can go, and the faults that can befall it."""
@@ -214,37 +220,12 @@ class Explorer:
         self._state.faults -= 1
         self._record_all(target, [Bound(at=AT, by=BY, base_url=self._state.journals[target].record().base_url)])
 
-    # What steps are made of
+    def _speak(self, target: TargetName, attempt: str) -> None:
+        self._state.faults -= 1
+        created = attempt in self._state.created
+        self._record_all(target, [Resolved(at=AT, by=BY, attempt=attempt, created=created)])
 
-    def _hear(self, runner: Runner, event: Event) -> None:
-        assert runner.run is not None
-        heard = [type(event).__name__, getattr(event, "attempt", ""), runner.steady]
-        if isinstance(event, Moved | AppendFailed | Looked):
-            heard += [event.journal and event.journal.head, self._heads_beside(runner.part.target)]
-        elif isinstance(event, Appended):
-            heard.append(self._heads_beside(runner.part.target))
-        elif isinstance(event, Answered):
-            heard.append(event.answer.outcome)
-        runner.heard = (*runner.heard, tuple(heard))
-        self._take(runner, runner.run.handle(event, self._now(runner)))
-
-    def _take(self, runner: Runner, effects: Sequence[Effect]) -> None:
-        """The effects are pending; a token is at hand at once."""
-        assert runner.run is not None
-        runner.pending += (effect for effect in effects if not isinstance(effect, Authorise))
-        if any(isinstance(effect, Authorise) for effect in effects):
-            self._hear(runner, Authorised())
-        runner.ended = runner.run.finished
-
-    def _arrives(self, runner: Runner, effect: Append) -> bool:
-        if self._state.journals[runner.part.target].head != effect.head:
-            return False
-        self._state.grow(runner.part.target, effect.lines)
-        return True
-
-    def _record_all(self, target: TargetName, entries: Sequence[AnyEntry]) -> None:
-        journal = self._state.journals[target]
-        self._state.grow(target, link(journal.head, len(journal.lines), entries)[0])
+    # At rest
 
     def _check_rest(self, state: State) -> None:
         """Once a person has settled all truthfully, applies without faults leave nothing to do."""
@@ -281,30 +262,3 @@ class Explorer:
             steps = [step for step in self._steps(self._state) if step.args[0] == number]
             steps[0]()
         return any(change.block is None for change in planned)
-
-    # What runs ask of the outside
-
-    def _plan(self, part: Part, record: Record) -> Sequence[Change]:
-        records = {name: journal.record() for name, journal in self._state.journals.items()}
-        return plan_target(part.target, part.desired, {**records, part.target: record}, Selection()).changes
-
-    def _plan_again(self, part: Part, record: Record, siblings: Sequence[Record]) -> Sequence[Change]:
-        records = {**{sibling.target: sibling for sibling in siblings}, part.target: record}
-        return plan_target(part.target, part.desired, records, Selection()).changes
-
-    def _siblings(self, target: TargetName) -> Siblings:
-        return Siblings(tuple(self._records_beside(target)))
-
-    def _records_beside(self, target: TargetName) -> list[Record]:
-        return [journal.record() for name, journal in self._state.journals.items() if name != target]
-
-    def _heads_beside(self, target: TargetName) -> tuple[str, ...]:
-        return tuple(record.head for record in self._records_beside(target))
-
-    def _new_id(self, number: int) -> str:
-        runner = self._state.runners[number]
-        runner.ids += 1
-        return f"m{number}a{runner.ids}"
-
-    def _now(self, runner: Runner) -> Instant:
-        return Instant(WALL, runner.steady)

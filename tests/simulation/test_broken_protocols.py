@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Odds = dict[str, float]
 LOSSES: Odds = {"roll_back": 0.05}
+FOUND_AGAIN: Odds = {
+    "roll_back": 0.1, "give_up": 0.0, "vanish": 0.0, "crash": 0.0, "interrupt": 0.0, "slow": 0.3, "busy": 0.5,
+    "no_connection": 0.3,
+}  # fmt: skip
 LOST_FOR_GOOD: Odds = {"roll_back": 0.05, "give_up": 1.0, "crash": 0.0, "vanish": 0.0, "take_over": 0.0}
 LOST_APPENDS: Odds = {"append_lost": 0.3, "append_late": 0.3}
 UNTENDED_CLOCKS: Odds = {"neglect": 1.0, "set_clock": 0.1, "slow": 0.3, "busy": 0.4, "no_connection": 0.2}
@@ -36,7 +40,7 @@ FOUND_BY_SEEDS: list[tuple[Break, Promise, range, Odds]] = [
     (broken.forget_the_wall_clock, Promise.IN_TIME, range(100), {}),
     (broken.keep_outcomes_without_intents, Promise.SAVED, range(100), {}),
     (broken.trust_any_record_in_flight, Promise.ONCE, range(200), LOSSES),
-    (broken.look_at_ones_own_attempt_only, Promise.ONCE, range(800), LOSSES),
+    (broken.look_at_ones_own_attempt_only, Promise.ONCE, range(400), FOUND_AGAIN),
     (broken.open_many_intents, Promise.FEW_OPEN, range(50), {}),
     (broken.write_anew_after_a_failure, Promise.FEW_OPEN, range(100), LOST_APPENDS),
     (broken.mistake_an_outcome, Promise.NOT_FORGOTTEN, range(50), {}),
