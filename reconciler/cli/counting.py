@@ -65,7 +65,7 @@ def _kept_of(workspace: Workspace, record: Record) -> list[Unrecorded]:
         directory = workspace.data_directory
     except SettingsError:
         return []
-    return [one for one in all_kept(directory) if one.record == record.id]
+    return [one for one in all_kept(directory) if one.record in record.ids]
 
 
 def _nameless(record: Record, kept: list[Unrecorded], attempt: str) -> StateError:

@@ -33,7 +33,7 @@ def known_outcome(workspace: Workspace, record: Record, attempt: Attempt) -> Kno
     told = {
         one.file: one.entry.outcome
         for one in all_kept(workspace.data_directory)
-        if one.record == record.id and isinstance(one.entry, Settled) and one.entry.attempt == attempt.id
+        if one.record in record.ids and isinstance(one.entry, Settled) and one.entry.attempt == attempt.id
     }
     for file, outcome in told.items():
         if outcome is not Outcome.UNKNOWN:

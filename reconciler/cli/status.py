@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.counting import read_counted
 from reconciler.cli.neighbours import warn_of_unread
 from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_document, print_lines
@@ -64,8 +66,8 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
     except StoreUnavailable:
         raise
     except StateError:
-        selection = Selection.of(patterns)
-        usable, whole = usable_records(workspace, [one for one in workspace.desired.targets if selection.touches(one)])
+        selection, read = Selection.of(patterns), partial(read_counted, workspace)
+        usable, whole = usable_records(read, [one for one in workspace.desired.targets if selection.touches(one)])
         if not usable:
             raise
         planned = make(workspace, tuple(one.target for one in usable), allow_empty=True)

@@ -17,7 +17,7 @@ from reconciler.errors import RecordMissing, SelectionError, SettingsError, Stat
 from reconciler.model.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired
@@ -177,12 +177,12 @@ class Workspace:
         return {target: self.read(target).record() for target in targets}
 
 
-def usable_records(workspace: Workspace, targets: Iterable[TargetName]) -> tuple[list[Record], bool]:
-    """The records of targets as far as they can be used, and whether none is damaged or lost; others are named."""
+def usable_records(read: Callable[[TargetName], Record], targets: Iterable[TargetName]) -> tuple[list[Record], bool]:
+    """The records of targets as far as `read` can use them, and whether none is damaged or lost; others are named."""
     records, whole = [], True
     for name in targets:
         try:
-            records.append(workspace.read(name).record())
+            records.append(read(name))
         except RecordMissing as problem:
             warn(str(problem))
         except StateError as problem:

@@ -169,11 +169,15 @@ class SecretSet(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackAccepted(Entry):
-    """A person accepted that entries up to `lost_head` (the `lost_entries`-th) are gone from this record."""
+    """A person accepted that entries up to `lost_head` (the `lost_entries`-th) are gone.
+
+    From this record, or from the record with the id `lost_record` whose place it took.
+    """
 
     kind: ClassVar[str] = "rollback"
     lost_head: str
     lost_entries: int
+    lost_record: str = ""
     forced: bool = False
 
 

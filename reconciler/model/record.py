@@ -25,7 +25,7 @@ from reconciler.model.entry import (
     Settled,
 )
 from reconciler.model.joining import common_heads, history, index, join_attempts
-from reconciler.model.url import normal_url
+from reconciler.model.url import normal_url, same_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,8 @@ class Record:
 
     `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each
     address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
-    stands for: whose loss a person accepted, or which were joined.
+    stands for: whose loss a person accepted, or which were joined. `ids` are its own id and those of lost records whose
+    place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
     """
 
@@ -58,6 +59,8 @@ class Record:
     touched: Mapping[Address, str]
     accepted_losses: frozenset[str] = frozenset()
     received: Mapping[Heard, str] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
+    rebound: str = ""
 
     def at_address(self, address: Address) -> list[Attempt]:
         """The attempts of one address that are not GONE, oldest first."""
@@ -92,6 +95,8 @@ class _Fold:
         self.attempts: dict[str, Attempt] = {}
         self.touched: dict[Address, str] = {}
         self.accepted_losses: set[str] = set()
+        self.ids: set[str] = set()
+        self.rebound = ""
         self.received: dict[Heard, str] = {}
 
     def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901 - one case for each kind of entry
@@ -102,8 +107,9 @@ class _Fold:
         match entry:
             case Begun():
                 self.id, self.target, self.base_url = entry.record, entry.target, entry.base_url
+                self.ids.add(entry.record)
             case Bound():
-                self.base_url, self.account = entry.base_url, entry.account or self.account
+                self._bind(entry, digest)
             case Intent():
                 self._begin(intended(entry), digest)
             case Imported():
@@ -114,12 +120,20 @@ class _Fold:
                 self._move(entry, digest)
             case RollbackAccepted():
                 self.accepted_losses.add(entry.lost_head)
+                self.ids |= {entry.lost_record} - {""}
             case Observed():
                 self._observe(entry)
             case Joined():
                 self._join(entry, digest)
             case _:
                 assert_never(entry)
+
+    def _bind(self, entry: Bound, digest: str) -> None:
+        """The first create names the account, which is no news to anybody; any other change is a person's decision."""
+        account = entry.account or self.account
+        if not same_service(entry.base_url, self.base_url) or self.account not in (None, account):
+            self.rebound = digest
+        self.base_url, self.account = entry.base_url, account
 
     def _begin(self, attempt: Attempt, digest: str) -> None:
         if attempt.id in self.attempts:
@@ -166,6 +180,8 @@ class _Fold:
                 self.touched |= {one.address: digest for one in (attempt, earlier) if one is not None}
         self.base_url = self.base_url if theirs.base_url == base.base_url else theirs.base_url
         self.account = self.account if theirs.account == base.account else theirs.account
+        self.rebound = self.rebound if theirs.rebound == base.rebound else theirs.rebound
+        self.ids |= theirs.ids
         self.accepted_losses |= theirs.accepted_losses | {one for _, one in entry.lines}
         for key, at in theirs.received.items():
             self.received[key] = max(at, self.received.get(key, ""))
@@ -205,4 +221,6 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         touched=state.touched,
         accepted_losses=frozenset(state.accepted_losses),
         received=state.received,
+        ids=frozenset(state.ids),
+        rebound=state.rebound,
     )

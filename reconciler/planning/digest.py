@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def target_digest(target: Target, record: Record, changes: Iterable[Change], recipients: Iterable[str]) -> str:
     """`sha256:` over what would be done, on which state, where, in whose account, and for whom responses are sealed.
 
+    Not the account that the first create of all binds the record to, but every rebinding since.
+
     Other targets and other addresses do not enter into it, nor does the time. The attempts that a change is about do:
     which of two is to be retired, address and action do not say.
     """
@@ -27,7 +29,7 @@ def target_digest(target: Target, record: Record, changes: Iterable[Change], rec
     return _digest(
         {
             "target": target.name,
-            "record": [record.id, record.base_url, record.account],
+            "record": [record.id, record.rebound] if record.rebound else record.id,
             "service": [target.auth_url, target.base_url, target.audience_base],
             "recipients": sorted(recipients),
             "changes": [

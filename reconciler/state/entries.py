@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from reconciler.model.entry import AnyEntry, Scalar
 
+_LAST_SECOND = 253_402_300_800  # of the year 9999, since 1970: no later time can be written
+
 FORMAT = 1
 """The format of journals that this version writes, and the only one it reads."""
 
@@ -121,8 +123,8 @@ def _read_integer(value: object) -> int:
 
 
 def _read_number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
-        raise _Mistyped("must be a number")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _LAST_SECOND:
+        raise _Mistyped("must be a number of seconds before the year 10000")
     return float(value)
 
 
@@ -234,7 +236,9 @@ _LAYOUTS: dict[str, _Layout] = {
     Removed.kind: _layout(Removed, attempt=_TEXT, forced=_FLAG),
     Moved.kind: _layout(Moved, source=_ADDRESS, address=_ADDRESS),
     SecretSet.kind: _layout(SecretSet, attempt=_TEXT, secret=_TEXT),
-    RollbackAccepted.kind: _layout(RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER, forced=_FLAG),
+    RollbackAccepted.kind: _layout(
+        RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER, lost_record=_TEXT, forced=_FLAG,
+    ),
     Observed.kind: _layout(Observed, address=_ADDRESS, url=_TEXT, received=_NAMES),
     Joined.kind: _layout(Joined, source=_TEXT, head=_TEXT, entries=_INTEGER, after=_TEXT, lines=_LINES),
 }  # fmt: skip

@@ -116,7 +116,10 @@ def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up:
 def losses(given_up: Sequence[Seen], at: str, by: Mapping[str, str], *, forced: bool) -> list[RollbackAccepted]:
     """Entries that accept the loss of what was seen."""
     return [
-        RollbackAccepted(at=at, by=by, lost_head=one.head, lost_entries=one.entries, forced=forced) for one in given_up
+        RollbackAccepted(
+            at=at, by=by, lost_head=one.head, lost_entries=one.entries, lost_record=one.record, forced=forced
+        )
+        for one in given_up
     ]
 
 

@@ -152,6 +152,28 @@ def test_of_another_record_it_does_not_matter(begun: Partner) -> None:
     assert [("offers", "create")] == begun.planned()
 
 
+def test_of_a_record_that_is_lost_for_good_it_does(begun: Partner) -> None:
+    """Where another record took the place of a lost one, what was kept for that one still counts, and is recovered."""
+    begun.step("apply", "--auto-approve")
+    file = keep(begun, [entry for entry in begun.entries if entry["kind"] in ("intent", "outcome")])
+    begun.journal.unlink()
+    begun.succeed("state", "accept-rollback", "-t", "europe/staging", "--force")
+    assert [("offers", "blocked")] == begun.planned()
+    begun.succeed("state", "recover", file)
+    assert [] == begun.planned()
+    assert 1 == len(begun.service.creates)
+
+
+def test_status_goes_on_without_a_target_whose_kept_file_says_too_little(begun: Partner) -> None:
+    """One target that nothing can be planned for does not hide the others."""
+    keep(begun, roll_back(begun, "outcome"))
+    accept(begun)
+    declare_second(begun, "chances", "LOA10013")
+    done = begun.run("status")
+    assert (1, True, False) == (done.code, "eu/staging\n" in done.out, "europe/staging\n" in done.out)
+    assert "holds the result of a create" in done.err
+
+
 def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> None:
     """Nothing is planned against a create that exists, and could be any; moved away, it is on one's own account."""
     file = keep(begun, roll_back(begun, "outcome"))

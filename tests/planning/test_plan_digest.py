@@ -40,7 +40,7 @@ def test_what_a_digest_is_made_of(scene: Scene) -> None:
     text = (
         '{"changes":[["europe/staging/offers","create",[["ONB10011"],"https://hooks.partner.example/offers"],[],null],'
         '["europe/staging/\\u00f6re","create",[["ONB10012"],"https://hooks.partner.example/\\u00f6re"],[],null]],'
-        f'"recipients":["age1one","age1two"],"record":["{record.id}","{record.base_url}",null],'
+        f'"recipients":["age1one","age1two"],"record":"{record.id}",'
         f'"service":["{there.auth_url}","{there.base_url}","{there.audience_base}"],"target":"europe/staging"}}'
     )
     plan = scene.plan("europe/*")
@@ -72,12 +72,13 @@ def other_record(scene: Scene) -> None:
     scene.refold()
 
 
-def rebind(account: str | None = None, base_url: str = "https://api.service.example") -> Callable[[Scene], None]:
-    """The record is bound to another account or service."""
+def bind(*accounts: str | None, base_url: str = "https://api.service.example") -> Callable[[Scene], None]:
+    """The record is bound to accounts, one after the other, at a service."""
 
     def act(scene: Scene) -> None:
-        bound = Bound(at=AT, by=BY, base_url=base_url, account=account)
-        scene.journals[EUROPE].append((bound, f"{account} {base_url}"))
+        for account in accounts:
+            bound = Bound(at=AT, by=BY, base_url=base_url, account=account)
+            scene.journals[EUROPE].append((bound, f"{account} {base_url}"))
         scene.refold()
 
     return act
@@ -103,8 +104,8 @@ CHANGED: dict[str, Callable[[Scene], None]] = {
     "one change less": lambda scene: scene.drop("offers"),
     "an earlier attempt": reject_before,
     "another record": other_record,
-    "another account": rebind(account="another"),
-    "another service of the record": rebind(base_url="https://api.elsewhere.example"),
+    "another account": bind("one", "another"),
+    "another service of the record": bind(None, base_url="https://api.elsewhere.example"),
     "another base_url": redeclare(base_url="https://api.moved.example"),
     "another auth_url": redeclare(auth_url="https://login.moved.example"),
     "another audience_base": redeclare(audience_base="https://audience.example"),
@@ -118,6 +119,8 @@ SAME: dict[str, Callable[[Scene], None]] = {
     "an entry about another address": lambda scene: scene.hear("a1", Outcome.CREATED),
     "recipients in another order": lambda scene: setattr(scene, "recipients", ("age1two", "age1one")),
     "a change of another target": lambda scene: scene.want("usa/staging/offers", "ONB10011", hooks("usa")),
+    "the account, by the first create of all": bind("one"),
+    "the account that it has": bind("one", "one", None),
     "another target": lambda scene: scene.declare(target(USA, base_url="https://api.other.example")),
 }
 

@@ -85,6 +85,7 @@ def test_plain_types() -> None:
         (INTENT, {"send_by": "soon"}, "field 'send_by' must be a number"),
         (INTENT, {"send_by": True}, "field 'send_by' must be a number"),
         (INTENT, {"settled_by": float("inf")}, "field 'settled_by' must be a number"),
+        (INTENT, {"settled_by": 1e300}, "field 'settled_by' must be a number of seconds before the year 10000"),
         (INTENT, {"eventCodes": "ONB10011"}, "field 'eventCodes' must be a list of strings"),
         (INTENT, {"eventCodes": [1]}, "field 'eventCodes' must be a list of strings"),
         (INTENT, {"by": {"user": 1}}, "field 'by' must be an object of strings"),

@@ -27,7 +27,7 @@ def command(form: str) -> int:
     have none; exits with 1 where a record is damaged, or gone that was seen here before.
     """
     workspace = Workspace()
-    records, whole = usable_records(workspace, _targets(workspace))
+    records, whole = usable_records(lambda name: workspace.read(name).record(), _targets(workspace))
     if not records and not whole:  # "nothing" would be a lie
         return 1
     if form == "json":

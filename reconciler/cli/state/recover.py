@@ -108,7 +108,7 @@ def _append(
 def _refuse_foreign(journal: Journal, kept: list[Unrecorded]) -> None:
     """Raises RecordForeign where an entry belongs to another record than the one that is here."""
     for one in kept:
-        if one.target == journal.target and one.record != journal.record().id:
+        if one.target == journal.target and one.record not in journal.record().ids:
             raise RecordForeign(
                 f"{one.file} holds entries of another record of it",
                 where=journal.target,
