@@ -6,22 +6,24 @@ created, alone; what is too much gets retired, by a person. Nothing that may exi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SelectionError
 from reconciler.model.plan import Plan, TargetPlan
 from reconciler.model.record import Status
-from reconciler.model.url import service_key
+from reconciler.model.url import normal_url, service_key
 from reconciler.planning.digest import plan_digest, target_digest
 from reconciler.planning.routes import Routes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
 from reconciler.planning.takeovers import after_takeovers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address, TargetName
-    from reconciler.model.desired import Desired, Target
+    from reconciler.model.desired import Desired, Subscription, Target
+    from reconciler.model.plan import Surplus
     from reconciler.model.record import Attempt, Record
     from reconciler.model.selection import Selection
 
@@ -87,13 +89,34 @@ def _plan_target(
         changes=changes,
         awaiting_removal=_awaiting_removal(held, selection),
         surplus=tuple(
-            extra
-            for address in stirring
-            if address in wanted and selection.has(address)
-            for extra in surplus_of(wanted[address], held.get(address, ()))
+            _without_wanted_elsewhere(
+                [
+                    extra
+                    for address in stirring
+                    if address in wanted and selection.has(address)
+                    for extra in surplus_of(wanted[address], held.get(address, ()))
+                ],
+                record,
+                wanted,
+            )
         ),
         unchanged=sum(address not in changed and selection.has(address) for address in wanted),
     )
+
+
+def _without_wanted_elsewhere(
+    found: Sequence[Surplus], record: Record, wanted: Mapping[Address, Subscription]
+) -> Iterator[Surplus]:
+    """The surplus without routes that another subscription wants: they are to be renamed, and not to be removed."""
+    takers: dict[tuple[str, str], set[Address]] = {}
+    for one in wanted.values() if found else ():
+        for code in one.codes:
+            takers.setdefault((code, normal_url(one.url)), set()).add(one.address)
+    for extra in found:
+        url = normal_url(record.attempts[extra.attempt].url)
+        codes = tuple(code for code in extra.codes if not takers.get((code, url), set()) - {extra.address})
+        if codes:
+            yield replace(extra, codes=codes)
 
 
 def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Selection) -> tuple[Attempt, ...]:

@@ -77,6 +77,15 @@ def beyond(codes: Iterable[str], what: str) -> list[str]:
     return [f"it delivers {named} as well, which {'are' if ',' in named else 'is'} {what}"] if named else []
 
 
+def withdrawing(address: Address, attempts: Sequence[str]) -> str:
+    """What restoring attempts wants of a person; one that the operator has deleted already must not be restored."""
+    which = attempts[0] if len(attempts) == 1 else "ID"
+    return (
+        f"withdraw the request to the operator to remove {', '.join(attempts)}; if it was deleted already, record that"
+        f" before the apply: reconciler state removed {address} --attempt {which}"
+    )
+
+
 def another_secret(url: str) -> str:
     """What a second subscription with one URL means for whoever verifies notifications there."""
     return f"{url} then has one more secret: its notifications are signed with either"

@@ -196,8 +196,7 @@ def _warnings(case: _Case, request: Request, moving: Sequence[Attempt]) -> list[
 def _restore(case: _Case, wanted: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
     if not restored:
         return []
-    ids = ", ".join(sorted(one.id for one in restored))
-    warnings = [f"withdraw the request to the operator to remove {ids}"]
+    warnings = [reasons.withdrawing(case.address, sorted(one.id for one in restored))]
     codes = {code for one in restored for code in one.codes}
     delivered = {code for one in here for code in one.codes}
     warnings += reasons.beyond(codes.difference(wanted.codes), "not wanted")

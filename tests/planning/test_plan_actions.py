@@ -260,7 +260,9 @@ def test_restore(scene: Scene) -> None:
     scene.retire(held)
     change = scene.change()
     assert (Action.RESTORE, None, (held,)) == (change.action, change.request, change.concerns)
-    assert (f"withdraw the request to the operator to remove {held}",) == change.warnings
+    (warning,) = change.warnings
+    assert warning.startswith(f"withdraw the request to the operator to remove {held}; if it was deleted already, ")
+    assert warning.endswith(f": reconciler state removed {change.address} --attempt {held}")
     assert ("it awaits removal and is wanted again",) == change.reasons
 
 
@@ -269,7 +271,9 @@ def test_restore_two(scene: Scene) -> None:
     scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
     for code in ("ONB10001", "ONB10002"):
         scene.retire(scene.hold("offers", code, hooks("offers")))
-    assert ("withdraw the request to the operator to remove a1, a2",) == scene.change().warnings
+    (warning,) = scene.change().warnings
+    assert warning.startswith("withdraw the request to the operator to remove a1, a2; ")
+    assert warning.endswith(" --attempt ID")
 
 
 def test_revert(scene: Scene) -> None:

@@ -40,6 +40,15 @@ def follow(scene: Scene) -> None:
         scene.move(source, destination)
 
 
+def test_a_swap_at_one_url_is_no_surplus() -> None:
+    """What another subscription wants is to be renamed: a plan must not advise to have it removed as well."""
+    scene = Scene()
+    for name, code, wanted in (("a", "ONB10001", "ONB10002"), ("b", "ONB10002", "ONB10001")):
+        scene.hold(name, code, hooks("one"))
+        scene.want(name, wanted, hooks("one"))
+    assert () == scene.plan().targets[EUROPE].surplus
+
+
 def test_swap() -> None:
     """Two names that change places go by way of a third, and both are told the same."""
     scene = renamed(["a", "b"], ["b", "a"])

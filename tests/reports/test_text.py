@@ -131,7 +131,8 @@ def test_all_else(scene: Scene) -> None:
 europe/staging
   ↺ europe/staging/back  restore
       it awaits removal and is wanted again
-      warning: withdraw the request to the operator to remove a1
+      warning: withdraw the request to the operator to remove a1; if it was deleted already, record that before the \
+apply: reconciler state removed europe/staging/back --attempt a1
   - europe/staging/gone  retire
       no longer wanted
   ! europe/staging/lost  blocked
