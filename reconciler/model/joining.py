@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.model.attempt import IN_FORCE, Attempt, Status, stronger
+from reconciler.model.attempt import IN_FORCE, Attempt, Status
 from reconciler.model.entry import Joined
 from reconciler.model.outcome import Outcome
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Numbered = tuple["AnyEntry", str]
 """An entry and its hash."""
+
+_WORD = (None, Outcome.UNKNOWN, Outcome.NOT_SENT, Outcome.REJECTED, Outcome.CREATED)
+"""What is known of a call, the weakest first: the service's own word is the last."""
 
 _BELIEF = (Status.GONE, Status.PENDING, Status.UNKNOWN, Status.LIVE, Status.AWAITING_REMOVAL)
 
@@ -89,7 +92,7 @@ def _join(bases: Sequence[Attempt], our: Attempt, their: Attempt) -> Attempt:
 
 def _both(our: Attempt, their: Attempt) -> Attempt:
     """An attempt of which both histories have something new."""
-    outcome = our.outcome if their.outcome is None else stronger(our.outcome, their.outcome)
+    outcome = max(our.outcome, their.outcome, key=_WORD.index)
     status, in_doubt = _status(our, their, outcome)
     later = max(our, their, key=lambda one: one.at)
     resolutions = {our.resolved_created, their.resolved_created}
