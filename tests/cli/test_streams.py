@@ -119,8 +119,14 @@ SHOWING = {
 }
 """Commands that only show something, and how they end where that is seen."""
 
+FEW = ("plan --detailed-exitcode", "state list --format json", "token -t europe/staging", "--help")
+"""Those that stand for the others in the default run."""
 
-@pytest.mark.parametrize("command", SHOWING)
+
+@pytest.mark.parametrize(
+    "command",
+    [one if one in FEW else pytest.param(one, marks=pytest.mark.soak) for one in SHOWING],
+)
 def test_what_only_shows_something(begun: Partner, command: str) -> None:
     """It fails where stdout is full; one that nobody wants to read, or no longer, is no failure, nor is stderr."""
     full = run_without(begun, "stdout", "full", command)
