@@ -17,7 +17,7 @@ from project import EXECUTABLE, Finished, Project
 from reconciler.model.address import TargetName
 from reconciler.model.record import Status
 from reconciler.sandbox import Sandbox
-from reconciler.state.journal import parse
+from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

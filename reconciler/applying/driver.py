@@ -34,7 +34,7 @@ from reconciler.applying.events import (
 )
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.state.journal import parse
+from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from reconciler.applying.protocol import TargetRun
     from reconciler.model.address import TargetName
     from reconciler.model.clock import Instant
-    from reconciler.state.journal import Journal
-    from reconciler.state.store import Store
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Store
 
 log = logging.getLogger("reconciler.applying")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from reconciler.model.outcome import Answer
     from reconciler.model.plan import Request
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from reconciler.applying.events import Append, Appended, AppendFailed, Moved
 from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Bound, Intent, Restored, Retired, Settled
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Change
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 Verdict = Literal["durable", "moved", "again", "failed"]
 _NAMED = 3  # entries that a note names

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change
     from reconciler.model.record import Record
     from reconciler.model.result import Result
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 _TOO_LATE = "its time to be sent had passed"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, TargetPlan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.selection import Selection
-    from reconciler.state.journal import Journal
-    from reconciler.state.store import Store
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def _refuse_unsealed(workspace: Workspace, planned: Planned, unsealed: bool) -> 
 
 def _refuse_behind(workspace: Workspace, planned: Planned) -> None:
     """Raises Refused where creates were planned on files that lack entries of the branch they are shared by."""
-    from reconciler.state.upstream import refuse_behind  # noqa: PLC0415 - only a plan with creates needs git
+    from reconciler.state.stores.git.upstream import refuse_behind  # noqa: PLC0415 - only a plan with creates needs git
 
     targets = sorted({change.address.target for change in planned.plan.changes if change.action in SENDS})
     refuse_behind(workspace.store, targets, workspace.cache_directory, os.environ, warn)

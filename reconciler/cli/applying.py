@@ -20,9 +20,9 @@ from reconciler.cli.output import telling_in_background
 from reconciler.cli.progress import progress
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.service.clock import now
-from reconciler.state.reading import Remembering
-from reconciler.state.responses import SEALED, seal
-from reconciler.state.unrecorded import check_keepable, keep_entries
+from reconciler.state.heads.tracking import Remembering
+from reconciler.state.private.responses import SEALED, seal
+from reconciler.state.private.unrecorded import check_keepable, keep_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
-    from reconciler.state.responses import PrivateFiles
+    from reconciler.state.private.responses import PrivateFiles
 
 log = logging.getLogger("reconciler.applying")
 

@@ -10,7 +10,7 @@ from reconciler.errors import SettingsError, StateError
 from reconciler.model.entry import Imported, Intent, Settled
 from reconciler.model.record import MeaninglessEntry
 from reconciler.model.unrecorded import counting
-from reconciler.state.unrecorded import all_kept
+from reconciler.state.private.unrecorded import all_kept
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.record import Attempt, Record
-    from reconciler.state.unrecorded import Unrecorded
+    from reconciler.state.private.unrecorded import Unrecorded
 
 
 def read_counted(workspace: Workspace, target: TargetName) -> Record:

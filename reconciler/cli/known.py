@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.cli.secrets_of import with_response
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
-from reconciler.state.unrecorded import all_kept
+from reconciler.state.private.unrecorded import all_kept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -91,7 +91,7 @@ def _listen(
 
 def _usual_file(workspace: Workspace) -> Path:
     """Where notifications are kept that nobody named a place for. Raises SettingsError."""
-    from reconciler.state.private import private_directory  # noqa: PLC0415
+    from reconciler.disk.directories import private_directory  # noqa: PLC0415
 
     try:
         return private_directory(workspace.data_directory) / "notifications.jsonl"

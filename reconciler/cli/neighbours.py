@@ -12,9 +12,9 @@ from reconciler.cli.output import warn
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
 from reconciler.model.url import service_key
-from reconciler.state.heads import targets_seen
-from reconciler.state.reading import whereabouts
-from reconciler.state.unread import strays_of, unread_of
+from reconciler.state.heads.remembered import targets_seen
+from reconciler.state.heads.tracking import whereabouts
+from reconciler.state.heads.unread import strays_of, unread_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
-    from reconciler.state.unread import Unread
+    from reconciler.state.heads.unread import Unread
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -13,11 +13,11 @@ from reconciler.cli.options import common_options, target_option
 from reconciler.cli.output import print_document, print_lines, warn
 from reconciler.cli.planning import exit_code, make
 from reconciler.cli.workspace import Workspace
+from reconciler.disk.durable import written_beside
 from reconciler.errors import SettingsError
 from reconciler.model.url import same_service
 from reconciler.reports.documents import plan_document, render
 from reconciler.reports.text import plan_text
-from reconciler.state.disk import written_beside
 
 if TYPE_CHECKING:
     from reconciler.cli.planning import Planned

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt, Record
-    from reconciler.state.unread import Unread
+    from reconciler.state.heads.unread import Unread
 
 
 @dataclass(frozen=True, slots=True)

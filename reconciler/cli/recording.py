@@ -13,7 +13,7 @@ from reconciler.cli.output import work_is_done
 from reconciler.errors import HeadMoved, Refused, StateError
 from reconciler.model.address import Address
 from reconciler.model.clock import stamp
-from reconciler.state.reading import append_entries
+from reconciler.state.heads.tracking import append_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

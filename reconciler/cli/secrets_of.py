@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from reconciler.errors import ReconcilerError, SettingsError, StateError
 from reconciler.model.record import Status
-from reconciler.state.responses import SEALED, open_sealed, split_response
+from reconciler.state.private.responses import SEALED, open_sealed, split_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from reconciler.cli.output import warn
 
 if TYPE_CHECKING:
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
 
 def warn_of_host_only_locks(store: Store) -> None:
     """Warn of a directory that other hosts may share, but not its locks."""
     if not store.local:
         return
-    from reconciler.state.mounts import host_only_locks  # noqa: PLC0415 - a command pays only for what it uses
+    from reconciler.disk.mounts import host_only_locks  # noqa: PLC0415 - a command pays only for what it uses
 
     kind = host_only_locks(Path(store.location))
     if kind is not None:

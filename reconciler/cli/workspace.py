@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.record import Record
-    from reconciler.state.heads import Heads
-    from reconciler.state.journal import Journal
-    from reconciler.state.responses import PrivateFiles
-    from reconciler.state.store import Store
+    from reconciler.state.heads.remembered import Heads
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.private.responses import PrivateFiles
+    from reconciler.state.stores.store import Store
 
 
 class Workspace:
@@ -119,7 +119,7 @@ class Workspace:
     @cached_property
     def store(self) -> Store:
         """Where the state record lives. Raises SettingsError."""
-        from reconciler.state.location import holds_password, open_store  # noqa: PLC0415
+        from reconciler.state.stores.location import holds_password, open_store  # noqa: PLC0415
 
         store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
         if holds_password(str(flags().get("state"))):
@@ -130,20 +130,20 @@ class Workspace:
     @cached_property
     def heads(self) -> Heads:
         """The heads remembered on this machine."""
-        from reconciler.state.heads import Heads  # noqa: PLC0415
+        from reconciler.state.heads.remembered import Heads  # noqa: PLC0415
 
         return Heads(self.cache_directory)
 
     @cached_property
     def responses(self) -> PrivateFiles:
         """The private files of this user that hold create responses."""
-        from reconciler.state.responses import PrivateFiles  # noqa: PLC0415
+        from reconciler.state.private.responses import PrivateFiles  # noqa: PLC0415
 
         return PrivateFiles(self.data_directory / "responses")
 
     def read(self, target: TargetName) -> Journal:
         """A target's journal, read afresh. Raises StateError."""
-        from reconciler.state.reading import read_journal  # noqa: PLC0415
+        from reconciler.state.heads.tracking import read_journal  # noqa: PLC0415
 
         journal = read_journal(self.store, target, self.heads)
         if self.heads.warning:
@@ -154,8 +154,8 @@ class Workspace:
 
     def targets_seen(self) -> set[TargetName]:
         """The targets of which this machine has seen a record in the store. Raises SettingsError."""
-        from reconciler.state.heads import targets_seen  # noqa: PLC0415
-        from reconciler.state.reading import whereabouts  # noqa: PLC0415
+        from reconciler.state.heads.remembered import targets_seen  # noqa: PLC0415
+        from reconciler.state.heads.tracking import whereabouts  # noqa: PLC0415
 
         return targets_seen(self.heads.seen(), whereabouts(self.store))
 

@@ -10,9 +10,9 @@ from fcntl import LOCK_UN, flock
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from reconciler.disk.locks import lock
 from reconciler.errors import SettingsError
 from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
-from reconciler.state.disk import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ from reconciler.model.entry import Imported
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan_target
-from reconciler.state.journal import Journal, link, parse
+from reconciler.state.journal.chain import Journal, link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

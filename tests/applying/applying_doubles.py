@@ -11,7 +11,7 @@ from reconciler.applying.events import Answered
 from reconciler.errors import HeadMoved, StoreUnavailable, TokenError
 from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.state.journal import head_of, parse
+from reconciler.state.journal.chain import head_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.applying.events import Send
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 def now() -> Instant:

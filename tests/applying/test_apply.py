@@ -24,8 +24,8 @@ from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
-from reconciler.state.files import FileStore
-from reconciler.state.journal import link, parse
+from reconciler.state.journal.chain import link, parse
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
-    from reconciler.state.journal import Journal
-    from reconciler.state.store import Store
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Store
 
 THIRD = TargetName("usa/staging")
 SERVICES = {TARGET: SERVICE, OTHER: "https://api.us.example", THIRD: SERVICE}

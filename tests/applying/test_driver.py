@@ -16,8 +16,8 @@ from reconciler.applying.events import Append, Appended, AppendFailed, Interrupt
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.terms import Limits
 from reconciler.errors import HeadMoved, StoreUnavailable
-from reconciler.state.files import FileStore
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.applying.events import Effect, Event
     from reconciler.applying.terms import Terms
     from reconciler.model.clock import Instant
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
 LIMITS = Limits(backoff=(0.01, 0.01))
 

@@ -13,7 +13,7 @@ from reconciler.model.address import Address
 from reconciler.model.entry import Bound, Removed, Resolved, Retired, SecretSet
 from reconciler.model.entry import Moved as Renamed
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.state.journal import link, parse
+from reconciler.state.journal.chain import link, parse
 
 SECRET = SecretSet(at=AT, by=BY, attempt="old-z", secret="age:c2VjcmV0")
 

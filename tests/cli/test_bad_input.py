@@ -10,7 +10,7 @@ from stranger import CLIENT_SECRET
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Imported
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from werkzeug import Response
 
 from reconciler.model.address import TargetName
 from reconciler.model.entry import SecretSet
-from reconciler.state.files import FileStore
-from reconciler.state.heads import Heads
-from reconciler.state.reading import append_entries, read_journal
-from reconciler.state.responses import PrivateFiles
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import append_entries, read_journal
+from reconciler.state.private.responses import PrivateFiles
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

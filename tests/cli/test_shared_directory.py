@@ -18,7 +18,7 @@ def test_host_only_locks_are_warned_of(partner: Partner) -> None:
     """`state init` and `apply` warn, and go on; `plan`, which writes nothing, does not."""
     partner.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     table = partner.write("mounts", f"90 22 0:50 / {partner.path} rw - nfs4 server:/export rw,local_lock=all\n")
-    hook = f"import pathlib, reconciler.state.mounts as mounts\nmounts._MOUNTS = pathlib.Path({str(table)!r})\n"
+    hook = f"import pathlib, reconciler.disk.mounts as mounts\nmounts._MOUNTS = pathlib.Path({str(table)!r})\n"
     partner.environment["PYTHONPATH"] = str(partner.write("hooks/sitecustomize.py", hook).parent)
     assert 1 == partner.succeed("state", "init").err.count(WARNING)
     assert "" == partner.succeed("plan").err

@@ -604,7 +604,7 @@ def test_accept_rollback_at_a_terminal(imported: Partner, answer: str, code: int
 
 OVERTAKING = """
 import subprocess
-from reconciler.state.files import FileStore
+from reconciler.state.stores.files import FileStore
 append = FileStore.append
 def append_late(*arguments):
     FileStore.append = append

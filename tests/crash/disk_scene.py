@@ -15,6 +15,7 @@ from reconciler.applying.driver import Inbox
 from reconciler.applying.events import Answered
 from reconciler.applying.run import Account, Apply, Workplace
 from reconciler.applying.terms import Limits
+from reconciler.disk.durable import settle_name
 from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant
@@ -23,13 +24,12 @@ from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
-from reconciler.state.disk import settle_name
-from reconciler.state.files import FileStore
-from reconciler.state.heads import Heads
-from reconciler.state.journal import head_of
-from reconciler.state.reading import Remembering, append_entries, begin_journal, read_journal
-from reconciler.state.responses import PrivateFiles
-from reconciler.state.unrecorded import all_kept, keep_entries
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import Remembering, append_entries, begin_journal, read_journal
+from reconciler.state.journal.chain import head_of
+from reconciler.state.private.responses import PrivateFiles
+from reconciler.state.private.unrecorded import all_kept, keep_entries
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.entry import AnyEntry
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 SERVICE = "https://api.example"
 RESPONSE = b'{"secret": "' + b"s" * 5000 + b'"}'

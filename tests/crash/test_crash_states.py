@@ -21,9 +21,9 @@ from journal_samples import TARGET, begun, imported
 
 from reconciler.errors import RecordMissing, RecordRolledBack
 from reconciler.model.outcome import Outcome
-from reconciler.state import files
-from reconciler.state.journal import head_of, link
-from reconciler.state.reading import Remembering
+from reconciler.state.heads.tracking import Remembering
+from reconciler.state.journal.chain import head_of, link
+from reconciler.state.stores import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

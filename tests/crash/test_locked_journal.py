@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def wait_briefly(scene: Scene) -> None:
     """Have commands give up a lock after a second."""
-    hook = "import reconciler.state.files as files\nfiles._PATIENCE = 1.0\n"
+    hook = "import reconciler.state.stores.files as files\nfiles._PATIENCE = 1.0\n"
     scene.project.environment["PYTHONPATH"] = str(scene.project.write("hooks/sitecustomize.py", hook).parent)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Imported, Retired
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from collections.abc import Callable

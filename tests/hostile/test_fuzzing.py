@@ -27,9 +27,9 @@ from reconciler.errors import ConfigError, RecordDamaged, RecordForeign, RecordR
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
-from reconciler.state.heads import Heads
-from reconciler.state.journal import Journal, parse
-from reconciler.state.seen import Seen
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.seen import Seen
+from reconciler.state.journal.chain import Journal, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from werkzeug import Response
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Bound, Imported, Intent, Removed, Resolved, Retired, SecretSet, Settled
 from reconciler.model.outcome import Outcome
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from collections.abc import Callable

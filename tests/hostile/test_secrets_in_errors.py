@@ -60,10 +60,10 @@ PLACES = {
     "reconciler.service.api:outcome_of": APPLY,
     "reconciler.service.token_request:outcome_of": TOKEN,
     "reconciler.service.token_cache:seal": TOKEN,
-    "reconciler.state.responses:PrivateFiles.keep": APPLY,
+    "reconciler.state.private.responses:PrivateFiles.keep": APPLY,
     "reconciler.cli.settings:TargetSettings.__init__": TOKEN,
     "reconciler.applying.caller:ServiceCaller.create": APPLY,
-    "reconciler.state.files:FileStore.append": APPLY,
+    "reconciler.state.stores.files:FileStore.append": APPLY,
 }
 
 

@@ -14,7 +14,7 @@ from reconciler.model.entry import Imported, Intent, Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import MeaninglessEntry, Status
 from reconciler.model.unrecorded import counting, followable
-from reconciler.state.journal import Journal, extend, link, parse
+from reconciler.state.journal.chain import Journal, extend, link, parse
 
 if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry

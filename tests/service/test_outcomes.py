@@ -17,7 +17,7 @@ from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
-from reconciler.state.journal import parse
+from reconciler.state.journal.chain import parse
 
 REJECTED = {301, 307, 308, *range(400, 500)} - {408, 499}
 NOW = 1_900_000_000.0

@@ -17,7 +17,7 @@ from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.state import heads
+from reconciler.state.heads import remembered as heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from sim_state import Part
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Imported
-from reconciler.state.journal import Journal, link, parse
+from reconciler.state.journal.chain import Journal, link, parse
 
 HERE, THERE = TargetName("europe/staging"), TargetName("usa/staging")
 SERVICE = "https://api.example"

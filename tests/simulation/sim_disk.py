@@ -10,8 +10,8 @@ from reconciler.model.entry import Intent, Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import MeaninglessEntry
 from reconciler.model.unrecorded import counting
-from reconciler.state import heads
-from reconciler.state.seen import Seen
+from reconciler.state.heads import remembered as heads
+from reconciler.state.heads.seen import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 @dataclass

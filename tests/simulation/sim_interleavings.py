@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from reconciler.applying.events import Effect, Event
     from reconciler.model.address import TargetName
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
     Step = partial[None]
 

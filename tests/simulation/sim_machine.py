@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 ACCOUNT = "account-of-the-partner"
 _EVENTS_AT_MOST = 600

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Removed, Retired, RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.journal import extend
-from reconciler.state.reading import losses
+from reconciler.state.heads.tracking import losses
+from reconciler.state.journal.chain import extend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 _BY = {"user": "mender"}
 _MOST_LOST = 5

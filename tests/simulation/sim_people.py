@@ -14,7 +14,7 @@ from reconciler.model.plan import Block
 from reconciler.model.record import Status
 from reconciler.model.unrecorded import followable
 from reconciler.planning.evidence import heard_of
-from reconciler.state.journal import extend
+from reconciler.state.journal.chain import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

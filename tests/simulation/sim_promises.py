@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.outcome import Outcome
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 @dataclass

@@ -8,7 +8,7 @@ from reconciler.applying.events import Answered, Appended, AppendFailed, Authori
 from reconciler.model.clock import Instant
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan_target
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

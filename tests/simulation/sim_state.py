@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Change
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from sim_service import Promise, Violation
 
 from reconciler.errors import HeadMoved, RecordMissing
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.entries import from_fields
-from reconciler.state.journal import extend, link, parse
+from reconciler.state.journal.chain import extend, link, parse
+from reconciler.state.journal.entries import from_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 _CHAIN = ("seq", "prev", "hash")
 

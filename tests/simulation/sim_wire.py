@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.applying.events import Append, Event, Send, Siblings
     from reconciler.model.address import TargetName
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 _NO_ANSWER = Answer(Outcome.UNKNOWN, detail="no answer in time")
 _ANSWERS = {

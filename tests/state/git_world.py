@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from journal_samples import TARGET, entries, journal, journal_bytes
 
 from reconciler.model.address import TargetName
-from reconciler.state.git_command import PATIENCE
-from reconciler.state.git_origin import open_git
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
+from reconciler.state.stores.git.command import PATIENCE
+from reconciler.state.stores.git.origin import open_git
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pytest
 
     from reconciler.model.entry import AnyEntry
-    from reconciler.state.git import GitStore
+    from reconciler.state.stores.git.branch import GitStore
 
 SOMEBODY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@partner.example")
 PRODUCTION = TargetName("europe/production")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Imported, RollbackAccepted
-from reconciler.state.journal import Journal, link, parse
+from reconciler.state.journal.chain import Journal, link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What every store must do: subclass StoreConformance, give it the two fixtures, and these tests hold or fail.
 
-What a store promises is in `reconciler.state.store`.
+What a store promises is in `reconciler.state.stores.store`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from journal_samples import OTHER, TARGET, begun, entries, imported, journal_byt
 
 from reconciler.errors import HeadMoved
 from reconciler.model.address import TargetName
-from reconciler.state.journal import link, parse
+from reconciler.state.journal.chain import link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.state.journal import Journal
-    from reconciler.state.store import Store
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Store
 
 RACERS = 6
 

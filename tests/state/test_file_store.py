@@ -20,19 +20,19 @@ from store_conformance import StoreConformance, append_one, read_back
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.files import FileStore
-from reconciler.state.journal import link, parse
+from reconciler.state.journal.chain import link, parse
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
 APPEND_IN_A_PROCESS = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from reconciler.state.files import FileStore
+from reconciler.state.stores.files import FileStore
 from store_conformance import append_one
 store = FileStore(Path(sys.argv[2]))
 for turn in range(5):
@@ -46,8 +46,8 @@ sys.path.insert(0, sys.argv[1])
 from journal_samples import TARGET, imported, journal_bytes, begun
 from reconciler.errors import StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.files import FileStore
-from reconciler.state.journal import link
+from reconciler.state.stores.files import FileStore
+from reconciler.state.journal.chain import link
 from store_conformance import read_back
 store = FileStore(Path(sys.argv[2]))
 before = store.read(TARGET)

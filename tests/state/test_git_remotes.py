@@ -10,8 +10,8 @@ from journal_samples import TARGET, entries, imported, journal, journal_bytes
 from store_conformance import append_one
 
 from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, StoreUnavailable
-from reconciler.state.heads import Heads
-from reconciler.state.reading import read_journal
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from project import Project
     from stranger import Partner
 
-    from reconciler.state.git import GitStore
+    from reconciler.state.stores.git.branch import GitStore
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ from store_conformance import StoreConformance, append_one, read_back
 
 from reconciler.errors import HeadMoved, RecordLost, RecordRolledBack, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.git_command import Git
-from reconciler.state.heads import Heads
-from reconciler.state.journal import link
-from reconciler.state.reading import append_entries, read_journal, whereabouts
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import append_entries, read_journal, whereabouts
+from reconciler.state.journal.chain import link
+from reconciler.state.stores.git.command import Git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.state.git_command import Ran
-    from reconciler.state.store import Store
+    from reconciler.state.stores.git.command import Ran
+    from reconciler.state.stores.store import Store
 
 RACERS = 8
 
@@ -37,7 +37,7 @@ sys.path.insert(0, sys.argv[1])
 from journal_samples import TARGET, imported
 from git_world import more_lines
 from reconciler.errors import HeadMoved
-from reconciler.state.location import open_store
+from reconciler.state.stores.location import open_store
 store = open_store("git:state", Path(sys.argv[2]), os.environ)
 store.read(TARGET)
 sys.stdin.readline()
@@ -290,7 +290,7 @@ def test_another_history(world: GitWorld) -> None:
 def test_identical_commits(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two appends that are one commit to the byte, one wins: a push that has nothing to do is not one's own."""
     world.begin()
-    monkeypatch.setattr("reconciler.state.git_origin.clean", lambda one: {**one, "LC_ALL": "C"})
+    monkeypatch.setattr("reconciler.state.stores.git.origin.clean", lambda one: {**one, "LC_ALL": "C"})
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_DATE", "2026-11-20T13:30:00Z")
     first, second = world.open(), world.open()

@@ -21,24 +21,24 @@ from werkzeug import Request, Response
 
 from reconciler.errors import HeadMoved, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state import git_mirror
-from reconciler.state.git_command import Git, clean, reason
-from reconciler.state.git_mirror import Mirror
-from reconciler.state.heads import Heads
-from reconciler.state.reading import append_entries
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import append_entries
+from reconciler.state.stores.git import mirror as git_mirror
+from reconciler.state.stores.git.command import Git, clean, reason
+from reconciler.state.stores.git.mirror import Mirror
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_httpserver import HTTPServer
 
-    from reconciler.state.git import GitStore
+    from reconciler.state.stores.git.branch import GitStore
 
 READ_IN_A_PROCESS = """
 import os, sys
 from pathlib import Path
 from reconciler.model.address import TargetName
-from reconciler.state.location import open_store
+from reconciler.state.stores.location import open_store
 open_store("git:state", Path(sys.argv[1]), os.environ).read(TargetName("europe/staging"))
 """
 

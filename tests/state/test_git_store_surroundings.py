@@ -30,7 +30,7 @@ APPEND_IN_A_HOOK = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from reconciler.state.location import open_store
+from reconciler.state.stores.location import open_store
 from store_conformance import append_one
 assert append_one(open_store("git:state", Path(sys.argv[2]), os.environ), "a3")
 """

@@ -14,15 +14,15 @@ import pytest
 from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
-from reconciler.state.heads import Heads
-from reconciler.state.journal import parse
-from reconciler.state.seen import Seen, load_seen
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.seen import Seen, load_seen
+from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: p
         read.append(path.stem)
         return load_seen(path)
 
-    monkeypatch.setattr("reconciler.state.heads.load_seen", load)
+    monkeypatch.setattr("reconciler.state.heads.remembered.load_seen", load)
     assert {**seen_of(journal(1)), other.record: other} == heads.seen(TARGET)
     Heads(cache).remember(journal(2), "here")
     read.clear()

@@ -8,10 +8,10 @@ import pytest
 from journal_samples import OTHER, RECORD, TARGET, entries, imported, journal, journal_bytes
 
 from reconciler.errors import HeadMoved, RecordRolledBack, StoreUnavailable
-from reconciler.state.files import FileStore
-from reconciler.state.heads import Heads
-from reconciler.state.journal import link
-from reconciler.state.reading import Remembering, read_journal
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import Remembering, read_journal
+from reconciler.state.journal.chain import link
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

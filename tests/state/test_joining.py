@@ -29,9 +29,9 @@ from reconciler.model.entry import (
 from reconciler.model.joining import told
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import IN_FORCE, Status, _Fold, fold
-from reconciler.state.heads import Heads
-from reconciler.state.joining import missing_of
-from reconciler.state.journal import Journal, extend, link, parse
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.journal.chain import Journal, extend, link, parse
+from reconciler.state.journal.histories import missing_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

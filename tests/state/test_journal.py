@@ -15,7 +15,7 @@ from journal_strategies import histories
 from reconciler.errors import RecordForeign
 from reconciler.model.entry import AnyEntry, Removed
 from reconciler.model.record import MeaninglessEntry, fold
-from reconciler.state.journal import extend, head_of, link, parse
+from reconciler.state.journal.chain import extend, head_of, link, parse
 
 
 @settings(max_examples=50, deadline=None)

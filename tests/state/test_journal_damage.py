@@ -12,8 +12,8 @@ from journal_samples import TARGET, begun, entries, imported, journal_bytes
 
 from reconciler.errors import RecordDamaged
 from reconciler.model.entry import Retired
-from reconciler.state.entries import to_fields
-from reconciler.state.journal import Journal, head_of, link, parse
+from reconciler.state.journal.chain import Journal, head_of, link, parse
+from reconciler.state.journal.entries import to_fields
 
 LINES = journal_bytes(entries(4)).splitlines(keepends=True)
 WHOLE = b"".join(LINES)

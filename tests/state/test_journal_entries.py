@@ -13,8 +13,8 @@ from journal_strategies import any_entries
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Imported, Intent, Resolved, Settled
 from reconciler.model.outcome import Outcome
-from reconciler.state import entries
-from reconciler.state.entries import from_fields, to_fields
+from reconciler.state.journal import entries
+from reconciler.state.journal.entries import from_fields, to_fields
 
 INTENT = Intent(
     at=AT,

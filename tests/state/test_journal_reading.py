@@ -18,9 +18,9 @@ from reconciler.errors import (
     StateError,
     StoreUnavailable,
 )
-from reconciler.state.files import FileStore
-from reconciler.state.heads import Heads
-from reconciler.state.reading import append_entries, begin_journal, read_journal, whereabouts
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import append_entries, begin_journal, read_journal, whereabouts
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName

@@ -13,12 +13,14 @@ from journal_samples import TARGET, entries, imported, journal, journal_bytes
 from stopped import held_by_a_stopped_process
 from store_conformance import append_one, read_back
 
+from reconciler.disk import locks
+from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import StoreUnavailable
-from reconciler.state import disk, files, heads
-from reconciler.state.disk import LockHeld, lock
-from reconciler.state.files import FileStore
-from reconciler.state.heads import Heads
-from reconciler.state.journal import link
+from reconciler.state.heads import remembered as heads
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.journal.chain import link
+from reconciler.state.stores import files
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +63,7 @@ def test_the_holder_is_named(opened: tuple[int, Path]) -> None:
 
 def test_a_holder_that_the_system_does_not_name(opened: tuple[int, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a table of locks it is another process."""
-    monkeypatch.setattr(disk, "_LOCKS", opened[1].parent / "missing")
+    monkeypatch.setattr(locks, "_LOCKS", opened[1].parent / "missing")
     with opened[1].open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(LockHeld, match="locked by another process"):

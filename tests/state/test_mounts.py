@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.state import mounts
-from reconciler.state.mounts import find_host_only_locks, host_only_locks
+from reconciler.disk import mounts
+from reconciler.disk.mounts import find_host_only_locks, host_only_locks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.disk.directories import check_private, private_directory
 from reconciler.errors import SettingsError
-from reconciler.state.private import check_private, private_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from journal_samples import RECORD
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.responses import PrivateFiles, open_sealed, seal, split_response
+from reconciler.state.private.responses import PrivateFiles, open_sealed, seal, split_response
 
 if TYPE_CHECKING:
     from pathlib import Path

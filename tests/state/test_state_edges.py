@@ -18,20 +18,20 @@ from git_world import GitWorld
 from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
 from store_conformance import append_one
 
+from reconciler.disk.durable import make_directory
 from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.disk import make_directory
-from reconciler.state.files import FileStore
-from reconciler.state.git import GitStore
-from reconciler.state.git_command import Git, Ran, reason
-from reconciler.state.git_mirror import Mirror
-from reconciler.state.git_origin import open_git
-from reconciler.state.git_settings import as_ours, beyond, identity, settings_of
-from reconciler.state.heads import Heads
-from reconciler.state.journal import extend
-from reconciler.state.location import open_store
-from reconciler.state.reading import begin_journal
-from reconciler.state.responses import open_sealed, seal
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import begin_journal
+from reconciler.state.journal.chain import extend
+from reconciler.state.private.responses import open_sealed, seal
+from reconciler.state.stores.files import FileStore
+from reconciler.state.stores.git.branch import GitStore
+from reconciler.state.stores.git.command import Git, Ran, reason
+from reconciler.state.stores.git.mirror import Mirror
+from reconciler.state.stores.git.origin import open_git
+from reconciler.state.stores.git.settings import as_ours, beyond, identity, settings_of
+from reconciler.state.stores.location import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,6 +11,7 @@ import pyrage  # type: ignore[import-untyped]
 import pytest
 from journal_samples import AT, BY, OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
 
+from reconciler.disk.directories import private_directory
 from reconciler.errors import (
     HeadMoved,
     ReconcilerError,
@@ -26,18 +27,17 @@ from reconciler.errors import (
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Resolved, Settled
 from reconciler.model.outcome import Outcome
-from reconciler.state.entries import from_fields, to_fields
-from reconciler.state.files import FileStore
-from reconciler.state.git import GitStore
-from reconciler.state.git_command import Git, Ran
-from reconciler.state.git_mirror import Mirror
-from reconciler.state.git_origin import open_git
-from reconciler.state.heads import Heads
-from reconciler.state.journal import parse
-from reconciler.state.location import open_store
-from reconciler.state.private import private_directory
-from reconciler.state.reading import append_entries, read_journal
-from reconciler.state.responses import PrivateFiles, open_sealed, seal
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.tracking import append_entries, read_journal
+from reconciler.state.journal.chain import parse
+from reconciler.state.journal.entries import from_fields, to_fields
+from reconciler.state.private.responses import PrivateFiles, open_sealed, seal
+from reconciler.state.stores.files import FileStore
+from reconciler.state.stores.git.branch import GitStore
+from reconciler.state.stores.git.command import Git, Ran
+from reconciler.state.stores.git.mirror import Mirror
+from reconciler.state.stores.git.origin import open_git
+from reconciler.state.stores.location import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

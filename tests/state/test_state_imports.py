@@ -10,7 +10,8 @@ HEAVY = ["asyncio", "cryptography", "httpx", "importlib.metadata", "logging", "p
 SCRIPT = f"""
 import sys
 before = set(sys.modules)
-import reconciler.state.location, reconciler.state.reading, reconciler.state.heads, reconciler.state.responses
+import reconciler.state.stores.location, reconciler.state.heads.tracking, reconciler.state.heads.remembered
+import reconciler.state.private.responses
 print(sorted(set({HEAVY!r}) & (set(sys.modules) - before)))
 """
 

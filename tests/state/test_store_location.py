@@ -10,14 +10,14 @@ import pytest
 from git_world import GitWorld
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state import location
-from reconciler.state.files import FileStore
-from reconciler.state.git import GitStore
+from reconciler.state.stores import location
+from reconciler.state.stores.files import FileStore
+from reconciler.state.stores.git.branch import GitStore
 
 if TYPE_CHECKING:
     from project import Project
 
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
 
 def open_store(spec: str) -> Store:

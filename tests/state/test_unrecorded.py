@@ -13,8 +13,8 @@ import pytest
 from journal_samples import RECORD, TARGET, begun, imported
 
 from reconciler.errors import StateError
-from reconciler.state.entries import to_fields
-from reconciler.state.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, read_kept
+from reconciler.state.journal.entries import to_fields
+from reconciler.state.private.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, read_kept
 
 ENTRIES = (begun(), imported("a2"))
 LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for entry in ENTRIES]

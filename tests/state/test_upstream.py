@@ -9,7 +9,7 @@ import pytest
 from git_world import SOMEBODY, GitWorld, snapshot
 from stranger import CLIENT_SECRET
 
-from reconciler.state.upstream import difference
+from reconciler.state.stores.git.upstream import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from reconciler.errors import Refused
 from reconciler.model.entry import SecretSet
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.responses import seal
+from reconciler.state.private.responses import seal
 
 if TYPE_CHECKING:
     from reconciler.model.record import Record

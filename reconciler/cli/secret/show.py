@@ -18,7 +18,7 @@ from reconciler.cli.secrets_of import private_kind, read_identity, with_response
 from reconciler.cli.workspace import Workspace
 from reconciler.errors import Refused, StateError
 from reconciler.model.record import Status
-from reconciler.state.responses import open_sealed, split_response
+from reconciler.state.private.responses import open_sealed, split_response
 
 if TYPE_CHECKING:
     from reconciler.model.address import Address

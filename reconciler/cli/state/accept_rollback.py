@@ -15,14 +15,14 @@ from reconciler.errors import RecordMissing
 from reconciler.model.entry import Begun
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.heads import missed, seen_there, targets_seen
-from reconciler.state.journal import parse
-from reconciler.state.reading import append_entries, begin_journal, losses, whereabouts
+from reconciler.state.heads.remembered import missed, seen_there, targets_seen
+from reconciler.state.heads.tracking import append_entries, begin_journal, losses, whereabouts
+from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
-    from reconciler.state.journal import Journal
-    from reconciler.state.seen import Seen
+    from reconciler.state.heads.seen import Seen
+    from reconciler.state.journal.chain import Journal
 
 
 @click.command("accept-rollback")

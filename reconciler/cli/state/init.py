@@ -16,12 +16,12 @@ from reconciler.errors import HeadMoved, Refused
 from reconciler.model.entry import Begun
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.heads import seen_elsewhere, seen_there
-from reconciler.state.reading import begin_journal, whereabouts
+from reconciler.state.heads.remembered import seen_elsewhere, seen_there
+from reconciler.state.heads.tracking import begin_journal, whereabouts
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
-    from reconciler.state.seen import Seen
+    from reconciler.state.heads.seen import Seen
 
 
 @click.command("init")

@@ -18,18 +18,18 @@ from reconciler.model.unrecorded import followable
 from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
-from reconciler.state.joining import missing_of
-from reconciler.state.journal import is_journal, parse
-from reconciler.state.reading import append_entries
-from reconciler.state.unrecorded import kept_in, read_whole
+from reconciler.state.heads.tracking import append_entries
+from reconciler.state.journal.chain import is_journal, parse
+from reconciler.state.journal.histories import missing_of
+from reconciler.state.private.unrecorded import kept_in, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
-    from reconciler.state.journal import Journal
-    from reconciler.state.unrecorded import Unrecorded
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.private.unrecorded import Unrecorded
 
 _TRIES = 20
 

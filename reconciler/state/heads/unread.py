@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import StateError
 from reconciler.model.url import same_service
-from reconciler.state.heads import replaced, seen_there, strays
-from reconciler.state.journal import head_of
+from reconciler.state.heads.remembered import replaced, seen_there, strays
+from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
-    from reconciler.state.seen import Seen
-    from reconciler.state.store import Store
+    from reconciler.state.heads.seen import Seen
+    from reconciler.state.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.git import GitStore
-from reconciler.state.git_command import PATIENCE, Git, clean, reason, redact, trust
-from reconciler.state.git_mirror import Mirror
-from reconciler.state.git_remote import REMOTE, remote_of
-from reconciler.state.git_settings import adding, as_ours, beyond, identity, settings_of, with_settings
+from reconciler.state.stores.git.branch import GitStore
+from reconciler.state.stores.git.command import PATIENCE, Git, clean, reason, redact, trust
+from reconciler.state.stores.git.mirror import Mirror
+from reconciler.state.stores.git.remote import REMOTE, remote_of
+from reconciler.state.stores.git.settings import adding, as_ours, beyond, identity, settings_of, with_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.state.git_remote import Remote
-    from reconciler.state.git_settings import Settings
+    from reconciler.state.stores.git.remote import Remote
+    from reconciler.state.stores.git.settings import Settings
 
 _SPEC = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)(?:#(?P<branch>.*))?)", re.DOTALL)
 _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import sync_directory, written_beside
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.disk import sync_directory, written_beside
-from reconciler.state.private import private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

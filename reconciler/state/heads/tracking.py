@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.files import FileStore
-from reconciler.state.heads import seen_elsewhere, seen_there
-from reconciler.state.journal import extend, head_of, link, parse
+from reconciler.state.heads.remembered import seen_elsewhere, seen_there
+from reconciler.state.journal.chain import extend, head_of, link, parse
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
-    from reconciler.state.heads import Heads
-    from reconciler.state.journal import Journal
-    from reconciler.state.seen import Seen
-    from reconciler.state.store import Store
+    from reconciler.state.heads.remembered import Heads
+    from reconciler.state.heads.seen import Seen
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Store
 
 
 class Remembering:

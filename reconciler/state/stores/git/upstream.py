@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StoreUnavailable
-from reconciler.state.git_command import Git, clean, reason, trust
-from reconciler.state.git_origin import Copies, origin_of
-from reconciler.state.git_settings import settings_of
+from reconciler.state.stores.git.command import Git, clean, reason, trust
+from reconciler.state.stores.git.origin import Copies, origin_of
+from reconciler.state.stores.git.settings import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.model.address import TargetName
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
     _Reader = Callable[[str], bytes | None]
 

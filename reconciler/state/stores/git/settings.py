@@ -15,12 +15,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reconciler.state.git_remote import REMOTE
+from reconciler.state.stores.git.remote import REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.state.git_command import Git
+    from reconciler.state.stores.git.command import Git
 
 Settings = list[tuple[str, str]]
 """Names and values in git's order: of several values for one name the last counts, or all."""

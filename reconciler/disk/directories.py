@@ -6,8 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from reconciler.disk.durable import make_directory
 from reconciler.errors import SettingsError
-from reconciler.state.disk import make_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

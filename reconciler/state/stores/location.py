@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.files import FileStore
+from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.state.store import Store
+    from reconciler.state.stores.store import Store
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9.-]*(?=(\+[^/]*?)?:)|git(?=\+/)", re.IGNORECASE)
 
@@ -88,7 +88,7 @@ def _refuse_control(text: str, what: str, remedy: str) -> None:
 
 
 def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) -> Store:
-    from reconciler.state.git_origin import open_git  # noqa: PLC0415 - a command pays only for what it uses
+    from reconciler.state.stores.git.origin import open_git  # noqa: PLC0415 - a command pays only for what it uses
 
     return open_git(spec, cache_directory, environment)
 

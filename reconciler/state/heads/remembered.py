@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from reconciler.disk.directories import check_private, private_directory
+from reconciler.disk.durable import written_beside
+from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
-from reconciler.state.disk import LockHeld, lock, written_beside
-from reconciler.state.private import check_private, private_directory
-from reconciler.state.seen import Seen, load_seen, names_of, resolved
+from reconciler.state.heads.seen import Seen, load_seen, names_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 _PATIENCE = 30.0  # seconds to wait for whoever else remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")

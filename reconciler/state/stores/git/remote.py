@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.git_command import redact
-from reconciler.state.places import repository
+from reconciler.state.stores.git.command import redact
+from reconciler.state.stores.git.places import repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.state.git_command import Git
-    from reconciler.state.git_settings import Settings
+    from reconciler.state.stores.git.command import Git
+    from reconciler.state.stores.git.settings import Settings
 
 REMOTE = "reconciler"
 """The remote's name in a repository of our own: `origin` may have another URL in the user's own settings."""

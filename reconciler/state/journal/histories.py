@@ -8,13 +8,13 @@ from reconciler.errors import RecordForeign
 from reconciler.model.entry import Joined
 from reconciler.model.joining import index
 from reconciler.model.url import same_service
-from reconciler.state.journal import link
+from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.model.entry import AnyEntry
-    from reconciler.state.journal import Journal
+    from reconciler.state.journal.chain import Journal
 
 
 def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping[str, str]) -> Sequence[AnyEntry]:

@@ -11,18 +11,18 @@ import shutil
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from reconciler.disk.directories import private_directory
+from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import StoreUnavailable
-from reconciler.state.disk import LockHeld, lock
-from reconciler.state.git_command import reason, trust
-from reconciler.state.git_remote import REMOTE
-from reconciler.state.private import private_directory
+from reconciler.state.stores.git.command import reason, trust
+from reconciler.state.stores.git.remote import REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.state.git_command import Git, Ran
-    from reconciler.state.git_remote import Remote
+    from reconciler.state.stores.git.command import Git, Ran
+    from reconciler.state.stores.git.remote import Remote
 
 _TIP = "refs/reconciler/tip"
 _ABSENT = re.compile(rb"^fatal: couldn't find remote ref ", re.MULTILINE)

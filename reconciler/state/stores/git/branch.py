@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.journal import head_of
+from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
-    from reconciler.state.git_mirror import Mirror
+    from reconciler.state.stores.git.mirror import Mirror
 
 _TRIES = 12
 _STUCK = (

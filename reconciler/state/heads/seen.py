@@ -13,7 +13,7 @@ from pathlib import Path
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.url import same_service
-from reconciler.state.places import branch_place
+from reconciler.state.stores.git.places import branch_place
 
 _LIMIT = 1 << 20
 """Bytes that such a file has at most; one with as many places as are kept has a few thousand."""

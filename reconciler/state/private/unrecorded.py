@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import sync_directory, written_beside
 from reconciler.errors import StateError
 from reconciler.model.address import TargetName
-from reconciler.state.disk import sync_directory, written_beside
-from reconciler.state.entries import from_fields, to_fields
-from reconciler.state.private import private_directory
+from reconciler.state.journal.entries import from_fields, to_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,19 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.disk.durable import make_directory, settle, settle_name, sync_directory, write_at, written_beside
+from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.disk import (
-    LockHeld,
-    lock,
-    make_directory,
-    settle,
-    settle_name,
-    sync_directory,
-    write_at,
-    written_beside,
-)
-from reconciler.state.journal import head_of
+from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordForeign
 from reconciler.model.record import MeaninglessEntry, fold
-from reconciler.state.entries import from_fields, to_fields
+from reconciler.state.journal.entries import from_fields, to_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
