@@ -82,7 +82,7 @@ def objection(call: Call, record: Record, siblings: Iterable[Record]) -> str | N
         return "the record no longer holds its intent"
     if attempt.status is not Status.PENDING:
         return "it was settled meanwhile, by another run or a person"
-    for other in record.at_address(attempt.address):  # one that was lost with its entries, and found again
+    for other in record.attempts.values():  # one that was lost with its entries, and found again, under any address
         if other.id != call.attempt and _delivers(other) and not other.routes.isdisjoint(attempt.routes):
             return f"another attempt delivers it, or may, by now (attempt {other.id})"
     return hindrance(call.request, siblings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
 from journal_samples import AT, BY, RECORD, TARGET, begun
@@ -323,10 +325,11 @@ def test_what_a_rolled_back_record_lost_is_not_repeated() -> None:
     assert "does not go on from what was read of it before" in str(bench.result("a").detail)
 
 
-def test_what_another_attempt_delivers_by_now_is_not_repeated() -> None:
+@pytest.mark.parametrize("under", ["a", "renamed"])
+def test_what_another_attempt_delivers_by_now_is_not_repeated(under: str) -> None:
     """Where the record had lost an attempt, and somebody has brought it back meanwhile, nothing is created twice."""
     bench = busy_bench()
-    bench.somebody_appends(known("a", attempt="found"))
+    bench.somebody_appends(replace(known("a", attempt="found"), address=Address.of(TARGET, under)))
     bench.look()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
     assert "not repeated: another attempt delivers it, or may, by now (attempt found)" in str(bench.result("a").detail)

@@ -27,12 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Attempt:
-    """An attempt from its beginning on: at which machine, when, and how long its clocks had stood still by then."""
+    """An attempt from its beginning on: when, and how long the clocks of its machine had stood still by then.
+
+    `machine` is its name, and `kept` are the attempts that it knew of then, from its disk; `seen` are those of the
+    records it had read when the last call left.
+    """
 
     machine: str
+
     time: float
     stood_still: float
     kept: frozenset[str]
+    seen: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -107,6 +113,7 @@ class Promises:
         if attempt not in self.intents:
             raise Violation(Promise.INTENT_FIRST, f"attempt {attempt} is sent before its intent is durable")
         begun = self._begun[attempt]
+        begun.seen = frozenset(self._seen.get(begun.machine, ()))
         since = time - begun.time
         by_its_clock = since - (clocks.stood_still - begun.stood_still)
         if by_its_clock >= self.limits.send_window:
@@ -154,9 +161,9 @@ class Promises:
             return
         if old in self._begun[new].kept:
             raise Violation(Promise.KEPT, f"a route of {old} was created again by {new}, whose machine knew of it")
-        if old in self.excused or old in self._beyond[new]:
-            return
-        if self.lossy and old not in self._seen.get(self._begun[new].machine, ()):
+        if old in self.excused or old in self._beyond[new] or new in self._beyond[old]:
+            return  # given up by who created the other, whichever of the two calls arrives first
+        if self.lossy and old not in self._begun[new].seen:
             return
         raise Violation(Promise.ONCE, f"a route of {old} was created again by {new}")
 
