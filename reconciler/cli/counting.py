@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -42,7 +43,24 @@ def counted(workspace: Workspace, record: Record) -> Record:
             f"{record.target}: {file} holds results of {count} create{'' if count == 1 else 's'} that are not in the"
             f" record; until they are, they count as unknown here; record them: reconciler state recover {file}"
         )
+    _tell_proven(workspace, record)
     return replace(found, attempts={**found.attempts, **_with_files(found, kept, news)})
+
+
+def _tell_proven(workspace: Workspace, record: Record) -> None:
+    """Say of which unsettled creates a run that died has left the response here: they were created."""
+    unsettled = [one for one in record.attempts.values() if one.unsettled]
+    if not unsettled:
+        return
+    from reconciler.cli.secrets_of import with_response  # noqa: PLC0415 - a plan pays only for what it uses
+
+    for one in unsettled:
+        with suppress(SettingsError, StateError):
+            if with_response(workspace, record, one).response:
+                workspace.warn_once(
+                    f"{one.address}: the response to its create is kept here, so it was created; settle it:"
+                    f" reconciler state resolve {one.address} --created"
+                )
 
 
 def _with_files(record: Record, kept: list[Unrecorded], news: Container[str]) -> dict[str, Attempt]:
