@@ -58,7 +58,12 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with this exit code, whatever becomes of its streams, be a thread stuck in one."""
+    """End the process with this exit code, whatever becomes of its streams, be a thread stuck in one.
+
+    What is done is done by now: a signal that comes this late must not make another code of it.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     _let_go_of_streams()
     output = sys.modules.get("reconciler.cli.output")
     if output is not None and output.given_up:
