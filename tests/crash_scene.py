@@ -86,7 +86,12 @@ class Scene:
         return Project(self.project.path, {**self.project.environment, "RECONCILER_TEST_FAILPOINT": failpoint})
 
     def apply(self, *arguments: str, failpoint: str = "") -> Finished:
-        return self.at(failpoint).run("apply", "--auto-approve", *arguments)
+        """Apply in a process of its own that is a `step`: it dies as any other, and starts ten times as fast."""
+        return self.at(failpoint).step("apply", "--auto-approve", *arguments, code=None)
+
+    def run_apply(self, *arguments: str) -> Finished:
+        """Apply as a user does, beside what else goes on."""
+        return self.project.run("apply", "--auto-approve", *arguments)
 
     def start_apply(self, *arguments: str, failpoint: str = "") -> subprocess.Popen[bytes]:
         return self.at(failpoint).start("apply", "--auto-approve", *arguments)

@@ -62,8 +62,8 @@ class TestApproval:
         assert (1, "") == (done.code, done.out)
         assert "accept it with --unsealed" in done.err
         assert begun.service.untouched
-        begun.succeed("apply", "--auto-approve", "--unsealed")
-        begun.succeed("apply", "--auto-approve")
+        begun.step("apply", "--auto-approve", "--unsealed")
+        begun.step("apply", "--auto-approve")
 
 
 def closed_port() -> str:
@@ -105,14 +105,14 @@ class TestOutcomes:
         begun.service.answer_next(begun.service.hang)
         done = begun.run("apply", "--auto-approve", "--timeout", "0.5")
         assert 3 == done.code
-        assert f"! {OFFERS}  blocked" in begun.succeed("plan").out
+        assert f"! {OFFERS}  blocked" in begun.step("plan").out
         assert ("outcome", "unknown") == (begun.entries[-1]["kind"], begun.entries[-1]["outcome"])
 
     def test_no_connection(self, begun: Partner) -> None:
         """Not sent, however often it was tried, and left for the next apply."""
-        begun.succeed("token", "-t", "europe/staging")
+        begun.step("token", "-t", "europe/staging")
         begun.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = closed_port()
-        begun.succeed("state", "rebind", "--force")
+        begun.step("state", "rebind", "--force")
         done = begun.run("apply", "--auto-approve", "--format", "json")
         assert 1 == done.code
         assert ["not_sent"] == [result["outcome"] for result in done.document["results"]]
@@ -132,7 +132,7 @@ class TestOutcomes:
         begun.write(
             "config/usa.yaml", USA.format(auth_url=f"{begun.service.root}/tenant", base_url=begun.service.base_url)
         )
-        begun.succeed("state", "init", "-t", "usa/*")
+        begun.step("state", "init", "-t", "usa/*")
         begun.environment |= {"RECONCILER_USA_X_CLIENT_ID": "c", "RECONCILER_USA_X_CLIENT_SECRET": "s"}
         begun.service.answer_next_token(denial())
         with begun.appending():
@@ -236,10 +236,10 @@ def test_killed(begun: Partner, step: str) -> None:
     begun.environment["RECONCILER_TEST_FAILPOINT"] = f"{step}:1:kill"
     begun.step("apply", "--auto-approve", code=-9)
     del begun.environment["RECONCILER_TEST_FAILPOINT"]
-    begun.succeed("state", "verify")
+    begun.step("state", "verify")
     expected = [("offers", "create" if step == "before-append" else "blocked")]
     assert expected == begun.planned()
-    begun.run("apply", "--auto-approve")
+    begun.step("apply", "--auto-approve", code=None)
     assert len(begun.service.creates) == (0 if step in ("after-append", "before-send") else 1)
 
 

@@ -259,7 +259,7 @@ class TestVerifying:
         """A partner that says how notifications are signed, and has one subscription; its secrets are private files."""
         partner.begin(offers=["ONB10011"])
         partner.write("config/signed.yaml", SIGNED)
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         return partner
 
     def test_signatures(self, partner: Partner, signing_key: bytes) -> None:
@@ -285,7 +285,7 @@ class TestVerifying:
             [one.body for one in kept],
             [one.verified for one in kept],
         )
-        observed = partner.succeed("state", "observe", "r.jsonl")
+        observed = partner.step("state", "observe", "r.jsonl")
         assert "6 lines are no evidence: a wrong signature" in observed.err
         assert signing_key.decode() not in listen.said + partner.read("listen-0.out") + partner.read("r.jsonl")
 
@@ -310,9 +310,9 @@ class TestVerifying:
         """Any of them fits, and so do those of the response; by path, or by any where no path is this one."""
         partner.want(offers=["ONB10011"], other=["LOA10013"])
         partner.write("config/signed.yaml", SIGNED)
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         for name, secret in (("offers", "first"), ("offers", "second"), ("other", "third")):
-            partner.succeed("secret", "set", f"europe/staging/{name}", stdin=secret)
+            partner.step("secret", "set", f"europe/staging/{name}", stdin=secret)
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
             sent = [
                 ("offers", b"first"), ("offers", b"second?"), ("offers", b"second"), ("offers", signing_key),
@@ -325,7 +325,7 @@ class TestVerifying:
     def test_what_is_created_meanwhile(self, partner: Partner) -> None:
         """Its secret is looked for when a signature does not fit."""
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
-            partner.succeed("secret", "set", "europe/staging/offers", stdin="late")
+            partner.step("secret", "set", "europe/staging/offers", stdin="late")
             good = signature(b"late", b"{}")
             answer = wait_until(lambda: post(f"{listen.url}/offers", b"{}", good).status, lambda one: one == 200)
         assert answer == 200
@@ -361,9 +361,9 @@ class TestVerifying:
         partner.write("key.txt", f"# a comment\n{identity}\n")
         partner.want(offers=["ONB10011"], other=["LOA10013"])
         partner.write("config/signed.yaml", f"recipients: [{recipient}]\n{SIGNED}")
-        partner.succeed("apply", "--auto-approve")
+        partner.step("apply", "--auto-approve")
         partner.environment["XDG_DATA_HOME"] = str(partner.path / "elsewhere")
-        partner.succeed("secret", "set", "europe/staging/offers", stdin="sealed too")
+        partner.step("secret", "set", "europe/staging/offers", stdin="sealed too")
         for arguments, expected in ((["--identity", "key.txt"], [200, 200]), ([], [401, 401])):
             with listening(partner, "--record", "r.jsonl", "--verify", *arguments) as listen:
                 assert expected == [

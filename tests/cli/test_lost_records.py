@@ -56,7 +56,7 @@ class TestAnotherRecord:
         with imported.appending("rollback"):
             imported.succeed(*ACCEPT, "--force")
         assert [("offers", "create")] == imported.planned()
-        assert "nothing to accept" in imported.succeed(*ACCEPT).out
+        assert "nothing to accept" in imported.step(*ACCEPT).out
 
     def test_put_back(self, imported: Partner) -> None:
         """With the right one back, everything is as it was."""
@@ -84,7 +84,7 @@ class TestGone:
         done = imported.run(*ACCEPT)
         assert (1, False) == (done.code, imported.journal.exists())
         assert "; it has no record now, and a new one would say that nothing exists" in done.err
-        done = imported.succeed(*ACCEPT, "--force")
+        done = imported.step(*ACCEPT, "--force")
         assert "  europe/staging: accepted; a new record was started\n" == done.out
         assert ["begun", "rollback"] == imported.kinds
         assert [("offers", "create")] == imported.planned()
@@ -130,8 +130,8 @@ class TestAnotherPlace:
         done = begun.run("state", "init", "--state", "other")
         assert (1, "", False) == (done.code, done.out, (begun.path / "other").exists())
         assert f"a record of 1 entry was seen at {begun.path / 'state'}" in done.err
-        begun.succeed("state", "init", "--state", "other", "--force")
-        begun.succeed("plan", "--state", "other")
+        begun.step("state", "init", "--state", "other", "--force")
+        begun.step("plan", "--state", "other")
 
     def test_a_missing_record_names_it(self, begun: Partner) -> None:
         """`plan` and `state list` say where one was seen."""

@@ -59,9 +59,9 @@ class TestShow:
     def test_the_response(self, created: Partner) -> None:
         """Just as it came; one field bare."""
         assert json.loads(created.succeed("secret", "show", OFFERS).out) == TOLD
-        assert f"{SIGNING_KEY}\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
-        assert '{"key": "' in created.succeed("secret", "show", OFFERS, "--field", "signing").out
-        done = created.run("secret", "show", OFFERS, "--field", "nope")
+        assert f"{SIGNING_KEY}\n" == created.step("secret", "show", OFFERS, "--field", "key").out
+        assert '{"key": "' in created.step("secret", "show", OFFERS, "--field", "signing").out
+        done = created.step("secret", "show", OFFERS, "--field", "nope", code=None)
         assert (1, "") == (done.code, done.out)
         assert "the response has no such field; it has: subscriptionId, signing, key, state" in done.err
         assert SIGNING_KEY not in done.err
@@ -109,15 +109,15 @@ class TestShow:
         )
         assert f"keep it with: reconciler secret set {OFFERS}" in done.err
         partner.step("secret", "set", OFFERS, stdin="hunter2")
-        assert "hunter2\n" == partner.succeed("secret", "show", OFFERS).out
-        assert "Location: /4711" in partner.succeed("secret", "show", OFFERS, "--headers").out
+        assert "hunter2\n" == partner.step("secret", "show", OFFERS).out
+        assert "Location: /4711" in partner.step("secret", "show", OFFERS, "--headers").out
 
     def test_a_response_that_an_earlier_version_kept(self, created: Partner) -> None:
         """Its body alone is there; it still opens, and it is said that the headers are not."""
         (file,) = (path for path in Path(created.variables()["XDG_DATA_HOME"]).rglob("*.response.1"))
         file.write_bytes(b'{"key": "as it was"}')
         assert "as it was\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
-        done = created.succeed("secret", "show", OFFERS, "--headers")
+        done = created.step("secret", "show", OFFERS, "--headers")
         assert '{"key": "as it was"}\n' == done.out
         assert "the headers of this response were not kept" in done.err
 
@@ -128,7 +128,7 @@ class TestShow:
         assert f"::add-mask::{SIGNING_KEY}\n" in done.err
         assert "::add-mask::application/vnd.service+json\n" in done.err
         assert [] == [line for line in done.out.splitlines() if not line.startswith("| ")]
-        assert 1 == created.run("secret", "show", OFFERS, "--headers", "--field", "key").code
+        assert 1 == created.step("secret", "show", OFFERS, "--headers", "--field", "key", code=None).code
 
     def test_elsewhere(self, created: Partner) -> None:
         """Another machine has not the file, and says where it is."""
@@ -150,7 +150,7 @@ class TestShow:
             (["--identity", "none.txt"], "--identity none.txt: the identity cannot be read: No such file or directory"),
             (["--identity", "config/all.yaml"], "line 1 of identity file 1 is no age identity; "),
         ):
-            done = sealed.run("secret", "show", OFFERS, *arguments)
+            done = sealed.step("secret", "show", OFFERS, *arguments, code=None)
             assert (1, "") == (done.code, done.out)
             assert said in done.err
 
@@ -166,7 +166,7 @@ class TestShow:
         done = created.succeed("secret", "show", OFFERS)
         assert f"::add-mask::{SIGNING_KEY}\n" in done.err
         assert json.loads(done.out) == TOLD
-        done = created.succeed("secret", "show", OFFERS, "--field", "key")
+        done = created.step("secret", "show", OFFERS, "--field", "key")
         assert (f"::add-mask::{SIGNING_KEY}\n", f"{SIGNING_KEY}\n") == (done.err, done.out)
 
 
@@ -191,7 +191,7 @@ class TestLost:
             assert (1, "") == (done.code, done.out)
             assert f"{' '.join([self.ADVICE, *named])}\n" in done.err
         settled.step("secret", "set", OFFERS, stdin="hunter2")
-        assert "hunter2\n" == settled.succeed("secret", "show", OFFERS).out
+        assert "hunter2\n" == settled.step("secret", "show", OFFERS).out
 
     def test_the_secret_of_an_earlier_one_is_not_shown_for_it(self, created: Partner) -> None:
         """It signs nothing of what is live now, and is shown by its attempt alone."""
@@ -201,7 +201,7 @@ class TestLost:
         created.step("state", "resolve", OFFERS, "--created")
         created.step("state", "retire", OFFERS, "--attempt", old)
         assert self.ADVICE in created.run("secret", "show", OFFERS).err
-        assert json.loads(created.succeed("secret", "show", OFFERS, "--attempt", old).out) == TOLD
+        assert json.loads(created.step("secret", "show", OFFERS, "--attempt", old).out) == TOLD
 
     @pytest.mark.parametrize("unread", [False, True])
     def test_a_response_whose_run_died_is_found(self, partner: Partner, unread: bool) -> None:
@@ -222,9 +222,9 @@ class TestLost:
             assert f"Error: {OFFERS}: a response to its create is kept here, so it was created; " in done.err
             partner.step(*denied, "--force", code=1)
         with partner.appending("resolved"):
-            done = partner.succeed("state", "resolve", OFFERS, "--created")
+            done = partner.step("state", "resolve", OFFERS, "--created")
         assert unread == ("No response to the create is recorded" in done.err)
-        done = partner.run("secret", "show", OFFERS, "--field", "key")
+        done = partner.step("secret", "show", OFFERS, "--field", "key", code=None)
         assert ((1, "") if unread else (0, f"{SIGNING_KEY}\n")) == (done.code, done.out)
 
     def test_of_what_does_not_exist(self, created: Partner) -> None:
@@ -241,11 +241,11 @@ class TestSet:
         with created.appending("secret"):
             done = created.run("secret", "set", OFFERS, stdin="12345678901234567890.10\r\n")
         assert (0, f"  {OFFERS}: the secret is kept\n", "") == (done.code, done.out, done.err)
-        assert "12345678901234567890.10\n" == created.succeed("secret", "show", OFFERS).out
+        assert "12345678901234567890.10\n" == created.step("secret", "show", OFFERS).out
         with created.appending("secret"):
             created.step("secret", "set", OFFERS, stdin="another")
-        assert "another\n" == created.succeed("secret", "show", OFFERS).out
-        assert "secret set: 2" in created.succeed("state", "show", OFFERS).out
+        assert "another\n" == created.step("secret", "show", OFFERS).out
+        assert "secret set: 2" in created.step("state", "show", OFFERS).out
 
     @pytest.mark.parametrize(("answer", "code"), [("hunter2\n", 0), ("\x04", 1)])
     def test_at_a_terminal(self, created: Partner, answer: str, code: int) -> None:
@@ -272,7 +272,7 @@ class TestSet:
         created.step("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
         assert " ::set-output name=x::y\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
         created.environment["GITHUB_ACTIONS"] = "true"
-        done = created.run("secret", "show", OFFERS, "--field", "key")
+        done = created.step("secret", "show", OFFERS, "--field", "key", code=None)
         assert (1, "") == (done.code, done.out)
         assert "workflow command" in done.err
 
@@ -306,10 +306,10 @@ class TestItsPrivateFile:
         """What was set before it is the secret no more; who has not the last is told where it is."""
         with machine(twice, "another"):
             assert "fresh\n" == twice.succeed("secret", "show", OFFERS).out
-        done = twice.run("secret", "show", OFFERS)
+        done = twice.step("secret", "show", OFFERS, code=None)
         assert (1, "") == (done.code, done.out)
         assert f"Error: {OFFERS}: it is {self.ELSEWHERE}" in done.err
-        assert "secret set: 2" in twice.succeed("state", "show", OFFERS).out
+        assert "secret set: 2" in twice.step("state", "show", OFFERS).out
 
     def test_each_that_is_here_may_have_signed(self, twice: Partner) -> None:
         """Not the last alone; and it is said that there is one elsewhere."""
@@ -336,9 +336,9 @@ class TestItsPrivateFile:
         assert "two\n" == created.succeed("secret", "show", OFFERS).out
         self.assert_candidates(created, 4)
         with machine(created, "another"):
-            assert self.ELSEWHERE in created.run("secret", "show", OFFERS).err
+            assert self.ELSEWHERE in created.step("secret", "show", OFFERS, code=None).err
         created.step("secret", "set", OFFERS, stdin="three")
-        assert "three\n" == created.succeed("secret", "show", OFFERS).out
+        assert "three\n" == created.step("secret", "show", OFFERS).out
         self.assert_candidates(created, 5)
 
     @staticmethod
@@ -381,11 +381,11 @@ def test_several_responses_want_a_name(created: Partner) -> None:
     created.step("apply", "--auto-approve")
     assert '"sub-2"' in created.succeed("secret", "show", OFFERS).out
     old = next(one["attempt"] for one in created.entries if one["kind"] == "outcome")
-    assert '"sub-1"' in created.succeed("secret", "show", OFFERS, "--attempt", old).out
+    assert '"sub-1"' in created.step("secret", "show", OFFERS, "--attempt", old).out
     created.want(offers=["ONB10011", "ONB10001"])
     created.step("state", "removed", OFFERS)
     created.declare({"offers": (["ONB10011", "ONB10001"], "https://hooks.partner.example/else")})
     created.step("apply", "--auto-approve")
-    done = created.run("secret", "show", OFFERS)
+    done = created.step("secret", "show", OFFERS, code=None)
     assert 1 == done.code
     assert "it has several attempts with a response or a secret; name one with --attempt: " in done.err

@@ -80,7 +80,7 @@ class TestImport:
         assert f"  {OFFERS}: imported, ONB10011 to https://hooks.partner.example/offers\n" == done.out
         assert [("applications", "create")] == partner.planned()
         with partner.appending():
-            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.succeed("state", "import", OFFERS).out
+            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.step("state", "import", OFFERS).out
 
     def test_not_what_is_recorded_in_another_spelling(self, imported: Partner) -> None:
         """Two spellings of one URL are one route."""
@@ -191,7 +191,7 @@ class TestResolve:
         assert "No response to the create is recorded, and so no secret: ask the operator " in done.err
         assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
         assert [] == unknown.planned()
-        assert r"settled by a person as created: the operator\nsaw it" in unknown.succeed("state", "history").out
+        assert r"settled by a person as created: the operator\nsaw it" in unknown.step("state", "history").out
         with unknown.appending():
             unknown.step("state", "resolve", OFFERS, "--created", code=1)
 
@@ -232,7 +232,7 @@ class TestResolve:
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
-        assert "settled by a person as not created, forced" in unknown.succeed("state", "history").out
+        assert "settled by a person as not created, forced" in unknown.step("state", "history").out
 
     def test_once_the_time_is_over(self, partner: Partner) -> None:
         """A person's word is enough, and --force that was not needed is not recorded."""
@@ -308,7 +308,7 @@ class TestResolve:
         done = pending.run("plan", "--detailed-exitcode")
         assert 3 == done.code
         with pending.appending():
-            done = pending.run("state", "resolve", OFFERS, "--not-created")
+            done = pending.step("state", "resolve", OFFERS, "--not-created", code=None)
         assert 1 == done.code
         assert "its call may still be in flight, by whoever began it 20" in done.err
         assert "settle it after 20" in done.err
@@ -321,7 +321,7 @@ class TestResolve:
         partner.begin(a=["ONB10001"], b=["ONB10002"])
         partner.lose_answer("-t", "*/*/a")
         partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-append:1:kill"
-        partner.run("apply", "--auto-approve", "-t", "*/*/b")
+        partner.step("apply", "--auto-approve", "-t", "*/*/b", code=None)
         del partner.environment["RECONCILER_TEST_FAILPOINT"]
         with partner.appending():
             partner.step("state", "resolve", "europe/*", "--created", code=1)
@@ -350,7 +350,7 @@ class TestRetireAndRemoved:
         undo = f"reconciler state retire {OFFERS} --attempt {imported.attempt()} --withdraw"
         assert done.err.endswith(f"If it is to stay after all: {undo}\n")
         with imported.appending():
-            assert done.out == imported.succeed("state", "retire", OFFERS).out
+            assert done.out == imported.step("state", "retire", OFFERS).out
         assert [("offers", "awaiting_removal", ["ONB10011"])] == imported.listed()
         assert [imported.attempt()] == [one["attempt"] for one in imported.plan()["awaiting_removal"]]
 
@@ -435,11 +435,11 @@ class TestRetireAndRemoved:
         assert 2 == done.out.count("Please delete the webhook subscription ")
         assert 2 == done.err.count(", live: is to be removed\n")
         with partner.appending("removed", "removed"):
-            done = partner.succeed("state", "removed", "europe/*")
+            done = partner.step("state", "removed", "europe/*")
         assert 2 == done.out.count(" is recorded as removed")
         assert [("other", "live", ["ONB10001"])] == partner.listed()
         for command in ("retire", "removed"):
-            done = partner.run("state", command, "usa/*")
+            done = partner.step("state", command, "usa/*", code=None)
             assert (1, True) == (done.code, "usa/*: no attempt " in done.err)
 
     def test_a_pattern_never_means_what_is_live_where_it_is_removed(self, imported: Partner) -> None:
@@ -505,7 +505,7 @@ class TestMv:
         assert 3 == advice.count("reconciler state mv ")
         with partner.appending("moved", "moved", "moved"):
             assert 0 == partner.shell(advice.replace("reconciler ", '"$reconciler" ')).code
-        assert "No changes: 2 subscriptions as desired.\n" == partner.succeed("plan").out
+        assert "No changes: 2 subscriptions as desired.\n" == partner.step("plan").out
         partner.step("apply", "--auto-approve")
         assert partner.service.untouched
 
@@ -543,20 +543,20 @@ class TestRebind:
         done = moved.succeed("plan")
         assert "Warning: europe/staging: the record belongs to the service at " in done.err
         with moved.appending():
-            done = moved.run("apply", "--auto-approve")
+            done = moved.step("apply", "--auto-approve", code=None)
         assert (1, "") == (done.code, done.out)
         assert "; if that is meant: reconciler state rebind" in done.err
         assert moved.service.untouched
         with moved.appending():
-            done = moved.run("state", "rebind")
+            done = moved.step("state", "rebind", code=None)
         assert (1, "") == (done.code, done.out)
         assert f"it would belong to {moved.service.root}/eu/v10\n" in done.err
         with moved.appending("bound"):
-            assert "  europe/staging: rebound\n" == moved.succeed("state", "rebind", "--force").out
+            assert "  europe/staging: rebound\n" == moved.step("state", "rebind", "--force").out
         assert moved.entries[-1]["forced"]
-        assert "" == moved.succeed("plan").err
+        assert "" == moved.step("plan").err
         with moved.appending():
-            assert moved.succeed("state", "rebind", "-t", "europe/staging").out.startswith("Every record belongs to ")
+            assert moved.step("state", "rebind", "-t", "europe/staging").out.startswith("Every record belongs to ")
 
     @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["bound"]), ("no\n", 1, [])])
     def test_at_a_terminal(self, moved: Partner, answer: str, code: int, kinds: list[str]) -> None:
@@ -648,7 +648,7 @@ def test_two_at_once_lose_nothing(partner: Partner) -> None:
         out, err = process.communicate(timeout=60)
         assert (0, b"") == (process.returncode, err), out
     assert ["begun", *["imported"] * 5] == partner.kinds
-    assert "whole, 6 entries" in partner.succeed("state", "verify").out
+    assert "whole, 6 entries" in partner.step("state", "verify").out
 
 
 def test_a_conflict_is_told(partner: Partner) -> None:

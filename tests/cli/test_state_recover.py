@@ -58,10 +58,10 @@ def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
         done = sealing.succeed("state", "recover", file)
     assert ("  europe/staging: 1 entry recorded, 1 were recorded already\n", "") == (done.out, done.err)
     assert [] == sealing.planned()
-    shown = sealing.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
+    shown = sealing.step("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
     assert f"{SIGNING_KEY}\n" == shown.out
     with sealing.appending():
-        again = sealing.succeed("state", "recover", file)
+        again = sealing.step("state", "recover", file)
     assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
 
 
@@ -75,7 +75,7 @@ def test_nobody_is_believed_against_it(sealing: Partner, force: list[str]) -> No
     problem = f"{OFFERS}: its outcome is known here, and could not be recorded: created"
     assert done.err.endswith(f"Error: {problem}; record it with: reconciler state recover {file}\n")
     with sealing.appending("resolved"):
-        done = sealing.succeed("state", "resolve", OFFERS, "--created")
+        done = sealing.step("state", "resolve", OFFERS, "--created")
     assert done.err.endswith(f"The response to a create is not in the record yet: reconciler state recover {file}\n")
 
 

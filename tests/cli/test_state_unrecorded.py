@@ -71,8 +71,8 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
         )
     assert [("offers", "blocked")] == begun.planned()
     assert 1 == len(begun.service.creates)
-    begun.succeed("state", "recover", file)
-    assert ([], "") == (begun.planned(), begun.succeed("plan").err)
+    begun.step("state", "recover", file)
+    assert ([], "") == (begun.planned(), begun.step("plan").err)
 
 
 def test_the_plan_names_what_records_it(begun: Partner) -> None:
@@ -94,7 +94,7 @@ def test_under_another_name_neither(begun: Partner) -> None:
     accept(begun)
     begun.declare({"deals": (["ONB10011"], "https://hooks.partner.example/offers")})
     assert [("deals", "blocked"), ("offers", "blocked")] == begun.planned()
-    begun.run("apply", "--auto-approve")
+    begun.step("apply", "--auto-approve", code=None)
     with begun.appending():
         assert "skipped: it may be in force under europe/staging/offers" in begun.step("state", "import", "--all").out
     assert 1 == len(begun.service.creates)
@@ -133,7 +133,7 @@ def test_what_is_recorded_is_not_counted_twice(begun: Partner) -> None:
     """A file whose entries are in the record changes nothing, and nothing is said of it."""
     begun.step("apply", "--auto-approve")
     keep(begun, begun.entries[-2:])
-    assert ([], "") == (begun.planned(), begun.succeed("plan").err)
+    assert ([], "") == (begun.planned(), begun.step("plan").err)
 
 
 def test_nor_what_was_removed_since(begun: Partner) -> None:
@@ -157,9 +157,9 @@ def test_of_a_record_that_is_lost_for_good_it_does(begun: Partner) -> None:
     begun.step("apply", "--auto-approve")
     file = keep(begun, [entry for entry in begun.entries if entry["kind"] in ("intent", "outcome")])
     begun.journal.unlink()
-    begun.succeed("state", "accept-rollback", "-t", "europe/staging", "--force")
+    begun.step("state", "accept-rollback", "-t", "europe/staging", "--force")
     assert [("offers", "blocked")] == begun.planned()
-    begun.succeed("state", "recover", file)
+    begun.step("state", "recover", file)
     assert [] == begun.planned()
     assert 1 == len(begun.service.creates)
 
@@ -276,10 +276,10 @@ def test_a_record_that_is_rolled_back_is_recovered_into(begun: Partner, accepted
     with begun.appending("intent", "outcome"):
         assert "  europe/staging: 2 entries recorded\n" == begun.succeed("state", "recover", file).out
     with begun.appending():
-        again = begun.succeed("state", "recover", file)
+        again = begun.step("state", "recover", file)
     assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
     if not accepted:
-        assert "seen here before" in begun.run("plan").err
+        assert "seen here before" in begun.step("plan", code=None).err
         accept(begun)
     assert [] == begun.planned()
 
@@ -300,7 +300,7 @@ def test_one_entry_that_cannot_follow_does_not_keep_back_the_rest(begun: Partner
         f" add it: reconciler state recover NEWER.jsonl; then repeat: reconciler state recover {file}\n" == done.err
     )
     keep(begun, lost)
-    begun.succeed("state", "recover", file)
+    begun.step("state", "recover", file)
     accept(begun)
     assert [] == begun.planned()
 

@@ -50,8 +50,8 @@ class TestSecretVariable:
         """Is printed such that `config/` takes it; where it goes is said beside it, and in the help."""
         done = captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert "This goes into any file of config/, at the top level.\n" == done.err
-        assert "" == captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET", "-q").err
-        told = " ".join(captor.succeed("verification", "infer", "--help").out.split())
+        assert "" == captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET", "-q").err
+        told = " ".join(captor.step("verification", "infer", "--help").out.split())
         assert "any file of config/, at the top level" in told
         assert done.out.startswith("verification:\n  header: X-Sig\n  algorithm: hmac-sha512\n")
         assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
@@ -73,7 +73,7 @@ class TestSecretVariable:
         arguments = ["verification", "infer", "-", "--secret-variable", "HOOK_SECRET"]
         assert captor.succeed(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
         for given, told in (("", "this captured request is not a"), (captor.read("one.json") * 2, "it holds more")):
-            done = captor.run(*arguments, stdin=given)
+            done = captor.step(*arguments, stdin=given, code=None)
             assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
         assert "give one line of it: tail -n 1 FILE | reconciler verification infer -\n" in done.err
 

@@ -85,7 +85,7 @@ def test_calls_that_go_out_side_by_side_are_recovered_from(tmp_path: Path, failp
         ended = scene.apply(failpoint=failpoint)
         assert CODES[failpoint.rpartition(":")[2]] == ended.code, ended
         assert scene.recover() <= 4
-        scene.project.succeed("state", "verify")
+        scene.project.step("state", "verify")
 
 
 @pytest.mark.parametrize("what", ["int", "term"])
@@ -149,7 +149,7 @@ def test_what_is_overdue_is_settled_without_force(tmp_path: Path) -> None:
         time.sleep(0.3)
         assert 3 == scene.apply().code
         scene.assert_at_most_once()
-        scene.project.succeed("state", "resolve", f"{HERE}/s0", "--not-created")
+        scene.project.step("state", "resolve", f"{HERE}/s0", "--not-created")
         assert 0 == scene.recover()
 
 

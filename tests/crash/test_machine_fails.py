@@ -103,7 +103,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
         assert (HERE, scene.record().id) == (line["target"], line["record"])
         assert ("intent", attempt.id) == (intent["entry"]["kind"], intent["entry"]["attempt"])
         assert (attempt.id, "created") == (line["entry"]["attempt"], line["entry"]["outcome"])
-        again = scene.project.run("plan", "--detailed-exitcode")
+        again = scene.project.step("plan", "--detailed-exitcode", code=None)
         assert 3 == again.code
         assert attempt.address in again.out
         scene.project.step("state", "recover", kept)
@@ -144,7 +144,7 @@ def test_something_else_where_the_record_should_be_is_refused(tmp_path: Path, pl
         else:
             path.write_text("this is no record\n", encoding="utf-8")
         for command in (("plan",), ("apply", "--auto-approve"), ("state", "init"), ("state", "verify")):
-            assert_refused(scene.project.run(*command), place)
+            assert_refused(scene.project.step(*command, code=None), place)
         assert 0 == scene.sandbox.world.requests["create", HERE]
 
 
@@ -214,7 +214,7 @@ def give_away(path: Path) -> str:
 def test_a_cache_that_is_not_ones_own_is_refused(tmp_path: Path, below: str, spoil: Callable[[Path], str]) -> None:
     """A cache directory that others could put something into is refused, in a line, before anything is sent."""
     with Scene(tmp_path / "project", subscriptions(1)) as scene:
-        scene.project.succeed("apply", "--auto-approve")
+        scene.project.step("apply", "--auto-approve")
         scene.declare(subscriptions(2))
         cache = tmp_path / "home" / "cache" / "reconciler"
         trouble = spoil(cache / below)
@@ -241,7 +241,7 @@ def test_a_clock_that_is_years_off_creates_nothing_twice(
     with Scene(tmp_path / "project", subscriptions(3)) as scene:
         ended = scene.run_under(wrong, "apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:2:kill")
         assert -9 == ended.code
-        assert 3 == scene.project.run("plan", "--detailed-exitcode").code
+        scene.project.step("plan", "--detailed-exitcode", code=3)
         assert 3 == scene.run_under(wrong, "plan", "--detailed-exitcode").code
         assert 1 == scene.settle()
         assert 0 == scene.run_under(wrong, "apply", "--auto-approve").code

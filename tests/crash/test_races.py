@@ -57,7 +57,7 @@ def test_eight_applies_of_one_plan_create_each_route_once(tmp_path: Path) -> Non
         assert 0 in {one.code for one in ended}
         assert 1 == len(scene.sandbox.world.tokens)
         scene.assert_done()
-        scene.project.succeed("state", "verify")
+        scene.project.step("state", "verify")
 
 
 def test_the_loser_of_a_race_is_done_where_the_winner_was(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_codes_added_meanwhile_are_created_once(tmp_path: Path) -> None:
         ended = start_together(starts)
         assert {0, 1} >= {one.code for one in ended}, ended
         scene.assert_at_most_once()
-        scene.project.succeed("apply", "--auto-approve")
+        scene.project.step("apply", "--auto-approve")
         scene.assert_done()
 
 
@@ -123,7 +123,7 @@ class Meddler(Thread):
         self._over = Event()
 
     def run(self) -> None:
-        while not self._over.is_set():
+        while not self._over.wait(0.02):
             self.codes[self._act().code] += 1
 
     def __enter__(self) -> Self:
@@ -139,9 +139,9 @@ def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Pa
     """Someone who keeps saying --not-created during an apply is refused, and nothing is created again."""
     with Scene(tmp_path, subscriptions(6)) as scene:
         scene.slow_down(lambda: 0.05)
-        with Meddler(lambda: scene.project.run("state", "resolve", "*/*/*", "--not-created")) as meddler:
-            assert 0 == scene.apply("--parallelism", "1").code
-            scene.project.succeed("apply", "--auto-approve")
+        with Meddler(lambda: scene.project.step("state", "resolve", "*/*/*", "--not-created", code=None)) as meddler:
+            assert 0 == scene.run_apply("--parallelism", "1").code
+            scene.project.step("apply", "--auto-approve")
         assert {1} == set(meddler.codes)
         scene.assert_done()
 
@@ -153,19 +153,19 @@ def test_renaming_during_an_apply_creates_nothing_twice(tmp_path: Path) -> None:
         names = [f"{HERE}/s0", f"{HERE}/other"]
 
         def rename() -> Finished:
-            done = scene.project.run("state", "mv", *names)
+            done = scene.project.step("state", "mv", *names, code=None)
             if done.code == 0:
                 names.reverse()
             return done
 
         with Meddler(rename) as meddler:
             for _ in range(3):
-                assert {0, 1} >= {scene.apply("--parallelism", "1").code}
+                assert {0, 1} >= {scene.run_apply("--parallelism", "1").code}
                 scene.assert_at_most_once()
         assert meddler.codes[0]
         if names[0] == f"{HERE}/other":
-            scene.project.succeed("state", "mv", *names)
-        scene.project.succeed("apply", "--auto-approve")
+            scene.project.step("state", "mv", *names)
+        scene.project.step("apply", "--auto-approve")
         scene.assert_done()
 
 
@@ -175,20 +175,20 @@ def test_removals_during_an_apply_leave_each_route_once(tmp_path: Path) -> None:
         address, url = f"{HERE}/s0", "https://hooks.partner.example/s0"
 
         def remove() -> Finished:
-            done = scene.project.run("state", "retire", address)
+            done = scene.project.step("state", "retire", address, code=None)
             if done.code == 0:
                 for commit in scene.sandbox.world.subscriptions():
                     if commit.url == url:
                         scene.sandbox.world.remove_subscription(commit.id)
                 # An apply may have restored it meanwhile; the operator has deleted it all the same.
-                return scene.project.run("state", "removed", address, "--force")
+                return scene.project.step("state", "removed", address, "--force", code=None)
             return done
 
         with Meddler(remove) as meddler:
             for _ in range(4):
-                assert {0, 1} >= {scene.apply("--parallelism", "1").code}
+                assert {0, 1} >= {scene.run_apply("--parallelism", "1").code}
         assert meddler.codes[0]
-        scene.project.succeed("apply", "--auto-approve")
+        scene.project.step("apply", "--auto-approve")
         scene.assert_done()
 
 
@@ -203,8 +203,8 @@ def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: 
         assert not scene.was_created(attempt)
         time.sleep(max(0.0, attempt.send_by + min(timeout, 1) - time.time()) + 0.1)
         force = ["--force"] if time.time() < attempt.settled_by else []
-        scene.project.succeed("state", "resolve", attempt.address, "--not-created", *force)
-        scene.project.succeed("apply", "--auto-approve")
+        scene.project.step("state", "resolve", attempt.address, "--not-created", *force)
+        scene.project.step("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
         # 3 where its call could not be in flight any more: the run may see that before its thread says "not sent".
         assert finish(sleeper).code in ({0, 1} if timeout > 1 else {0, 1, 3})
@@ -218,7 +218,7 @@ def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) ->
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(sleeper)
         assert 1 == scene.settle()
-        scene.project.succeed("apply", "--auto-approve")
+        scene.project.step("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
         assert 0 == finish(sleeper).code
         assert [Outcome.CREATED] == [attempt.outcome for attempt in scene.attempts()]
@@ -231,11 +231,10 @@ def test_a_wrong_word_about_a_sleeping_runner_comes_to_light(tmp_path: Path) -> 
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(sleeper)
         elsewhere = Project(scene.project.path, {**scene.project.environment, "XDG_DATA_HOME": str(tmp_path / "else")})
-        elsewhere.succeed("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
-        elsewhere.succeed("apply", "--auto-approve")
+        elsewhere.step("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
+        elsewhere.step("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
         finish(sleeper)
         assert [Status.LIVE] * 2 == [attempt.status for attempt in scene.attempts()]
-        plan = scene.project.run("plan", "--format", "json", "--detailed-exitcode")
-        assert 0 == plan.code
+        plan = scene.project.step("plan", "--format", "json", "--detailed-exitcode")
         assert [f"{HERE}/s0"] == [one["address"] for one in plan.document["surplus"]]

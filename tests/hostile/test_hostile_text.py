@@ -83,11 +83,11 @@ class TestService:
         project.step("state", "init")
         in_actions(project)
         apply = ("apply", "--auto-approve", "-v", "--timeout", "5", "--format")
-        applied = project.run(*apply, form)
+        applied = project.step(*apply, form, code=None)
         assert (3, True) == (applied.code, "pwned" in applied.out)
         show = [project.step("state", "show", f"{name}/rude/offers") for name in answers if name.startswith("id")]
-        lists = [project.succeed("state", "list"), project.succeed("state", "list", "--format", "json")]
-        assert_all_harmless(applied, *show, *lists, project.succeed("state", "history"))
+        lists = [project.step("state", "list"), project.step("state", "list", "--format", "json")]
+        assert_all_harmless(applied, *show, *lists, project.step("state", "history"))
 
     def test_a_document_holds_it_unchanged(self, project: Project, rude: RudeService) -> None:
         """What is spelt out for people is what it was for programs that read the JSON."""
@@ -95,7 +95,7 @@ class TestService:
         project.write("config/all.yaml", rude.declare("one"))
         project.environment |= rude.credentials("one")
         project.step("state", "init")
-        (result,) = project.run("apply", "--auto-approve", "--format", "json").document["results"]
+        (result,) = project.step("apply", "--auto-approve", "--format", "json", code=1).document["results"]
         assert INJECTIONS["old command"] in result["detail"]
 
     def test_a_response_is_printed_harmlessly_in_actions(self, partner: Partner, stranger: Stranger) -> None:
@@ -105,10 +105,10 @@ class TestService:
         stranger.answer_next(created(text), created(json.dumps(INJECTIONS, indent=1)), created(text))
         in_actions(partner)
         lead = ("lead", "create", "-t", "europe/staging", "-")
-        leads = [partner.succeed(*lead, stdin="{}"), partner.succeed(*lead, stdin="{}")]
+        leads = [partner.step(*lead, stdin="{}"), partner.step(*lead, stdin="{}")]
         assert INJECTIONS == leads[1].document
         partner.step("apply", "--auto-approve")
-        for done in (*leads, partner.succeed("secret", "show", "europe/staging/offers")):
+        for done in (*leads, partner.step("secret", "show", "europe/staging/offers")):
             assert "pwned" in done.out
             assert_harmless(done.out)
             assert [] == foreign_commands(done.err, masks=True)
@@ -136,7 +136,7 @@ class TestService:
         )
         partner.step("apply", "--auto-approve")
         in_actions(partner)
-        done = partner.succeed("secret", "show", "europe/staging/offers")
+        done = partner.step("secret", "show", "europe/staging/offers")
         masks = [line.removeprefix("::add-mask::").replace("%25", "%") for line in done.err.splitlines()]
         shown = done.out
         for mask in sorted(masks, key=len, reverse=True):
@@ -168,12 +168,12 @@ class TestPeople:
         partner.lose_answer()
         in_actions(partner)
         resolve = ("state", "resolve", "europe/staging/offers", "--created", "--force", "--note", EVERYTHING)
-        resolved = partner.succeed(*resolve)
-        shown = partner.succeed("state", "show", "europe/staging/offers")
-        history = partner.succeed("state", "history", "europe/staging/offers")
+        resolved = partner.step(*resolve)
+        shown = partner.step("state", "show", "europe/staging/offers")
+        history = partner.step("state", "history", "europe/staging/offers")
         assert EVERYTHING == partner.entries[-1]["note"]
         assert all("pwned" in one.out for one in (shown, history))
-        assert_all_harmless(resolved, shown, history, partner.succeed("state", "list"))
+        assert_all_harmless(resolved, shown, history, partner.step("state", "list"))
 
     def test_a_reason_is_text(self, partner: Partner) -> None:
         """Why two targets may differ is shown harmlessly in every format."""
@@ -184,7 +184,7 @@ class TestPeople:
         partner.write("config/other.yaml", f"targets:\n  usa/staging: {target}\n")
         in_actions(partner)
         for form in ("text", "json", "markdown"):
-            done = partner.succeed("parity", "europe/staging", "usa/staging", "--format", form)
+            done = partner.step("parity", "europe/staging", "usa/staging", "--format", form)
             assert "pwned" in done.out
             assert_all_harmless(done)
             if form == "markdown":

@@ -67,7 +67,13 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+FEW = ("Transport.post", "_Exchange._trace", "token_request:outcome_of", "PrivateFiles.keep", "FileStore.append")
+"""Those that stand for the others in the default run."""
+
+
+@pytest.mark.parametrize(
+    "place", [one if one.endswith(FEW) else pytest.param(one, marks=pytest.mark.soak) for one in PLACES]
+)
 def test_an_internal_error_shows_no_secret(tmp_path: Path, place: str) -> None:
     """An exception that holds every secret there is ends in words of our own, in Python's development mode too."""
     with GlassHouse(tmp_path, ["europe/staging"]) as house:

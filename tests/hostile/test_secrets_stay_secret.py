@@ -126,8 +126,8 @@ def test_no_command_leaks(house: GlassHouse, log_format: str, sealed: bool) -> N
 
 def test_what_is_searched_for_would_be_found(house: GlassHouse) -> None:
     """The search finds a secret where there is one: in what `token` prints, and in the private files."""
-    token = house.run("token -t europe/staging").out
-    house.run("apply --auto-approve")
+    token = house.step("token -t europe/staging").out
+    house.step("apply --auto-approve")
     assert house.secrets.leaked_in(token.encode())
     assert 3 == len([path for path in house.private_files() if house.secrets.leaked_in(path.read_bytes())])
     for text in (CLIENT_SECRET, CLIENT_SECRET[:12], ascii(CLIENT_SECRET)[1:-1]):
