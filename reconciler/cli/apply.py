@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.approval import Approval, read_plan_file
-from reconciler.cli.asking import says_yes, somebody_is_there
-from reconciler.cli.neighbours import accepted_duplicates, duplicates_option, refuse_possible_duplicates
-from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import complain, print_document, print_lines, say_line, warn, work_is_done
-from reconciler.cli.planning import make
-from reconciler.cli.sharing import warn_of_host_only_locks
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
+from reconciler.cli.terminal.progress import progress
+from reconciler.cli.terminal.questions import says_yes, somebody_is_there
 from reconciler.errors import Refused
 from reconciler.model.plan import SENDS, Action
+from reconciler.operations.approval import Approval, read_plan_file
+from reconciler.operations.plan import make
+from reconciler.operations.same_service import refuse_possible_duplicates
+from reconciler.operations.shared_files import warn_of_host_only_locks
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_too_many
 from reconciler.reports.documents import applied_document, render
 from reconciler.reports.markdown import applied_markdown
 from reconciler.reports.text import applied_text, plan_text
 
 if TYPE_CHECKING:
-    from reconciler.cli.planning import Planned
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.plan import Plan
+    from reconciler.operations.plan import Planned
 
 
 @click.command("apply")
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Of stdout.  [text]"
 )
 @common_options
+@pass_terminal
 def command(
+    terminal: Terminal,
     plan_file: Path | None,
     targets: tuple[str, ...],
     auto_approve: bool,
@@ -57,37 +60,38 @@ def command(
     It sends the create calls, each of them once, and records what became of them. With PLANFILE (written by plan --out)
     or --expect-digest it plans anew, and goes on only if the plan is still the same. Nothing is sent from the file.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     saved = None if plan_file is None else read_plan_file(plan_file)
     approval = Approval(auto_approve, expect_digest, saved)
     planned = make(workspace, targets or approval.selection, allow_empty=allow_empty)
-    refuse_possible_duplicates(planned.plan, planned.desired, planned.unread, accepted_duplicates())
+    refuse_possible_duplicates(terminal, planned.plan, planned.desired, planned.unread, accepted_duplicates())
     approval.refuse_other_plan(planned.plan, whole=not targets)
     refuse_too_many(planned.plan, max_creates)
     _refuse_unsealed(workspace, planned, unsealed)
-    _refuse_behind(workspace, planned)
+    _refuse_behind(terminal, workspace, planned)
     to_do = any(change.action is not Action.BLOCKED for change in planned.plan.changes)
     if to_do and not approval.given:
         _refuse_nobody()
-    from reconciler.cli.applying import Undertaking  # noqa: PLC0415 - nothing that a refusal so far needs
+    from reconciler.operations.session import Undertaking  # noqa: PLC0415 - nothing that a refusal so far needs
 
-    warn_of_host_only_locks(workspace.store)
+    warn_of_host_only_locks(terminal, workspace.store)
     undertaking = Undertaking(workspace, planned)
     if form == "text" and to_do:
-        print_lines(plan_text(planned.plan))
+        terminal.print_lines(plan_text(planned.plan))
     if to_do and not approval.given:
-        _ask(planned.plan, shown=form == "text" and sys.stdout.isatty())
-    applied = undertaking.carry_out()
-    work_is_done()
+        _ask(terminal, planned.plan, shown=form == "text" and sys.stdout.isatty())
+    with terminal.in_background(), progress(terminal, planned.plan) as observe:
+        applied = undertaking.carry_out(observe)
+    terminal.work_is_done()
     for notice in applied.unrecorded:
-        complain(notice)
+        terminal.complain(notice)
     match form:
         case "json":
-            print_document(render(applied_document(applied)))
+            terminal.print_document(render(applied_document(applied)))
         case "markdown":
-            print_document(applied_markdown(applied))
+            terminal.print_document(applied_markdown(applied))
         case _:
-            print_lines(applied_text(applied))
+            terminal.print_lines(applied_text(applied))
     return applied.exit_code
 
 
@@ -104,12 +108,12 @@ def _refuse_unsealed(workspace: Workspace, planned: Planned, unsealed: bool) -> 
         )
 
 
-def _refuse_behind(workspace: Workspace, planned: Planned) -> None:
+def _refuse_behind(terminal: Terminal, workspace: Workspace, planned: Planned) -> None:
     """Raises Refused where creates were planned on files that lack entries of the branch they are shared by."""
     from reconciler.state.stores.git.upstream import refuse_behind  # noqa: PLC0415 - only a plan with creates needs git
 
     targets = sorted({change.address.target for change in planned.plan.changes if change.action in SENDS})
-    refuse_behind(workspace.store, targets, workspace.cache_directory, os.environ, warn)
+    refuse_behind(workspace.store, targets, workspace.cache_directory, os.environ, terminal.warn)
 
 
 def _refuse_nobody() -> None:
@@ -120,10 +124,10 @@ def _refuse_nobody() -> None:
         )
 
 
-def _ask(plan: Plan, *, shown: bool) -> None:
+def _ask(terminal: Terminal, plan: Plan, *, shown: bool) -> None:
     """Raises Refused unless the person at the terminal says yes, to a plan that they see."""
     if not shown:
         for line in plan_text(plan):
-            say_line(line)
+            terminal.say_line(line)
     if not says_yes("A create cannot be taken back. Apply this plan?"):
         raise Refused("not approved; nothing was sent")

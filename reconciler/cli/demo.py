@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import ReconcilerError
 from reconciler.reports.text import Line, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.sandbox.sandbox import Sandbox
 
 EXAMPLE = Path(__file__).parent / "example"
@@ -34,7 +34,8 @@ CAPTURED = "notifications.jsonl"
 
 @click.command("demo")
 @common_options
-def command() -> None:
+@pass_terminal
+def command(terminal: Terminal) -> None:
     """Run the whole loop against the embedded sandbox.
 
     In a temporary directory: state init, plan, apply, a plan that is empty, and an event that is delivered. Nothing
@@ -47,7 +48,7 @@ def command() -> None:
         place = Path(folder)
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:
             _copy_example(place / "config", endpoint.url)
-            _show_loop(_Shell(place, _environment(place, dict(sandbox.variables()))), sandbox)
+            _show_loop(terminal, _Shell(terminal, place, _environment(place, dict(sandbox.variables()))), sandbox)
 
 
 def _copy_example(config: Path, endpoint: str) -> None:
@@ -58,15 +59,16 @@ def _copy_example(config: Path, endpoint: str) -> None:
     targets.write_text(text.replace(STAGING_ENDPOINT, endpoint), encoding="utf-8")
 
 
-def _show_loop(shell: _Shell, sandbox: Sandbox) -> None:
-    _show("The example configuration, against a sandbox of the service on this machine.")
+def _show_loop(terminal: Terminal, shell: _Shell, sandbox: Sandbox) -> None:
+    _show(terminal, "The example configuration, against a sandbox of the service on this machine.")
     shell.run("state", "init")
     shell.run("plan", "--detailed-exitcode", expected=2)
     shell.run("apply", "--auto-approve", "-q")
     shell.run("plan", "--detailed-exitcode")
     _show(
+        terminal,
         f"The sandbox has {len(sandbox.world.commits)} subscriptions, and was asked for {len(sandbox.world.tokens)}"
-        " tokens. Now an event happens: offers are provided for a lead."
+        " tokens. Now an event happens: offers are provided for a lead.",
     )
     shell.run("sandbox", "trigger", "ONB10011", "-t", "europe/staging")
     sandbox.wait_idle(10)
@@ -85,12 +87,13 @@ def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
 class _Shell:
     """Where commands are run, shown first."""
 
+    terminal: Terminal
     place: Path
     environment: Mapping[str, str] = field(repr=False)
 
     def run(self, *arguments: str, expected: int = 0) -> None:
         """Raises ReconcilerError where the command exits with another code than the one expected."""
-        _show(f"$ reconciler {' '.join(arguments)}", Tone.HEADING)
+        _show(self.terminal, f"$ reconciler {' '.join(arguments)}", Tone.HEADING)
         command = [sys.executable, "-m", "reconciler", *arguments]
         done = subprocess.run(command, cwd=self.place, env=self.environment, check=False)  # noqa: S603 - our own words
         if done.returncode != expected:
@@ -98,6 +101,6 @@ class _Shell:
             raise ReconcilerError(what, where=f"reconciler {arguments[0]}")
 
 
-def _show(text: str, tone: Tone = Tone.PLAIN) -> None:
-    print_lines([Line(""), Line(text, tone)])
+def _show(terminal: Terminal, text: str, tone: Tone = Tone.PLAIN) -> None:
+    terminal.print_lines([Line(""), Line(text, tone)])
     sys.stdout.flush()

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.interrupts import interrupts
-from reconciler.cli.options import common_options
-from reconciler.cli.output import reader_has_left, say, wait_for_reader, warn
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import Interrupted, SettingsError
+from reconciler.operations.interrupts import interrupts
+from reconciler.operations.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.receiver import Delivery
     from reconciler.receiver.receiver import Behaviour
 
@@ -44,8 +42,16 @@ _PATIENCE = 5.0  # seconds for whoever reads stdout
 @click.option("--verify", is_flag=True, help="Verify signatures, as `verification:` in config/ says.")
 @click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity for --verify.")
 @common_options
+@pass_terminal
 def command(
-    port: int, record: Path | None, fail_first: int, respond: int, delay: float, verify: bool, identity: Path | None
+    terminal: Terminal,
+    port: int,
+    record: Path | None,
+    fail_first: int,
+    respond: int,
+    delay: float,
+    verify: bool,
+    identity: Path | None,
 ) -> None:
     """Receive notifications until interrupted.
 
@@ -59,28 +65,36 @@ def command(
         raise SettingsError("0 to 3600 seconds are wanted", where="--delay", remedy="the default is 0")
     if identity is not None and not verify:
         raise click.UsageError("--identity says with what to --verify, which is not asked for")
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     behaviour = Behaviour(respond, fail_first, delay)
-    _listen(workspace, port, record or _usual_file(workspace), behaviour, identity, verify=verify)
+    _listen(terminal, workspace, port, record or _usual_file(workspace), behaviour, identity, verify=verify)
 
 
 def _listen(
-    workspace: Workspace, port: int, path: Path, behaviour: Behaviour, identity: Path | None, *, verify: bool
+    terminal: Terminal,
+    workspace: Workspace,
+    port: int,
+    path: Path,
+    behaviour: Behaviour,
+    identity: Path | None,
+    *,
+    verify: bool,
 ) -> None:
-    from reconciler.cli.deliveries import deliveries_shown  # noqa: PLC0415
-    from reconciler.cli.verifying import Verifier  # noqa: PLC0415
+    from reconciler.operations.verifier import Verifier  # noqa: PLC0415
     from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415
 
     verifier = Verifier(workspace, identity) if verify else None
     if verifier is not None:
         behaviour = replace(behaviour, enforce=verifier.how.enforce)
-    news, ending = _News(deliveries_shown()), Event()
+    news, ending = _News(terminal), Event()
     with CaptureFile(path) as file:
         receiver = Receiver(file.append, news.tell, behaviour, verifier, ending.wait)
         receiver.remember(file.latest())
-        with news, Server(port, receiver.handle, warn=warn) as server:
-            say(f"Listening at {server.url} for any path; Ctrl-C ends it. Notifications are kept in {path}.")
-            say(f"To let the service reach it, point a tunnel of your choice to {server.url}, and webhookUrl to that.")
+        with news, Server(port, receiver.handle, warn=terminal.warn) as server:
+            terminal.say(f"Listening at {server.url} for any path; Ctrl-C ends it. Notifications are kept in {path}.")
+            terminal.say(
+                f"To let the service reach it, point a tunnel of your choice to {server.url}, and webhookUrl to that."
+            )
             if verifier is not None:
                 verifier.tell()
             try:
@@ -104,8 +118,11 @@ def _usual_file(workspace: Workspace) -> Path:
 class _News:
     """Deliveries on their way to stdout. The threads that answer tell them, and one of their own shows them."""
 
-    def __init__(self, show: Callable[[Delivery], None]) -> None:
-        self._show = show
+    def __init__(self, terminal: Terminal) -> None:
+        from reconciler.cli.terminal.deliveries import deliveries_shown  # noqa: PLC0415
+
+        self._terminal = terminal
+        self._show = deliveries_shown(terminal)
         self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
         self._room = Semaphore(_UNSHOWN_LIMIT)
         self._unshown = 0
@@ -132,7 +149,7 @@ class _News:
             for delivery in iter(self._waiting.get, None):
                 self._room.release()
                 self._show(delivery)
-                if reader_has_left():
+                if self._terminal.reader_has_left():
                     return
         except Exception as problem:  # noqa: BLE001 - told where the command ends
             self._problem = problem
@@ -143,10 +160,12 @@ class _News:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
         """Has what is left shown, and raises what kept deliveries from being shown."""
         self._waiting.put(None)
-        wait_for_reader(self._thread, "stdout")
+        self._terminal.wait_for_reader(self._thread, "stdout")
         if self._thread.is_alive():
-            warn("not all deliveries were shown, since nobody reads them; all that were confirmed are kept")
+            self._terminal.warn(
+                "not all deliveries were shown, since nobody reads them; all that were confirmed are kept"
+            )
         if self._unshown:
-            warn(f"{self._unshown} deliveries were not shown, since nobody read them")
+            self._terminal.warn(f"{self._unshown} deliveries were not shown, since nobody read them")
         if self._problem is not None and kind is None:
             raise self._problem

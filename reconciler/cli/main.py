@@ -11,7 +11,7 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.lazy import LazyGroup
-from reconciler.cli.options import common_options
+from reconciler.cli.options import Invocation, common_options
 from reconciler.errors import Interrupted, ReconcilerError
 
 if TYPE_CHECKING:
@@ -54,10 +54,11 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code that `reconciler --help` explains."""
-    leave(run(args))
+    invocation = Invocation()
+    leave(run(args, invocation), invocation)
 
 
-def leave(code: int) -> NoReturn:
+def leave(code: int, invocation: Invocation) -> NoReturn:
     """End the process with this exit code, whatever becomes of its streams, be a thread stuck in one.
 
     What is done is done by now: a signal that comes this late must not make another code of it.
@@ -65,8 +66,7 @@ def leave(code: int) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _let_go_of_streams()
-    output = sys.modules.get("reconciler.cli.output")
-    if output is not None and output.given_up:
+    if "terminal" in vars(invocation) and invocation.terminal.given_up:
         os._exit(code)
     sys.exit(code)
 
@@ -80,26 +80,27 @@ def _let_go_of_streams() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def run(args: Sequence[str] | None = None) -> int:
+def run(args: Sequence[str] | None = None, invocation: Invocation | None = None) -> int:
     """Run the command line; the exit code. Nothing but an exit code leaves, whatever happened."""
+    invocation = invocation or Invocation()
     _open_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:
-        return _run(args)
+        return _run(args, invocation)
     except Interrupted as problem:  # once more, while it was said why it ends
         return problem.exit_code
 
 
-def _run(args: Sequence[str] | None) -> int:
+def _run(args: Sequence[str] | None, invocation: Invocation) -> int:
     try:
-        code = cli.main(args, prog_name="reconciler", standalone_mode=False)
+        code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation)
         return code if isinstance(code, int) else 0
     except SystemExit:  # how click ends where the reader of its own output, the help or the version, has left
         return 0
     except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
-        return _explain(problem)
+        return _explain(problem, invocation)
 
 
 def _open_streams() -> None:
@@ -123,25 +124,27 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
     raise Interrupted(number)
 
 
-def _explain(problem: Exception | Interrupted) -> int:
+def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
     """Say what went wrong, on stderr; the exit code."""
-    from reconciler.cli.output import complain, end, print_problem  # noqa: PLC0415 - nothing that --help needs
+    terminal = invocation.terminal
 
     match problem:
         case Interrupted():
-            end("Interrupted.")
+            terminal.end("Interrupted.")
             return problem.exit_code
         case ReconcilerError():
-            print_problem(problem)
+            terminal.print_problem(problem)
             return problem.exit_code
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
-            complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
+            terminal.complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
         case OSError():
-            complain(f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}")
+            terminal.complain(
+                f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}"
+            )
         case _:
-            from reconciler.cli.logs import kind_and_place  # noqa: PLC0415
+            from reconciler.cli.terminal.logs import kind_and_place  # noqa: PLC0415
 
             # Its text may hold anything, a secret too.
-            complain(f"internal error ({kind_and_place(problem)}); please report it")
+            terminal.complain(f"internal error ({kind_and_place(problem)}); please report it")
     return 1

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from reconciler.cli.terminal.terminal import Terminal
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-_given: dict[str, Any] = {}
 
+class Invocation:
+    """One run of the command line: the common flags it was given, by parameter name, and its terminal.
 
-def flags() -> Mapping[str, Any]:
-    """The common flags given in this run, by parameter name; a flag that was not given is absent.
-
-    One process is one run. They outlive the parsing, since an error is told when that is over.
+    A flag that was not given is absent. Errors are told once click has parsed and run, so it outlives click's context.
     """
-    return _given
+
+    def __init__(self) -> None:
+        self.flags: dict[str, Any] = {}
+
+    @cached_property
+    def terminal(self) -> Terminal:
+        """The streams, as the flags say."""
+        from reconciler.cli.terminal.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
+
+        return Terminal(self.flags)
 
 
-def _remember(_ctx: click.Context, param: click.Parameter, value: Any) -> None:
+def pass_terminal(command: F) -> F:
+    """Give a command the terminal of its run as its first argument."""
+
+    @wraps(command)
+    def with_terminal(*args: Any, **options: Any) -> Any:
+        return command(click.get_current_context().ensure_object(Invocation).terminal, *args, **options)
+
+    return with_terminal  # type: ignore[return-value]
+
+
+def _remember(context: click.Context, param: click.Parameter, value: Any) -> None:
     if value is not None and value is not False and value != 0:
-        _given[str(param.name)] = value
+        context.ensure_object(Invocation).flags[str(param.name)] = value
 
 
 def _common(*names: str, **attributes: Any) -> Callable[[F], F]:
@@ -62,3 +82,27 @@ def target_option(command: F) -> F:
         metavar="PATTERN",
         help="Only these: a glob over region/environment or region/environment/name; repeatable.",
     )(command)
+
+
+attempt_option = click.option("--attempt", metavar="ID", help="Which attempt, where the address has several.")
+
+
+_ACCEPTED = "reconciler.accepted duplicates"
+
+
+def duplicates_option(command: F) -> F:
+    """Add `--accept-possible-duplicates`, repeatable; see `accepted_duplicates`."""
+    return click.option(
+        "--accept-possible-duplicates",
+        multiple=True,
+        metavar="TARGET",
+        expose_value=False,
+        callback=lambda ctx, _, value: ctx.meta.update({_ACCEPTED: frozenset(value)}),
+        help="Create although the record of TARGET, on the same service, is missing or damaged; what it holds may be"
+        " created a second time. Repeatable.",
+    )(command)
+
+
+def accepted_duplicates() -> frozenset[str]:
+    """The targets that `--accept-possible-duplicates` names."""
+    return frozenset(click.get_current_context().meta[_ACCEPTED])

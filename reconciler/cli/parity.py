@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.counting import read_counted
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_document, print_lines, warn
-from reconciler.cli.workspace import Workspace
-from reconciler.errors import RecordMissing, SelectionError
+from reconciler.cli.options import common_options, pass_terminal
+from reconciler.errors import RecordMissing
+from reconciler.operations.unrecorded import read_counted
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.parity import compare, gate
 from reconciler.reports.documents import parity_document, render
 from reconciler.reports.markdown import parity_markdown
 from reconciler.reports.text import parity_text
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Of stdout.  [text]"
 )
 @common_options
-def command(a: str, b: str, is_gate: bool, form: str) -> int:
+@pass_terminal
+def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int:
     """Say whether two targets are in line.
 
     Exits with 0 if A and B are, and with 2 and what differs if they are not. Compared are names, codes, and URLs as
@@ -41,30 +42,22 @@ def command(a: str, b: str, is_gate: bool, form: str) -> int:
     \b
         reconciler parity europe/staging europe/production --gate
     """
-    workspace = Workspace()
-    one, other = _target(workspace, a), _target(workspace, b)
+    workspace = Workspace(terminal)
+    one, other = workspace.declared_target(a, a).name, workspace.declared_target(b, b).name
     records = _records(workspace, one, other)
     if is_gate and one not in records:
         workspace.read(one)  # says what to do about a record that is missing
     parity = (gate if is_gate else compare)(workspace.desired, records, one, other)
     for unused in parity.unused:
-        warn(f"{unused.place}: nothing differs at {unused.address}; take the exception out")
+        terminal.warn(f"{unused.place}: nothing differs at {unused.address}; take the exception out")
     match form:
         case "json":
-            print_document(render(parity_document(parity)))
+            terminal.print_document(render(parity_document(parity)))
         case "markdown":
-            print_document(parity_markdown(parity))
+            terminal.print_document(parity_markdown(parity))
         case _:
-            print_lines(parity_text(parity))
+            terminal.print_lines(parity_text(parity))
     return 0 if parity.in_line else 2
-
-
-def _target(workspace: Workspace, text: str) -> TargetName:
-    for name in workspace.desired.targets:
-        if name == text:
-            return name
-    declared = ", ".join(workspace.desired.targets) or "none"
-    raise SelectionError("no such target is declared", where=text, remedy=f"declared are: {declared}")
 
 
 def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Record]:

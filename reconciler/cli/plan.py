@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.neighbours import accepted_duplicates, duplicates_option, refuse_possible_duplicates
-from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import print_document, print_lines, warn
-from reconciler.cli.planning import exit_code, make
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
 from reconciler.disk.durable import written_beside
 from reconciler.errors import SettingsError
 from reconciler.model.url import same_service
+from reconciler.operations.plan import exit_code, make
+from reconciler.operations.same_service import refuse_possible_duplicates
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import plan_document, render
 from reconciler.reports.text import plan_text
 
 if TYPE_CHECKING:
-    from reconciler.cli.planning import Planned
+    from reconciler.cli.terminal.terminal import Terminal
+    from reconciler.operations.plan import Planned
 
 
 @click.command("plan")
@@ -33,35 +33,43 @@ if TYPE_CHECKING:
 @click.option("--allow-empty", is_flag=True, help="Let a target lose all its subscriptions.")
 @duplicates_option
 @common_options
-def command(targets: tuple[str, ...], out: Path | None, form: str, detailed_exitcode: bool, allow_empty: bool) -> int:
+@pass_terminal
+def command(
+    terminal: Terminal,
+    targets: tuple[str, ...],
+    out: Path | None,
+    form: str,
+    detailed_exitcode: bool,
+    allow_empty: bool,
+) -> int:
     """Show the difference between desired and recorded.
 
     Desired is what config/ says, recorded what the state record knows to exist. Needs no credentials and calls nobody
     but the store of the state record. Signs: + create, ~ extend, ± replace, ↺ restore, - retire, ! blocked.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     planned = make(workspace, targets, allow_empty=allow_empty)
-    refuse_possible_duplicates(planned.plan, planned.desired, planned.unread, accepted_duplicates())
-    _warn_of_other_service(planned)
+    refuse_possible_duplicates(terminal, planned.plan, planned.desired, planned.unread, accepted_duplicates())
+    _warn_of_other_service(terminal, planned)
     if out is not None:
         _write(out, render(plan_document(planned.plan)))
     match form:
         case "json":
-            print_document(render(plan_document(planned.plan)))
+            terminal.print_document(render(plan_document(planned.plan)))
         case "markdown":
             from reconciler.reports.markdown import plan_markdown  # noqa: PLC0415 - the common plan is text
 
-            print_document(plan_markdown(planned.plan))
+            terminal.print_document(plan_markdown(planned.plan))
         case _:
-            print_lines(plan_text(planned.plan))
+            terminal.print_lines(plan_text(planned.plan))
     return exit_code(planned) if detailed_exitcode else 0
 
 
-def _warn_of_other_service(planned: Planned) -> None:
+def _warn_of_other_service(terminal: Terminal, planned: Planned) -> None:
     for name in planned.plan.targets:
         recorded, base_url = planned.records[name].base_url, planned.desired.targets[name].base_url
         if not same_service(recorded, base_url):
-            warn(
+            terminal.warn(
                 f"{name}: the record belongs to the service at {recorded}, the settings name {base_url};"
                 " apply refuses that until: reconciler state rebind"
             )

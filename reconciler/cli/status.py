@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.counting import read_counted
-from reconciler.cli.neighbours import warn_of_unread
-from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import print_document, print_lines
-from reconciler.cli.planning import exit_code, make
-from reconciler.cli.workspace import Workspace, usable_records
+from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.selection import Selection
+from reconciler.operations.plan import exit_code, make
+from reconciler.operations.same_service import warn_of_unread
+from reconciler.operations.unrecorded import read_counted
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.standing import standing_of, standing_of_undeclared
 from reconciler.reports.documents import render, status_document
 from reconciler.reports.status_text import status_text
 
 if TYPE_CHECKING:
-    from reconciler.cli.planning import Planned
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.standing import TargetStanding
+    from reconciler.operations.plan import Planned
 
 
 @click.command("status")
@@ -33,26 +33,27 @@ if TYPE_CHECKING:
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes, 3 if a create is unsettled.")
 @common_options
-def command(targets: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
+@pass_terminal
+def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
     """Show what is in force, and what waits for a person.
 
     For each target: what is in force, and whether notifications have proven it (see `state observe`); creates with an
     unknown outcome; what awaits removal, with the request to the operator; what is delivered beyond what is wanted.
     Targets without a record are named on stderr; exits with 1 where one is damaged, or gone that was seen here before.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     planned, whole = _plan(workspace, targets)
-    warn_of_unread(planned.unread)
+    warn_of_unread(terminal, planned.unread)
     standings = _standings(planned)
     match form:
         case "json":
-            print_document(render(status_document(standings)))
+            terminal.print_document(render(status_document(standings)))
         case "markdown":
             from reconciler.reports.markdown import status_markdown  # noqa: PLC0415 - the common status is text
 
-            print_document(status_markdown(standings))
+            terminal.print_document(status_markdown(standings))
         case _:
-            print_lines(status_text(standings))
+            terminal.print_lines(status_text(standings))
     return (exit_code(planned) if detailed_exitcode else 0) or int(not whole)
 
 
@@ -67,7 +68,9 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
         raise
     except StateError:
         selection, read = Selection.of(patterns), partial(read_counted, workspace)
-        usable, whole = usable_records(read, [one for one in workspace.desired.targets if selection.touches(one)])
+        usable, whole = workspace.usable_records(
+            read, [one for one in workspace.desired.targets if selection.touches(one)]
+        )
         if not usable:
             raise
         planned = make(workspace, tuple(one.target for one in usable), allow_empty=True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.cli.actions import mask
-from reconciler.cli.foreign import print_value
-from reconciler.cli.options import common_options
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.terminal.actions import mask
+from reconciler.cli.terminal.foreign import print_value
+from reconciler.operations.workspace import Workspace
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
 APIS = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 
@@ -16,15 +21,16 @@ APIS = ("onboarding", "notification", "prequalification", "loan", "preapproval",
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Whose identity provider and account.")
 @click.option("--api", type=click.Choice(APIS), default="notification", help="For which API.  [notification]")
 @common_options
-def command(target: str, api: str) -> None:
+@pass_terminal
+def command(terminal: Terminal, target: str, api: str) -> None:
     """Print an access token.
 
     It comes from the cache if there is one that is still good.
     """
-    from reconciler.cli.calling import Calling, only_target  # noqa: PLC0415 - an HTTP client takes long to load
+    from reconciler.operations.service_client import Calling  # noqa: PLC0415 - an HTTP client takes long to load
 
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     with Calling(workspace) as calling:
-        token = calling.token(only_target(workspace, target), api)
+        token = calling.token(workspace.declared_target(target, f"-t {target}"), api)
     mask(token)
-    print_value(token)
+    print_value(terminal, token)

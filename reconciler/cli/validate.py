@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.text import Line
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
 
 @click.command("validate")
 @common_options
-def command() -> None:
+@pass_terminal
+def command(terminal: Terminal) -> None:
     """Find every mistake in the configuration.
 
     Each is printed with its file, line and column, and with what to do about it. Needs no credentials, no state record
     and no network.
     """
-    desired = Workspace().desired
+    desired = Workspace(terminal).desired
     counts = f"{_count(len(desired.subscriptions), 'subscription')} on {_count(len(desired.targets), 'target')}"
-    print_lines([Line(f"The configuration is valid: {counts}.")])
+    terminal.print_lines([Line(f"The configuration is valid: {counts}.")])
 
 
 def _count(number: int, noun: str) -> str:

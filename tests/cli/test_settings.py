@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.cli.settings import credentials
-from reconciler.cli.variables import Variables
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
+from reconciler.operations.settings import credentials
+from reconciler.operations.variables import Variables
 from reconciler.service.credentials import Credentials
 
 if TYPE_CHECKING:

@@ -244,7 +244,9 @@ def test_interrupted_while_reading(begun: Partner, number: signal.Signals, code:
 
 def test_what_nobody_expected(begun: Partner) -> None:
     """A defect is told by its kind and its place, without its text, which may hold anything."""
-    folder = begun.write("hooks/sitecustomize.py", "import sys\nsys.modules['reconciler.cli.planning'] = None\n").parent
+    folder = begun.write(
+        "hooks/sitecustomize.py", "import sys\nsys.modules['reconciler.operations.plan'] = None\n"
+    ).parent
     begun.environment["PYTHONPATH"] = str(folder)
     done = begun.run("plan")
     assert (1, "") == (done.code, done.out)
@@ -282,11 +284,14 @@ def test_an_apply_that_nobody_listens_to(partner: Partner) -> None:
 def test_a_signal_while_it_ends(begun: Partner, first: str) -> None:
     """A second signal, while it is said that the first has come, changes nothing."""
     hook = "import sys, types\noutput = types.ModuleType('output')\n"
-    hook += f"def end(text):\n    sys.stderr.write(text)\n    {first or 'pass'}\n"
-    hook += "output.end = output.complain = output.print_problem = end\noutput.given_up = set()\n"
+    hook += f"def end(self, text):\n    sys.stderr.write(text)\n    {first or 'pass'}\n"
+    hook += (
+        "output.Terminal = type('Terminal', (), {'__init__': lambda self, flags: None, 'given_up': (), 'end': end})\n"
+    )
     hook += "class Plan(types.ModuleType):\n    @property\n    def command(self):\n        import os, signal\n"
     hook += "        os.kill(os.getpid(), signal.SIGINT)\n"
-    hook += "sys.modules['reconciler.cli.output'] = output\nsys.modules['reconciler.cli.plan'] = Plan('plan')\n"
+    hook += "sys.modules['reconciler.cli.terminal.terminal'] = output\n"
+    hook += "sys.modules['reconciler.cli.plan'] = Plan('plan')\n"
     begun.environment["PYTHONPATH"] = str(begun.write("hooks/sitecustomize.py", hook).parent)
     done = begun.run("plan")
     assert (143 if first else 130, "", "Interrupted.") == (done.code, done.out, done.err)

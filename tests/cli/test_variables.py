@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.cli.variables import Variables
 from reconciler.errors import SettingsError
+from reconciler.operations.variables import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,7 +170,7 @@ def test_nothing_is_loaded_without_a_dotenv(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
-from reconciler.cli.variables import Variables
+from reconciler.operations.variables import Variables
 here = Path(sys.argv[1])
 assert Variables({}, here / "nowhere").get("A") is None
 assert Variables({"CI": "1"}, here).get("A") is None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.applying.terms import Limits
-from reconciler.cli.failpoints import Failpoints
 from reconciler.errors import SettingsError
+from reconciler.operations.failpoints import Failpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

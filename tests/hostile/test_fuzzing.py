@@ -20,11 +20,11 @@ from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, jou
 from leaks import Secrets
 from mutations import mutated
 
-from reconciler.cli.approval import read_plan_file
 from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load
 from reconciler.errors import ConfigError, RecordDamaged, RecordForeign, RecordRolledBack, SettingsError
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
+from reconciler.operations.approval import read_plan_file
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.state.heads.remembered import Heads

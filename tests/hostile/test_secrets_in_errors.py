@@ -15,13 +15,13 @@ from glass_house import GlassHouse
 from leaks import Secrets
 
 import reconciler
-from reconciler.cli.settings import TargetSettings
-from reconciler.cli.variables import Variables
 from reconciler.errors import Place
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.desired import Overlap, Replace, Target
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.operations.settings import TargetSettings
+from reconciler.operations.variables import Variables
 from reconciler.service.api import LeadAnswer, Service
 from reconciler.service.credentials import Credentials
 from reconciler.service.exchange import Reply
@@ -61,7 +61,7 @@ PLACES = {
     "reconciler.service.token_request:outcome_of": TOKEN,
     "reconciler.service.token_cache:seal": TOKEN,
     "reconciler.state.private.responses:PrivateFiles.keep": APPLY,
-    "reconciler.cli.settings:TargetSettings.__init__": TOKEN,
+    "reconciler.operations.settings:TargetSettings.__init__": TOKEN,
     "reconciler.applying.caller:ServiceCaller.create": APPLY,
     "reconciler.state.stores.files:FileStore.append": APPLY,
 }

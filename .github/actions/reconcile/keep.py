@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from reconciler.cli.main import run
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import Invocation
+from reconciler.operations.workspace import Workspace
 
 
 def main() -> int:
@@ -22,7 +23,7 @@ def main() -> int:
 
 
 def _copy(folder: Path) -> None:
-    store = Workspace().store
+    store = Workspace(Invocation().terminal).store
     for target in store.targets():
         path = folder / f"{target}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)

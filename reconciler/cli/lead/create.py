@@ -6,40 +6,46 @@ import json
 import sys
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.foreign import print_body
-from reconciler.cli.options import common_options
-from reconciler.cli.output import complain, warn, work_is_done
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.terminal.foreign import print_body
 from reconciler.errors import Interrupted, SettingsError
+from reconciler.operations.workspace import Workspace
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
 
 @click.command("create")
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Where to create it.")
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
-def command(target: str, file: Path) -> None:
+@pass_terminal
+def command(terminal: Terminal, target: str, file: Path) -> None:
     """Create a lead and print the answer.
 
     FILE holds the lead as JSON; - is standard input. It is sent once. Where the answer is lost, or the command is
     interrupted, whether the lead exists is unknown, and the error says so.
     """
-    from reconciler.cli.calling import Calling, only_target  # noqa: PLC0415 - an HTTP client takes long to load
+    from reconciler.operations.service_client import Calling  # noqa: PLC0415 - an HTTP client takes long to load
 
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     lead, gate = _read(file), _Gate()
     try:
         with Calling(workspace) as calling:
-            answer = calling.service(only_target(workspace, target)).create_lead(lead, gate.pass_through)
-        work_is_done()
+            answer = calling.service(workspace.declared_target(target, f"-t {target}")).create_lead(
+                lead, gate.pass_through
+            )
+        terminal.work_is_done()
         if answer.warning:
-            warn(answer.warning)
-        print_body(answer.body)
+            terminal.warn(answer.warning)
+        print_body(terminal, answer.body)
     except Interrupted:
         if gate.close():
-            complain(f"{target}: the lead was sent, and may exist; ask the operator before sending it again")
+            terminal.complain(f"{target}: the lead was sent, and may exist; ask the operator before sending it again")
         raise
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say, warn
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import SettingsError
 from reconciler.reports.text import Line
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
 
 @click.command("serve")
@@ -18,7 +22,8 @@ from reconciler.reports.text import Line
 @click.option("--fault", "faults", metavar="NAME=PROBABILITY", multiple=True, help="Something to go wrong; repeatable.")
 @click.option("--seed", metavar="N", type=int, help="Repeats the faults of an earlier run.")
 @common_options
-def command(port: int, retry_interval: float, faults: tuple[str, ...], seed: int | None) -> None:
+@pass_terminal
+def command(terminal: Terminal, port: int, retry_interval: float, faults: tuple[str, ...], seed: int | None) -> None:
     """Serve until interrupted.
 
     On 127.0.0.1: tokens, subscriptions, leads, and deliveries. Once it is ready it prints, as NAME=value lines, the
@@ -48,10 +53,10 @@ def command(port: int, retry_interval: float, faults: tuple[str, ...], seed: int
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("0 to 86400 seconds are wanted", where="--retry-interval", remedy="the default is 15")
     with Sandbox(
-        port, retry_interval=retry_interval, faults=dict(map(_fault, faults)), seed=seed, warn=warn
+        port, retry_interval=retry_interval, faults=dict(map(_fault, faults)), seed=seed, warn=terminal.warn
     ) as sandbox:
-        print_lines(Line(f"{name}={value}") for name, value in sandbox.variables())
-        say(f"Serving at {sandbox.url}; Ctrl-C ends it.")
+        terminal.print_lines(Line(f"{name}={value}") for name, value in sandbox.variables())
+        terminal.say(f"Serving at {sandbox.url}; Ctrl-C ends it.")
         sandbox.serve_forever()
 
 

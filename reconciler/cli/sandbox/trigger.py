@@ -7,16 +7,19 @@ import sys
 from http.client import HTTPConnection, HTTPException
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import SplitResult, urlsplit
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, work_is_done
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import CallFailed, SettingsError
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.text import Line
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
+
 
 _VARIABLE = "RECONCILER_SANDBOX_URL"
 _ANSWER_LIMIT = 1 << 16
@@ -29,13 +32,16 @@ _ANSWER_LIMIT = 1 << 16
 @click.option("-t", "--target", metavar="TARGET", help="Only on this target.")
 @click.option("--url", metavar="URL", help=f"Where the sandbox is.  [{_VARIABLE}]")
 @common_options
-def command(code: str, properties: Path | None, count: int, target: str | None, url: str | None) -> None:
+@pass_terminal
+def command(
+    terminal: Terminal, code: str, properties: Path | None, count: int, target: str | None, url: str | None
+) -> None:
     """Make an event happen in a sandbox that serves.
 
     CODE is an event code, ONB10011 for instance. Its notification goes to every subscription that has the code, and
     again where it is not confirmed. Without --properties, ONB10011 gets a sample. In FILE, - is standard input.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     parts = _address(url, workspace)
     wanted: dict[str, object] = {"code": code, "count": count}
     if target is not None:
@@ -44,9 +50,9 @@ def command(code: str, properties: Path | None, count: int, target: str | None, 
     if properties is not None:
         body = f'{body[:-1]}, "properties": {_read(properties)}}}'  # as it is, so that numbers stay as written
     begun = _post(parts, body.encode(), workspace.timeout)
-    work_is_done()
+    terminal.work_is_done()
     words = "delivery begins" if begun == 1 else "deliveries begin"
-    print_lines([Line(f"{begun} {words}" if begun else f"Nothing is delivered: no subscription has {code}")])
+    terminal.print_lines([Line(f"{begun} {words}" if begun else f"Nothing is delivered: no subscription has {code}")])
 
 
 def _address(url: str | None, workspace: Workspace) -> SplitResult:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.asking import ask_hidden, somebody_is_there
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, warn
-from reconciler.cli.recording import attempt_option, now_by, parse_address, pick, record_entries
-from reconciler.cli.secrets_of import private_kind
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.terminal.questions import ask_hidden, somebody_is_there
 from reconciler.errors import Refused
 from reconciler.model.entry import SecretSet
+from reconciler.operations.edit import now_by, parse_address, pick, record_entries
+from reconciler.operations.kept_secrets import private_kind
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 from reconciler.state.private.responses import seal
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.record import Record
 
 _LIMIT = 1 << 16
@@ -30,14 +30,15 @@ _LIMIT = 1 << 16
 @click.argument("address")
 @attempt_option
 @common_options
-def command(address: str, attempt: str | None) -> None:
+@pass_terminal
+def command(terminal: Terminal, address: str, attempt: str | None) -> None:
     """Keep a secret that came another way.
 
     Another way than in the create response of ADDRESS: by mail from the operator, say. It is read from standard input,
     or asked for at a terminal, and never taken as an argument. It is sealed to the `recipients` of config/ where there
     are any, and kept in a private file of this machine where there are none.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     wanted = parse_address(address)
     recipients = workspace.desired.recipients
     secret = _read()
@@ -51,12 +52,14 @@ def command(address: str, attempt: str | None) -> None:
             place = f"file:{token_hex(4)}"
             path = workspace.responses.keep(record.id, one.id, private_kind("secret", place), secret)
             if workspace.in_ci:
-                warn(f"{wanted}: its secret lies on this disk only: {path}; `recipients:` keep it in the record")
+                terminal.warn(
+                    f"{wanted}: its secret lies on this disk only: {path}; `recipients:` keep it in the record"
+                )
         at, by = now_by(workspace)
         return [SecretSet(at=at, by=by, attempt=one.id, secret=place)]
 
     record_entries(workspace, wanted.target, draft, f"secret set for {wanted.name}")
-    print_lines([Line(f"  {visible(wanted)}: the secret is kept")])
+    terminal.print_lines([Line(f"  {visible(wanted)}: the secret is kept")])
 
 
 def _read() -> bytes:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.actions import mask
-from reconciler.cli.foreign import mask_body, print_body, print_value
-from reconciler.cli.options import common_options
-from reconciler.cli.output import warn
-from reconciler.cli.recording import attempt_option, parse_address, pick
-from reconciler.cli.secrets_of import private_kind, read_identity, with_response
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.terminal.actions import mask
+from reconciler.cli.terminal.foreign import mask_body, print_body, print_value
 from reconciler.errors import Refused, StateError
 from reconciler.model.record import Status
+from reconciler.operations.edit import parse_address, pick
+from reconciler.operations.kept_secrets import private_kind, read_identity, with_response
+from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import open_sealed, split_response
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
 
@@ -34,29 +34,32 @@ _SHORTEST_SECRET = 8
 @click.option("--field", metavar="NAME", help="Print one field of the response, bare.")
 @click.option("--headers", is_flag=True, help="Print the response with its status line and headers.")
 @common_options
-def command(address: str, attempt: str | None, identity: Path | None, field: str | None, headers: bool) -> None:
+@pass_terminal
+def command(
+    terminal: Terminal, address: str, attempt: str | None, identity: Path | None, field: str | None, headers: bool
+) -> None:
     """Print the secret, or the create response that may hold it.
 
     Of ADDRESS: the secret that was set for it last, or else the body of the response to its create call.
     """
     if headers and field is not None:
         raise click.UsageError("--headers prints the whole response, and --field one field of it: choose one")
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     wanted = parse_address(address)
     record = workspace.read(wanted.target).record()
     here = [with_response(workspace, record, one) for one in record.attempts.values() if one.address == wanted]
     chosen = _choose([replace(one, secrets=()) for one in here] if headers else here, attempt, wanted)
     if headers:
-        _print_response(_read_response(workspace, record, chosen, identity))
+        _print_response(terminal, _read_response(workspace, record, chosen, identity))
         return
     body = _read_secret(workspace, record, chosen, identity)
     if field is None:
         mask_body(body)
-        print_body(body)
+        print_body(terminal, body)
         return
     value = _field(body, field)
     mask(value)
-    print_value(value)
+    print_value(terminal, value)
 
 
 def _choose(here: list[Attempt], named: str | None, address: Address) -> Attempt:
@@ -68,17 +71,17 @@ def _choose(here: list[Attempt], named: str | None, address: Address) -> Attempt
     return pick(attempts if named else current, named, address, "with a response or a secret")
 
 
-def _print_response(response: bytes) -> None:
+def _print_response(terminal: Terminal, response: bytes) -> None:
     head, body = split_response(response)
     if not head:
-        warn("the headers of this response were not kept: it was created by an earlier version")
+        terminal.warn("the headers of this response were not kept: it was created by an earlier version")
     mask_body(body)
     mask_body(head)
     for line in head.decode("latin-1").splitlines()[1:]:
         value = line.partition(":")[2].strip()
         if len(value) >= _SHORTEST_SECRET:  # a mask for `close` or `42` would hide what no secret is
             mask(value)
-    print_body(response)
+    print_body(terminal, response)
 
 
 def _refuse_untold(attempts: list[Attempt], wanted: str | None, address: Address) -> None:

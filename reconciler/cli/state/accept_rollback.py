@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say, work_is_done
-from reconciler.cli.recording import confirm, now_by
-from reconciler.cli.workspace import Workspace, whole_selection
+from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.terminal.questions import confirm
 from reconciler.errors import RecordMissing
 from reconciler.model.entry import Begun
+from reconciler.operations.edit import now_by
+from reconciler.operations.workspace import Workspace, whole_selection
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 from reconciler.state.heads.remembered import missed, seen_there, targets_seen
@@ -20,6 +20,7 @@ from reconciler.state.heads.tracking import append_entries, begin_journal, losse
 from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import TargetName
     from reconciler.state.heads.seen import Seen
     from reconciler.state.journal.chain import Journal
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Whose record.")
 @click.option("--force", is_flag=True, help="Without asking.")
 @common_options
-def command(target: str, force: bool) -> None:
+@pass_terminal
+def command(terminal: Terminal, target: str, force: bool) -> None:
     """Accept that a record lost entries, or is gone.
 
     A backup was restored, say, or another record was started in its place, and what was seen of the record before is
     lost. What the lost entries knew to exist may be created a second time. Find the newer record if there is any way
     to. Where no record is left, a new one is started.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     location, seen = whereabouts(workspace.store), workspace.heads.seen()
     known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, location)}
     for name in whole_selection((target,), known):
@@ -49,12 +51,14 @@ def command(target: str, force: bool) -> None:
                 remedy=f"to start one: reconciler state init -t {name}",
             )
         if not lost:
-            print_lines([Line(f"  {visible(name)}: nothing to accept, it holds all that was seen of it")])
+            terminal.print_lines([Line(f"  {visible(name)}: nothing to accept, it holds all that was seen of it")])
             continue
-        _describe(name, journal, lost)
+        _describe(terminal, name, journal, lost)
         confirm(force, "Accept the record as it is?" if journal else "Start a new record?")
-        _accept(workspace, name, journal, lost, force)
-        print_lines([Line(f"  {visible(name)}: accepted{' as it is' if journal else '; a new record was started'}")])
+        _accept(terminal, workspace, name, journal, lost, force)
+        terminal.print_lines(
+            [Line(f"  {visible(name)}: accepted{' as it is' if journal else '; a new record was started'}")]
+        )
 
 
 def _read(workspace: Workspace, name: TargetName) -> Journal | None:
@@ -63,26 +67,28 @@ def _read(workspace: Workspace, name: TargetName) -> Journal | None:
     return None if data is None else parse(data, name, f"{workspace.store.location} {name}")
 
 
-def _describe(name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
+def _describe(terminal: Terminal, name: TargetName, journal: Journal | None, lost: list[Seen]) -> None:
     now = "it has no record now, and a new one would say that nothing exists"
     if journal is not None:
         now = f"the record has {len(journal.lines)}, up to {journal.head}, and does not hold that one"
     for one in lost:
-        say(f"  {name}: seen before were {one.length} up to {one.head}; {now}")
+        terminal.say(f"  {name}: seen before were {one.length} up to {one.head}; {now}")
 
 
-def _accept(workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen], force: bool) -> None:
+def _accept(
+    terminal: Terminal, workspace: Workspace, name: TargetName, journal: Journal | None, lost: list[Seen], force: bool
+) -> None:
     at, by = now_by(workspace)
     note = f"{name}: rollback accepted"
     if journal is not None:
         accepted = append_entries(workspace.store, journal, losses(lost, at, by, forced=force), workspace.heads, note)
-        work_is_done()
+        terminal.work_is_done()
         workspace.heads.accept(accepted, whereabouts(workspace.store))
         return
     base_url = _service(workspace, name, lost)
     begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     begin_journal(workspace.store, begun, workspace.heads, note, lost)
-    work_is_done()
+    terminal.work_is_done()
 
 
 def _service(workspace: Workspace, name: TargetName, lost: list[Seen]) -> str:

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.counting import counted
-from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import print_lines
-from reconciler.cli.planning import with_neighbours
-from reconciler.cli.recording import now_by, parse_address, record_entries
-from reconciler.cli.workspace import Workspace, refuse_unmatched
+from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.errors import Refused
 from reconciler.model.entry import Imported
 from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
+from reconciler.operations.edit import now_by, parse_address, record_entries
+from reconciler.operations.plan import with_neighbours
+from reconciler.operations.unrecorded import counted
+from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.planning.planner import plan_target
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
@@ -26,6 +25,7 @@ from reconciler.reports.wording import how_to_settle_attempt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Subscription
     from reconciler.model.record import Record
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Everything that is desired and not recorded.")
 @target_option
 @common_options
-def command(address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
+@pass_terminal
+def command(terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
     """Record what was created by hand before.
 
     ADDRESS is recorded as existing, as it is desired now; with --all, whatever is desired. What is recorded already,
@@ -44,12 +45,12 @@ def command(address: str | None, everything: bool, targets: tuple[str, ...]) -> 
     """
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("name an ADDRESS, or give --all, with -t if need be")
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     wanted = _wanted(workspace, address, targets)
     if not wanted:
-        print_lines([Line("Nothing is desired there.")])
+        terminal.print_lines([Line("Nothing is desired there.")])
     for target in sorted({one.address.target for one in wanted}):
-        _import(workspace, target, [one for one in wanted if one.address.target == target])
+        _import(terminal, workspace, target, [one for one in wanted if one.address.target == target])
 
 
 def _wanted(workspace: Workspace, address: str | None, targets: tuple[str, ...]) -> list[Subscription]:
@@ -68,7 +69,7 @@ def _wanted(workspace: Workspace, address: str | None, targets: tuple[str, ...])
     return [subscriptions[wanted]]
 
 
-def _import(workspace: Workspace, target: TargetName, wanted: Iterable[Subscription]) -> None:
+def _import(terminal: Terminal, workspace: Workspace, target: TargetName, wanted: Iterable[Subscription]) -> None:
     """Record what is missing of `wanted`, all of it on one target, and say what was skipped."""
     lines: list[Line] = []
 
@@ -79,7 +80,7 @@ def _import(workspace: Workspace, target: TargetName, wanted: Iterable[Subscript
         return [entry for one in wanted for entry in _draft(workspace, record, one, hindered, lines)]
 
     record_entries(workspace, target, draft, "imported")
-    print_lines(lines)
+    terminal.print_lines(lines)
 
 
 def _hindered(workspace: Workspace, record: Record) -> Mapping[Address, tuple[str, ...]]:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, target_option
-from reconciler.cli.output import print_lines, say, work_is_done
-from reconciler.cli.recording import now_by
-from reconciler.cli.sharing import warn_of_host_only_locks
-from reconciler.cli.workspace import Workspace, whole_selection
+from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.errors import HeadMoved, Refused
 from reconciler.model.entry import Begun
+from reconciler.operations.edit import now_by
+from reconciler.operations.shared_files import warn_of_host_only_locks
+from reconciler.operations.workspace import Workspace, whole_selection
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 from reconciler.state.heads.remembered import seen_elsewhere, seen_there
 from reconciler.state.heads.tracking import begin_journal, whereabouts
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import TargetName
     from reconciler.state.heads.seen import Seen
 
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     help="Also on a CI runner's disk, or where a record was seen before.",
 )
 @common_options
-def command(targets: tuple[str, ...], force: bool) -> None:
+@pass_terminal
+def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
     """Start a journal where there is none.
 
     One for each target, or for those selected. A new journal says that nothing exists. What was created by hand before
     is recorded with `state import`.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     names = whole_selection(targets, workspace.desired.targets)
     if workspace.in_ci and workspace.store.local and not force:
         raise Refused(
@@ -49,10 +50,10 @@ def command(targets: tuple[str, ...], force: bool) -> None:
     if not force:
         for name in names:
             _refuse_second(workspace, name)
-    warn_of_host_only_locks(workspace.store)
-    begun = [name for name in names if _begin(workspace, name, force)]
+    warn_of_host_only_locks(terminal, workspace.store)
+    begun = [name for name in names if _begin(terminal, workspace, name, force)]
     if begun:
-        say(
+        terminal.say(
             "If subscriptions were created by hand before, record them now, before the first apply creates them again:"
             " reconciler state import --all"
         )
@@ -99,7 +100,7 @@ def _is_sandbox(base_url: str) -> bool:
     return base_url.lower().startswith("http:")
 
 
-def _begin(workspace: Workspace, name: TargetName, force: bool) -> bool:
+def _begin(terminal: Terminal, workspace: Workspace, name: TargetName, force: bool) -> bool:
     """Whether a journal was begun; not where there is one."""
     at, by = now_by(workspace)
     base_url = workspace.desired.targets[name].base_url
@@ -109,10 +110,10 @@ def _begin(workspace: Workspace, name: TargetName, force: bool) -> bool:
         begin_journal(workspace.store, begun, workspace.heads, f"{name}: begun", lost)
     except HeadMoved:
         workspace.read(name)  # it must hold together, or be complained of
-        print_lines([Line(f"  {visible(name)}: has a record already")])
+        terminal.print_lines([Line(f"  {visible(name)}: has a record already")])
         return False
-    work_is_done()
-    print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
+    terminal.work_is_done()
+    terminal.print_lines([Line(f"  {visible(name)}: begun, for the service at {visible(base_url)}")])
     for one in lost:
-        say(f"{name}: the loss of a record with {one.length} is accepted; what it held may be created again")
+        terminal.say(f"{name}: the loss of a record with {one.length} is accepted; what it held may be created again")
     return True

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say_line
-from reconciler.cli.recording import now_by, parse_address, record_entries
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import Refused
 from reconciler.model.entry import Moved
+from reconciler.operations.edit import now_by, parse_address, record_entries
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.mending import shown_line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.record import Record
 
 
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="FROM")
 @click.argument("destination", metavar="TO")
 @common_options
-def command(source: str, destination: str) -> None:
+@pass_terminal
+def command(terminal: Terminal, source: str, destination: str) -> None:
     """Rename a subscription without a create.
 
     For one that is called FROM in the record, and TO in config/ by now. Two that changed names go by way of a third
     name: the plan says how. Both are exact addresses, since what a pattern would rename to is not known.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     before, after = parse_address(source), parse_address(destination)
     if before.target != after.target:
         raise Refused(
@@ -51,9 +52,9 @@ def command(source: str, destination: str) -> None:
                 f" reconciler state show {after}",
             )
         for one in attempts:
-            say_line(shown_line(one, f"becomes {visible(after)}"))
+            terminal.say_line(shown_line(one, f"becomes {visible(after)}"))
         at, by = now_by(workspace)
         return [Moved(at=at, by=by, source=before, address=after)]
 
     record_entries(workspace, before.target, draft, f"moved {before.name} to {after.name}")
-    print_lines([Line(f"  {visible(before)} is recorded as {visible(after)}")])
+    terminal.print_lines([Line(f"  {visible(before)} is recorded as {visible(after)}")])

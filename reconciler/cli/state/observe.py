@@ -6,18 +6,18 @@ import json
 import re
 import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, warn
-from reconciler.cli.recording import now_by, record_entries
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Observed
 from reconciler.model.url import normal_url
+from reconciler.operations.edit import now_by, record_entries
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import Sighting, weigh
 from reconciler.receiver import captured_in
 from reconciler.reports.status_text import observed_text
@@ -25,6 +25,7 @@ from reconciler.reports.status_text import observed_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.errors import SettingsError
     from reconciler.model.address import Address, TargetName
     from reconciler.model.record import Record
@@ -41,7 +42,8 @@ _LEAP_SECOND = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:)60")
 @click.command("observe")
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
-def command(file: Path) -> None:
+@pass_terminal
+def command(terminal: Terminal, file: Path) -> None:
     """Note notifications that arrived, as evidence.
 
     FILE is what `listen --record` writes, or what an endpoint of your own logs in that format. Each event code is noted
@@ -49,18 +51,18 @@ def command(file: Path) -> None:
     deliver. Notifications that no recorded subscription explains are reported: something delivers that nobody manages.
     A last line that is still being written is left out, and so is what was received in the future.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     names = workspace.recorded_targets()
-    evidence = weigh(workspace.records(names).values(), _sightings(file))
+    evidence = weigh(workspace.records(names).values(), _sightings(terminal, file))
     for name in names:
         _note(workspace, name, evidence)
-    print_lines(observed_text(evidence))
+    terminal.print_lines(observed_text(evidence))
 
 
-def _sightings(file: Path) -> Iterator[Sighting]:
+def _sightings(terminal: Terminal, file: Path) -> Iterator[Sighting]:
     unusable = ahead = 0
     latest = time.time() + _AHEAD
-    for captured in captured_in(file, _warn_left_out):
+    for captured in captured_in(file, partial(_warn_left_out, terminal)):
         at, code = _when(captured), _code_of(captured)
         if captured.verified is False or at is None or code is None:
             unusable += 1
@@ -68,17 +70,19 @@ def _sightings(file: Path) -> Iterator[Sighting]:
             ahead += 1
         else:
             yield Sighting(stamp(at), code, captured.path, captured.url)
-    _warn_of(file, unusable, "a wrong signature, no event code, or no time with an offset")
-    _warn_of(file, ahead, "received in the future, as this machine's clock tells it; check both clocks")
+    _warn_of(terminal, file, unusable, "a wrong signature, no event code, or no time with an offset")
+    _warn_of(terminal, file, ahead, "received in the future, as this machine's clock tells it; check both clocks")
 
 
-def _warn_of(file: Path, count: int, why: str) -> None:
+def _warn_of(terminal: Terminal, file: Path, count: int, why: str) -> None:
     if count:
-        warn(f"{file}: {'1 line is' if count == 1 else f'{count} lines are'} no evidence: {why}")
+        terminal.warn(f"{file}: {'1 line is' if count == 1 else f'{count} lines are'} no evidence: {why}")
 
 
-def _warn_left_out(problem: SettingsError) -> None:
-    warn(f"{problem.where}: left out: {problem.what}, and it ends without a newline, as one does that is being written")
+def _warn_left_out(terminal: Terminal, problem: SettingsError) -> None:
+    terminal.warn(
+        f"{problem.where}: left out: {problem.what}, and it ends without a newline, as one does that is being written"
+    )
 
 
 def _when(captured: Captured) -> float | None:

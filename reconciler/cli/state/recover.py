@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, print_problem, say
-from reconciler.cli.recording import now_by
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import HeadMoved, RecordForeign, RecordMissing, StateError
 from reconciler.model.entry import Joined
 from reconciler.model.joining import told
 from reconciler.model.unrecorded import followable
+from reconciler.operations.edit import now_by
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
@@ -26,6 +25,7 @@ from reconciler.state.private.unrecorded import kept_in, read_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.state.journal.chain import Journal
@@ -37,7 +37,8 @@ _TRIES = 20
 @click.command("recover")
 @click.argument("file", type=click.Path(path_type=Path))
 @common_options
-def command(file: Path) -> int:
+@pass_terminal
+def command(terminal: Terminal, file: Path) -> int:
     """Add kept outcomes, or another history of the record.
 
     FILE is the file that an apply named because it could not write results to the record. Or it is another journal of
@@ -45,21 +46,21 @@ def command(file: Path) -> int:
     holds already is left out, so that it may be repeated; FILE stays. An older record, which other commands refuse, is
     recovered into as well.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     data = read_whole(file)
     if is_journal(data):
-        _join(workspace, parse(data, None, str(file)), file)
+        _join(terminal, workspace, parse(data, None, str(file)), file)
         return 0
     kept = kept_in(data, file)
     targets = sorted({one.target for one in kept})
     for target in targets:
         _refuse_foreign(_read(workspace, target), kept)
     if not kept:
-        print_lines([Line("Nothing to record.")])
-    return max((_recover(workspace, file, target, _of(target, kept)) for target in targets), default=0)
+        terminal.print_lines([Line("Nothing to record.")])
+    return max((_recover(terminal, workspace, file, target, _of(target, kept)) for target in targets), default=0)
 
 
-def _join(workspace: Workspace, theirs: Journal, file: Path) -> None:
+def _join(terminal: Terminal, workspace: Workspace, theirs: Journal, file: Path) -> None:
     """Record what another journal of a record here knows."""
     new: list[AnyEntry] = []
 
@@ -69,10 +70,10 @@ def _join(workspace: Workspace, theirs: Journal, file: Path) -> None:
 
     _append(workspace, theirs.target, draft, "joined")
     count = sum(len(entry.lines) if isinstance(entry, Joined) else 1 for entry in new)
-    print_lines([Line(f"  {visible(theirs.target)}: {count} {'entry' if count == 1 else 'entries'} recorded")])
+    terminal.print_lines([Line(f"  {visible(theirs.target)}: {count} {'entry' if count == 1 else 'entries'} recorded")])
     for one in _read(workspace, theirs.target).record().attempts.values():
         if one.disputed:
-            say(
+            terminal.say(
                 f"The histories contradict each other about attempt {one.id}, so it counts as unknown;"
                 f" {how_to_settle(one.address)}"
             )
@@ -120,7 +121,7 @@ def _of(target: TargetName, kept: list[Unrecorded]) -> list[AnyEntry]:
     return [one.entry for one in kept if one.target == target]
 
 
-def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> int:
+def _recover(terminal: Terminal, workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> int:
     """Record what is missing and can follow; the exit code is 1 where something could not."""
     can: list[AnyEntry] = []
     cannot: list[AnyEntry] = []
@@ -133,9 +134,9 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
     _append(workspace, target, draft, "recovered")
     count = f"{len(can)} {'entry' if len(can) == 1 else 'entries'} recorded"
     before = len(entries) - len(can) - len(cannot)
-    print_lines([Line(f"  {visible(target)}: {count}{f', {before} were recorded already' if before else ''}")])
+    terminal.print_lines([Line(f"  {visible(target)}: {count}{f', {before} were recorded already' if before else ''}")])
     for entry in cannot:
-        print_problem(_left(file, target, entry))
+        terminal.print_problem(_left(file, target, entry))
     return int(bool(cannot))
 
 

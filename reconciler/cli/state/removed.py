@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.choosing import Scope, record_chosen
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say_line
-from reconciler.cli.recording import attempt_option, now_by
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.terminal.questions import ask
 from reconciler.errors import Refused
 from reconciler.model.entry import Removed
 from reconciler.model.record import Status
+from reconciler.operations.edit import now_by
+from reconciler.operations.scope import Scope, record_chosen
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.mending import shown_line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.record import Attempt, Record
 
 
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 @attempt_option
 @click.option("--force", is_flag=True, help="Also what is live and was never asked to be removed.")
 @common_options
-def command(address: str, attempt: str | None, force: bool) -> None:
+@pass_terminal
+def command(terminal: Terminal, address: str, attempt: str | None, force: bool) -> None:
     """Record that the operator has deleted it.
 
     What awaits removal at ADDRESS no longer delivers. A pattern means what awaits removal, and never what is live.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     scope = Scope.of(address, attempt)
     if scope.is_pattern and force:
         raise Refused("--force is for one address", where=address, remedy="name the address whose subscription is gone")
@@ -48,11 +50,14 @@ def command(address: str, attempt: str | None, force: bool) -> None:
 
     chosen = scope.choose(workspace, choose, "that awaits removal" if scope.is_pattern else "in force")
     for one in (one for attempts in chosen.values() for one in attempts):
-        say_line(shown_line(one, "is gone"))
-    scope.confirm("Has the operator deleted all of them?")
+        terminal.say_line(shown_line(one, "is gone"))
+    if scope.is_pattern:
+        ask("Has the operator deleted all of them?")
     for target, attempts in chosen.items():
         done = record_chosen(workspace, target, attempts, choose, draft, f"removed {address}")
-        print_lines([Line(f"  {visible(one.address)}: attempt {one.id} is recorded as removed") for one in done])
+        terminal.print_lines(
+            [Line(f"  {visible(one.address)}: attempt {one.id} is recorded as removed") for one in done]
+        )
 
 
 def _awaiting(attempts: list[Attempt]) -> list[Attempt]:

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.choosing import Scope, record_chosen
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_lines, say, say_line
-from reconciler.cli.recording import attempt_option, now_by
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.terminal.questions import ask
 from reconciler.model.entry import ASKED_FOR, Restored, Retired
 from reconciler.model.record import Status
+from reconciler.operations.edit import now_by
+from reconciler.operations.scope import Scope, record_chosen
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.mending import shown_line, withdrawn_line
 from reconciler.reports.text import removal_text
 
 if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.record import Attempt, Record
 
 
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 @attempt_option
 @click.option("--withdraw", is_flag=True, help="It stays after all, and the request to the operator is withdrawn.")
 @common_options
-def command(address: str, attempt: str | None, withdraw: bool) -> None:
+@pass_terminal
+def command(terminal: Terminal, address: str, attempt: str | None, withdraw: bool) -> None:
     """Ask for the removal of what is in force.
 
     Records that it has to go, and prints the request to send to the operator. It delivers until the operator has
     deleted it. What is still wanted of it is then planned as a replacement: no plan restores it. A pattern means what
     is live.
     """
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     scope = Scope.of(address, attempt)
     narrow = _awaiting if withdraw else (_live if scope.is_pattern else _in_force)
     what = "that awaits removal" if withdraw else "in force"
@@ -49,14 +51,17 @@ def command(address: str, attempt: str | None, withdraw: bool) -> None:
 
     chosen = scope.choose(workspace, choose, what)
     for one in (one for attempts in chosen.values() for one in attempts):
-        say_line(shown_line(one, "stays" if withdraw else "is to be removed"))
-    scope.confirm("Record that they stay?" if withdraw else "Ask for their removal?")
+        terminal.say_line(shown_line(one, "stays" if withdraw else "is to be removed"))
+    if scope.is_pattern:
+        ask("Record that they stay?" if withdraw else "Ask for their removal?")
     note = f"{'withdrawn' if withdraw else 'retired'} {address}"
     for target, attempts in chosen.items():
         done = record_chosen(workspace, target, attempts, choose, draft, note)
-        print_lines([withdrawn_line(one) for one in done] if withdraw else removal_text(done))
+        terminal.print_lines([withdrawn_line(one) for one in done] if withdraw else removal_text(done))
         for one in () if withdraw else done:
-            say(f"If it is to stay after all: reconciler state retire {one.address} --attempt {one.id} --withdraw")
+            terminal.say(
+                f"If it is to stay after all: reconciler state retire {one.address} --attempt {one.id} --withdraw"
+            )
 
 
 def _live(attempts: list[Attempt]) -> list[Attempt]:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options
-from reconciler.cli.output import print_document, say
-from reconciler.cli.recording import parse_address
-from reconciler.cli.workspace import Workspace
+from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import Refused, SettingsError
+from reconciler.operations.edit import parse_address
+from reconciler.operations.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.desired import Verification
     from reconciler.receiver import Captured
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 @click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity for --address.")
 @click.option("--secret-variable", metavar="NAME", help="The environment variable that holds the secret.")
 @common_options
-def command(request: Path, address: str | None, identity: Path | None, secret_variable: str | None) -> None:
+@pass_terminal
+def command(
+    terminal: Terminal, request: Path, address: str | None, identity: Path | None, secret_variable: str | None
+) -> None:
     """Find out how a captured notification was signed.
 
     REQUEST is a file with one request, a line as `listen --record` writes it; - is standard input. Of all schemes of
@@ -45,18 +48,18 @@ def command(request: Path, address: str | None, identity: Path | None, secret_va
     if identity is not None and address is None:
         raise click.UsageError("--identity opens what is recorded for --address, which is not given")
     captured = _read(request)
-    secrets = _secrets(address, identity, secret_variable)
+    secrets = _secrets(terminal, address, identity, secret_variable)
     from reconciler.service.signatures import infer  # noqa: PLC0415 - only once there is something to look for
 
-    print_document(_block(_only(infer(secrets, captured.headers, captured.body))))
-    say("This goes into any file of config/, at the top level.")
+    terminal.print_document(_block(_only(terminal, infer(secrets, captured.headers, captured.body))))
+    terminal.say("This goes into any file of config/, at the top level.")
 
 
-def _secrets(address: str | None, identity: Path | None, variable: str | None) -> Collection[bytes]:
+def _secrets(terminal: Terminal, address: str | None, identity: Path | None, variable: str | None) -> Collection[bytes]:
     """The secrets that may have signed. Raises StateError, Refused or SettingsError."""
-    workspace = Workspace()
+    workspace = Workspace(terminal)
     if address is not None:
-        from reconciler.cli.secrets_of import read_identity, secrets_of_address  # noqa: PLC0415
+        from reconciler.operations.kept_secrets import read_identity, secrets_of_address  # noqa: PLC0415
 
         return secrets_of_address(workspace, parse_address(address), read_identity(identity))
     value = workspace.variables.get(str(variable))
@@ -86,13 +89,13 @@ def _read(path: Path) -> Captured:
     return parse_captured(content, where)
 
 
-def _only(found: list[Verification]) -> Verification:
+def _only(terminal: Terminal, found: list[Verification]) -> Verification:
     """The one scheme found. Raises Refused where there is none, or several, which are told."""
     if len(found) == 1:
         return found[0]
     if found:
         for line in "".join(map(_block, found)).splitlines():
-            say(line)
+            terminal.say(line)
         raise Refused(
             f"{len(found)} schemes fit this request",
             remedy="capture another notification, and see which of them fits that one too",

@@ -6,18 +6,17 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from reconciler.cli.output import say, warn
-from reconciler.cli.secrets_of import read_identity, secrets_of_all
 from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.operations.kept_secrets import read_identity, secrets_of_all
 from reconciler.receiver.receiver import Signature
 from reconciler.service.signatures import Verdict, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.cli.secrets_of import Recorded
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.desired import Verification
+    from reconciler.operations.kept_secrets import Recorded
+    from reconciler.operations.workspace import Workspace
     from reconciler.receiver.exchange import Request
 
 _FRESH_SECONDS = 2.0
@@ -84,14 +83,16 @@ class Verifier:
         """Warn once of each."""
         if text not in self._told:
             self._told.add(text)
-            warn(text)
+            self._workspace.notices.warn(text)
 
     def tell(self) -> None:
         """Say what is verified, and with how much."""
         count = len({secret for one in self._recorded for secret in one.secrets})
         what = "is refused with 401, and kept as unverified" if self.how.enforce else "is told, and taken all the same"
         secrets = "1 candidate secret" if count == 1 else f"{count} candidate secrets"
-        say(f"Verifying {self.how.header} with {secrets}; a signature that does not fit {what}.")
+        self._workspace.notices.say(
+            f"Verifying {self.how.header} with {secrets}; a signature that does not fit {what}."
+        )
 
 
 def _how(workspace: Workspace) -> Verification:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from reconciler.cli.known import known_outcome
-from reconciler.cli.output import say_line
 from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
+from reconciler.operations.evidence import known_outcome
 from reconciler.planning.evidence import heard_of
 from reconciler.reports.mending import settling_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.cli.choosing import Scope
-    from reconciler.cli.known import Known
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.evidence import Known
+    from reconciler.operations.scope import Scope
+    from reconciler.operations.workspace import Workspace
+    from reconciler.reports.text import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,13 @@ class Settling:
         """What this machine can prove of an attempt that was looked at."""
         return self._evidence[attempt.id].known
 
-    def show(self, attempts: Iterable[Attempt]) -> None:
-        """Tell what is to be settled, and what is known of it."""
+    def evidence_text(self, attempts: Iterable[Attempt]) -> Iterator[Line]:
+        """What is to be settled, and what is known of it."""
         now = datetime.now(UTC)
         for one in attempts:
             known = self.known(one)
             proof = known.outcome.value.replace("_", " ") if known else None
-            for line in settling_text(one, now, self._evidence[one.id].heard, proof):
-                say_line(line)
+            yield from settling_text(one, now, self._evidence[one.id].heard, proof)
 
     def refuse(self, attempts: Sequence[Attempt], force: bool) -> None:
         """Raises Refused for what is proven otherwise, and unless forced for what may prove to be otherwise."""

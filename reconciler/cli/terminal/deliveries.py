@@ -7,7 +7,6 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from reconciler.cli.output import print_document, wants_colour
 from reconciler.errors import ServiceError
 from reconciler.reports.visible import visible
 from reconciler.service.notifications import parse_notification
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.receiver.receiver import Delivery
     from reconciler.service.notifications import Notification, OffersProvided
 
@@ -24,13 +24,13 @@ _MOST_LINES = 200
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
-def deliveries_shown() -> Callable[[Delivery], None]:
+def deliveries_shown(terminal: Terminal) -> Callable[[Delivery], None]:
     """What shows a delivery on stdout."""
     if not sys.stdout.isatty():
-        return lambda delivery: print_document(delivery_line(delivery))
+        return lambda delivery: terminal.print_document(delivery_line(delivery))
     from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
 
-    console = Console(color_system="auto" if wants_colour() else None, highlight=False)
+    console = Console(color_system="auto" if terminal.wants_colour() else None, highlight=False)
     return lambda delivery: _print(console, delivery)
 
 

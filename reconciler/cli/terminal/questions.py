@@ -7,6 +7,8 @@ from getpass import getpass
 
 import click
 
+from reconciler.errors import Refused
+
 
 def somebody_is_there() -> bool:
     """Whether a question would reach a person."""
@@ -28,3 +30,20 @@ def ask_hidden(prompt: str) -> str:
         return getpass(prompt)
     except EOFError:
         return ""
+
+
+def confirm(force: bool, question: str) -> None:
+    """Raises Refused unless --force was given, or a person at a terminal says yes."""
+    if force:
+        return
+    if not somebody_is_there():
+        raise Refused(
+            "nobody is there to confirm it", remedy="look at what it would accept, then repeat it with --force"
+        )
+    ask(question)
+
+
+def ask(question: str) -> None:
+    """Ask whoever is at a terminal; where nobody is, go on. Raises Refused for a no."""
+    if somebody_is_there() and not says_yes(question):
+        raise Refused("not confirmed; nothing was changed")

@@ -8,29 +8,33 @@ from __future__ import annotations
 import json
 import re
 import sys
+from typing import TYPE_CHECKING
 
-from reconciler.cli.actions import in_actions, mask
-from reconciler.cli.output import print_bytes, print_lines
+from reconciler.cli.terminal.actions import mask
 from reconciler.errors import Refused
+from reconciler.operations.actor import in_actions
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 """A string of JSON, as it is spelt."""
 
 
-def print_body(body: bytes) -> None:
+def print_body(terminal: Terminal, body: bytes) -> None:
     """Print a response body; on a terminal and in Actions such that nothing in it can act as anything."""
     lines = [visible(line) for line in body.decode(errors="backslashreplace").splitlines()]
     if sys.stdout.isatty():
-        print_lines(map(Line, lines))
+        terminal.print_lines(map(Line, lines))
     elif not in_actions():
-        print_bytes(body)
+        terminal.print_bytes(body)
     elif _is_json(body):
         # No line of it begins with two colons, as a command does there; what stands in a string can be spelt otherwise.
-        print_bytes(_without_command(body.decode()).encode())
+        terminal.print_bytes(_without_command(body.decode()).encode())
     else:
-        print_lines(Line(f"| {line}") for line in lines)
+        terminal.print_lines(Line(f"| {line}") for line in lines)
 
 
 def _without_command(text: str) -> str:
@@ -46,12 +50,12 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def print_value(text: str) -> None:
+def print_value(terminal: Terminal, text: str) -> None:
     """Print a single value, bare. Raises Refused where Actions would take it for a command."""
     if in_actions() and any(line.lstrip().startswith("::") or "##[" in line for line in text.splitlines()):
         raise Refused("the value begins as a workflow command does", remedy="read it elsewhere than in Actions")
     shown = visible(text) if sys.stdout.isatty() else text
-    print_bytes(shown.encode(errors="backslashreplace"))
+    terminal.print_bytes(shown.encode(errors="backslashreplace"))
 
 
 def mask_body(body: bytes) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.cli.secrets_of import with_response
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
+from reconciler.operations.kept_secrets import with_response
 from reconciler.state.private.unrecorded import all_kept
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.cli.output import warn
-
 if TYPE_CHECKING:
+    from reconciler.operations.notices import Notices
     from reconciler.state.stores.store import Store
 
 
-def warn_of_host_only_locks(store: Store) -> None:
+def warn_of_host_only_locks(notices: Notices, store: Store) -> None:
     """Warn of a directory that other hosts may share, but not its locks."""
     if not store.local:
         return
@@ -19,7 +18,7 @@ def warn_of_host_only_locks(store: Store) -> None:
 
     kind = host_only_locks(Path(store.location))
     if kind is not None:
-        warn(
+        notices.warn(
             f"{store.location}: locks on this file system ({kind}) may hold on this host only, so an apply on another"
             " host could write at the same time; run reconciler on one host only, or share the state record with"
             " --state git:BRANCH"

@@ -6,11 +6,10 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.cli.counting import read_counted
-from reconciler.cli.neighbours import concerning, find_neighbours, warn_of_unread
-from reconciler.cli.output import warn
 from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
+from reconciler.operations.same_service import concerning, find_neighbours, warn_of_unread
+from reconciler.operations.unrecorded import read_counted
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import unsettled
@@ -18,11 +17,11 @@ from reconciler.planning.reasons import unsettled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
     from reconciler.state.heads.unread import Unread
 
 
@@ -57,7 +56,7 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     if not allow_empty:
         refuse_emptied(desired, found.records, selection)
     planned = Planned(plan, desired, found.records, selection, found.undeclared, found.unread)
-    _warn_of_undeclared(planned, recorded)
+    _warn_of_undeclared(workspace, planned, recorded)
     return planned
 
 
@@ -76,20 +75,20 @@ def with_neighbours(
     Warns of those that cannot be used. See `find_neighbours`.
     """
     found = find_neighbours(workspace, desired, records, recorded)
-    warn_of_unread(concerning(found.unread, desired, records))
+    warn_of_unread(workspace.notices, concerning(found.unread, desired, records))
     return found.records
 
 
-def _warn_of_undeclared(planned: Planned, recorded: Iterable[TargetName]) -> None:
+def _warn_of_undeclared(workspace: Workspace, planned: Planned, recorded: Iterable[TargetName]) -> None:
     if not planned.selection.patterns:
         for name in recorded:
             if name not in planned.desired.targets:
-                warn(
+                workspace.notices.warn(
                     f"{name} has a state record, and no target of that name is declared: what it holds is not looked"
                     " after"
                 )
     for attempt in _unsettled_undeclared(planned):
-        warn(f"{attempt.address}: {unsettled(attempt)}")
+        workspace.notices.warn(f"{attempt.address}: {unsettled(attempt)}")
 
 
 def _unsettled_undeclared(planned: Planned) -> list[Attempt]:

@@ -9,26 +9,28 @@ from __future__ import annotations
 import json
 import logging
 import time
+from typing import TYPE_CHECKING
 
-from reconciler.cli.options import flags
-from reconciler.cli.output import tell_raw
 from reconciler.reports.visible import visible
 
+if TYPE_CHECKING:
+    from reconciler.cli.terminal.terminal import Terminal
 
-def start_logging() -> None:
+
+def start_logging(terminal: Terminal) -> None:
     """Have log records reach stderr, as the flags want it; to be called before what logs is used, once or more."""
     logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
-    handler = _Teller()
-    handler.setFormatter(_AsObjects() if flags().get("log_format") == "json" else _AsText())
+    handler = _Teller(terminal)
+    handler.setFormatter(_AsObjects() if terminal.flags.get("log_format") == "json" else _AsText())
     logging.getLogger().handlers[:] = [handler]
-    logging.getLogger().setLevel(logging.ERROR if flags().get("quiet") else logging.WARNING)
-    logging.getLogger("reconciler").setLevel(_level())
+    logging.getLogger().setLevel(logging.ERROR if terminal.is_quiet else logging.WARNING)
+    logging.getLogger("reconciler").setLevel(_level(terminal))
 
 
-def _level() -> int:
-    if flags().get("quiet"):
+def _level(terminal: Terminal) -> int:
+    if terminal.is_quiet:
         return logging.ERROR
-    match flags().get("verbose", 0):
+    match terminal.flags.get("verbose", 0):
         case 0:
             return logging.WARNING
         case 1:
@@ -46,8 +48,12 @@ def as_object(level: str, logger: str, message: str) -> str:
 
 
 class _Teller(logging.Handler):
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+
     def emit(self, record: logging.LogRecord) -> None:
-        tell_raw(self.format(record))
+        self._terminal.tell_raw(self.format(record))
 
 
 class _AsText(logging.Formatter):

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from reconciler.cli.logs import start_logging
-from reconciler.cli.settings import credentials
-from reconciler.errors import SelectionError
+from reconciler.operations.settings import credentials
 from reconciler.service.api import Service
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
 
 if TYPE_CHECKING:
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.desired import Target
+    from reconciler.operations.workspace import Workspace
     from reconciler.service.credentials import Credentials
 
 
@@ -25,7 +23,7 @@ class Calling:
     """One HTTP client and one token cache for all targets of a run."""
 
     def __init__(self, workspace: Workspace) -> None:
-        start_logging()
+        workspace.notices.start_logging()
         self._workspace = workspace
         self._transport = Transport()
         self._tokens = Tokens(self._transport, TokenCache(workspace.cache_directory / "tokens"), workspace.timeout)
@@ -48,15 +46,3 @@ class Calling:
 
     def __exit__(self, *_: object) -> None:
         self._transport.close()
-
-
-def only_target(workspace: Workspace, name: str) -> Target:
-    """The declared target of that name. Raises SelectionError."""
-    for target in workspace.desired.targets.values():
-        if target.name == name:
-            return target
-    raise SelectionError(
-        "no such target is declared",
-        where=f"-t {name}",
-        remedy=f"declared are: {', '.join(workspace.desired.targets) or 'none'}",
-    )

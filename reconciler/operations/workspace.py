@@ -9,19 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.cli.actions import by_run, in_actions
-from reconciler.cli.options import flags
-from reconciler.cli.output import print_problem, say_more, warn
-from reconciler.cli.variables import Variables
-from reconciler.errors import RecordMissing, SelectionError, SettingsError, StateError
+from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
 from reconciler.model.selection import Selection
+from reconciler.operations.actor import by_run, in_actions
+from reconciler.operations.variables import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.model.address import Address, TargetName
-    from reconciler.model.desired import Desired
+    from reconciler.model.desired import Desired, Target
     from reconciler.model.record import Record
+    from reconciler.operations.notices import Notices
     from reconciler.state.heads.remembered import Heads
     from reconciler.state.journal.chain import Journal
     from reconciler.state.private.responses import PrivateFiles
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 class Workspace:
     """The settings of this run, and what follows from them; each part is built when it is first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, notices: Notices) -> None:
         """Raises SettingsError where the working directory is gone."""
         try:
             here = Path.cwd()
@@ -40,19 +39,20 @@ class Workspace:
                 f"the working directory cannot be used: {problem.strerror}", remedy="change to another one"
             ) from None
         self.variables = Variables(os.environ, here)
+        self.notices = notices
         self._warned: set[str] = set()
 
     def warn_once(self, message: str) -> None:
         """Warn on stderr, unless that was said before."""
         if message not in self._warned:
             self._warned.add(message)
-            warn(message)
+            self.notices.warn(message)
 
     # Settings
 
     def setting(self, flag: str, variable: str, default: str) -> str:
         """The flag, else the variable, else the default. Raises SettingsError for an empty flag."""
-        given = flags().get(flag)
+        given = self.notices.flags.get(flag)
         if given == "":
             raise SettingsError(
                 "the value is empty", where=f"--{flag.replace('_', '-')}", remedy="leave it out or fill it"
@@ -103,11 +103,22 @@ class Workspace:
         from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
 
         path = Path(self.setting("config", "RECONCILER_CONFIG", "config"))
-        say_more(f"desired state: {path}")
+        self.notices.say_more(f"desired state: {path}")
         desired = load(path, self._override)
         for warning in desired.warnings:
-            warn(str(warning))
+            self.notices.warn(str(warning))
         return desired
+
+    def declared_target(self, name: str, where: str) -> Target:
+        """The declared target of that name. Raises SelectionError."""
+        for target in self.desired.targets.values():
+            if target.name == name:
+                return target
+        raise SelectionError(
+            "no such target is declared",
+            where=where,
+            remedy=f"declared are: {', '.join(self.desired.targets) or 'none'}",
+        )
 
     def _override(self, target: TargetName, field: str) -> tuple[str, str] | None:
         name = f"{target.variable_prefix}{field}"
@@ -122,9 +133,11 @@ class Workspace:
         from reconciler.state.stores.location import holds_password, open_store  # noqa: PLC0415
 
         store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
-        if holds_password(str(flags().get("state"))):
-            warn("--state holds a password, which the list of processes shows to every user; use RECONCILER_STATE")
-        say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
+        if holds_password(str(self.notices.flags.get("state"))):
+            self.notices.warn(
+                "--state holds a password, which the list of processes shows to every user; use RECONCILER_STATE"
+            )
+        self.notices.say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
         return store
 
     @cached_property
@@ -147,9 +160,9 @@ class Workspace:
 
         journal = read_journal(self.store, target, self.heads)
         if self.heads.warning:
-            warn(self.heads.warning)
+            self.notices.warn(self.heads.warning)
             self.heads.warning = None
-        say_more(f"{target}: {len(journal.lines)} entries, head {journal.head}")
+        self.notices.say_more(f"{target}: {len(journal.lines)} entries, head {journal.head}")
         return journal
 
     def targets_seen(self) -> set[TargetName]:
@@ -172,23 +185,38 @@ class Workspace:
             )
         return names
 
+    def known_targets(self) -> list[TargetName]:
+        """The targets that have a journal, had one here before, or are declared.
+
+        Warns of mistakes in `config/`, and raises ConfigError only where nothing else is known. Raises StateError.
+        """
+        found = set(self.store.targets()) | self.targets_seen()
+        try:
+            found |= set(self.desired.targets)
+        except ConfigError as problem:  # a bad day for the record may be one for config/ too
+            self.notices.warn(f"{problem}: only the journals that are there are looked at, not whether one is missing")
+            if not found:
+                raise
+        return sorted(found)
+
+    def usable_records(
+        self, read: Callable[[TargetName], Record], targets: Iterable[TargetName]
+    ) -> tuple[list[Record], bool]:
+        """The records of targets that `read` can use, and whether none is damaged or lost; it warns of the others."""
+        records, whole = [], True
+        for target in targets:
+            try:
+                records.append(read(target))
+            except RecordMissing as problem:
+                self.notices.warn(str(problem))
+            except StateError as problem:
+                self.notices.print_problem(problem)
+                whole = False
+        return records, whole
+
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""
         return {target: self.read(target).record() for target in targets}
-
-
-def usable_records(read: Callable[[TargetName], Record], targets: Iterable[TargetName]) -> tuple[list[Record], bool]:
-    """The records of targets as far as `read` can use them, and whether none is damaged or lost; others are named."""
-    records, whole = [], True
-    for name in targets:
-        try:
-            records.append(read(name))
-        except RecordMissing as problem:
-            warn(str(problem))
-        except StateError as problem:
-            print_problem(problem)
-            whole = False
-    return records, whole
 
 
 def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:

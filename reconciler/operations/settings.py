@@ -16,8 +16,8 @@ from reconciler.service.credentials import Credentials
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from reconciler.cli.variables import Variables
     from reconciler.model.address import TargetName
+    from reconciler.operations.variables import Variables
 
 
 def _usable(value: str) -> str:

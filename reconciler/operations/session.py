@@ -12,13 +12,10 @@ from reconciler.applying.caller import ServiceCaller
 from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
 from reconciler.applying.terms import Limits
-from reconciler.cli.counting import counted
-from reconciler.cli.failpoints import Failpoints
-from reconciler.cli.interrupts import interrupts
-from reconciler.cli.logs import start_logging
-from reconciler.cli.output import telling_in_background
-from reconciler.cli.progress import progress
 from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.operations.failpoints import Failpoints
+from reconciler.operations.interrupts import interrupts
+from reconciler.operations.unrecorded import counted
 from reconciler.service.clock import now
 from reconciler.state.heads.tracking import Remembering
 from reconciler.state.private.responses import SEALED, seal
@@ -27,13 +24,14 @@ from reconciler.state.private.unrecorded import check_keepable, keep_entries
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.cli.calling import Calling
-    from reconciler.cli.planning import Planned
-    from reconciler.cli.workspace import Workspace
+    from reconciler.applying.protocol import TargetRun
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
+    from reconciler.operations.plan import Planned
+    from reconciler.operations.service_client import Calling
+    from reconciler.operations.workspace import Workspace
     from reconciler.state.private.responses import PrivateFiles
 
 log = logging.getLogger("reconciler.applying")
@@ -47,7 +45,7 @@ class Undertaking:
     """
 
     def __init__(self, workspace: Workspace, planned: Planned) -> None:
-        start_logging()
+        workspace.notices.start_logging()
         self._workspace = workspace
         self._planned = planned
         self._failpoints = Failpoints(os.environ.get("RECONCILER_TEST_FAILPOINT", ""))
@@ -64,11 +62,11 @@ class Undertaking:
         if self._accounts:
             check_keepable(workspace.data_directory)
 
-    def carry_out(self) -> Applied:
-        """Carry the plan out, as it was approved."""
+    def carry_out(self, observe: Callable[[TargetRun], None]) -> Applied:
+        """Carry the plan out, as it was approved; `observe` is shown the progress."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
         store = Remembering(workspace.store, workspace.heads)
-        with interrupts(inbox.interrupt) as caught, telling_in_background(), progress(planned.plan) as observe:
+        with interrupts(inbox.interrupt) as caught:
             workplace = Workplace(
                 store=store,
                 read=lambda target: store.follow(workspace.read(target)),
@@ -98,7 +96,7 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
     names = [name for name, target in planned.plan.targets.items() if needs_account(target)]
     if not names:
         return {}
-    from reconciler.cli.calling import Calling  # noqa: PLC0415 - only a plan with creates needs the service
+    from reconciler.operations.service_client import Calling  # noqa: PLC0415 - only a plan with creates needs the service
 
     calling = Calling(workspace)
     accounts, problems = {}, []

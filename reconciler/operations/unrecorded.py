@@ -16,9 +16,9 @@ from reconciler.state.private.unrecorded import all_kept
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
     from reconciler.state.private.unrecorded import Unrecorded
 
 
@@ -52,7 +52,7 @@ def _tell_proven(workspace: Workspace, record: Record) -> None:
     unsettled = [one for one in record.attempts.values() if one.unsettled]
     if not unsettled:
         return
-    from reconciler.cli.secrets_of import with_response  # noqa: PLC0415 - a plan pays only for what it uses
+    from reconciler.operations.kept_secrets import with_response  # noqa: PLC0415 - a plan pays only for what it uses
 
     for one in unsettled:
         with suppress(SettingsError, StateError):

@@ -6,10 +6,6 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-import click
-
-from reconciler.cli.asking import says_yes, somebody_is_there
-from reconciler.cli.output import work_is_done
 from reconciler.errors import HeadMoved, Refused, StateError
 from reconciler.model.address import Address
 from reconciler.model.clock import stamp
@@ -18,10 +14,10 @@ from reconciler.state.heads.tracking import append_entries
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
 
 _TRIES = 20
 _ADDRESS = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2}")
@@ -44,7 +40,7 @@ def record_entries(
             journal = append_entries(workspace.store, journal, entries, workspace.heads, f"{target}: {note}")
         except HeadMoved:
             continue
-        work_is_done()
+        workspace.notices.work_is_done()
         return journal.record()
     raise StateError("other runs keep appending to the record", where=target, remedy="try again")
 
@@ -76,23 +72,3 @@ def pick(attempts: Sequence[Attempt], wanted: str | None, address: Address, what
         ids = ", ".join(one.id for one in attempts)
         raise Refused(f"it has several attempts {what}", where=address, remedy=f"name one with --attempt: {ids}")
     return attempts[0]
-
-
-def confirm(force: bool, question: str) -> None:
-    """Raises Refused unless --force was given, or a person at a terminal says yes."""
-    if force:
-        return
-    if not somebody_is_there():
-        raise Refused(
-            "nobody is there to confirm it", remedy="look at what it would accept, then repeat it with --force"
-        )
-    ask(question)
-
-
-def ask(question: str) -> None:
-    """Ask whoever is at a terminal; where nobody is, go on. Raises Refused for a no."""
-    if somebody_is_there() and not says_yes(question):
-        raise Refused("not confirmed; nothing was changed")
-
-
-attempt_option = click.option("--attempt", metavar="ID", help="Which attempt, where the address has several.")

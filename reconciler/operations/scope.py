@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.cli.recording import ask, parse_address, pick, record_entries
 from reconciler.errors import Refused
 from reconciler.model.address import Address
 from reconciler.model.selection import Selection
+from reconciler.operations.edit import parse_address, pick, record_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
 
     Choose = Callable[[Record], list[Attempt]]
     Draft = Callable[[Record, Attempt], Sequence[AnyEntry]]
@@ -72,11 +72,6 @@ class Scope:
             has_none = "no" if self.is_pattern else "it has no"
             raise Refused(f"{has_none} {noun}{named} {what}", where=self.text, remedy=f"see: reconciler state {see}")
         return {name: attempts for name, attempts in found.items() if attempts}
-
-    def confirm(self, question: str) -> None:
-        """Ask whoever is at a terminal, where a pattern was given. Raises Refused for a no."""
-        if self.is_pattern:
-            ask(question)
 
 
 def record_chosen(

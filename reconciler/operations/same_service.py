@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-import click
-
-from reconciler.cli.counting import read_counted
-from reconciler.cli.output import warn
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
 from reconciler.model.url import service_key
+from reconciler.operations.unrecorded import read_counted
 from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.tracking import whereabouts
 from reconciler.state.heads.unread import strays_of, unread_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
+    from reconciler.operations.notices import Notices
+    from reconciler.operations.workspace import Workspace
     from reconciler.state.heads.unread import Unread
-
-F = TypeVar("F", bound="Callable[..., Any]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +78,14 @@ def _of_services(
     }
 
 
-def warn_of_unread(unread: Iterable[Unread]) -> None:
+def warn_of_unread(notices: Notices, unread: Iterable[Unread]) -> None:
     """Warn of records that cannot be used, where that stops nothing."""
     for one in unread:
-        warn(f"{one.target}: its state record cannot be used: {one.problem}")
+        notices.warn(f"{one.target}: its state record cannot be used: {one.problem}")
 
 
 def refuse_possible_duplicates(
-    plan: Plan, desired: Desired, unread: Iterable[Unread], accepted: frozenset[str]
+    notices: Notices, plan: Plan, desired: Desired, unread: Iterable[Unread], accepted: frozenset[str]
 ) -> None:
     """Raises Refused for creates that a record which cannot be used may know to exist, but for those `accepted`.
 
@@ -98,9 +94,11 @@ def refuse_possible_duplicates(
     unread = list(unread)
     sending = {name for name, one in plan.targets.items() if any(change.action in SENDS for change in one.changes)}
     refused = [one for one in concerning(unread, desired, sending) if one.target not in accepted]
-    warn_of_unread(one for one in concerning(unread, desired, plan.targets) if one not in refused)
+    warn_of_unread(notices, (one for one in concerning(unread, desired, plan.targets) if one not in refused))
     for name in sorted(accepted - {one.target for one in unread}):
-        warn(f"--accept-possible-duplicates {name}: no record of that target is missing or damaged; leave the flag out")
+        notices.warn(
+            f"--accept-possible-duplicates {name}: no record of that target is missing or damaged; leave the flag out"
+        )
     if refused:
         names = sorted({one.target for one in refused})
         raise Refused(
@@ -116,24 +114,3 @@ def concerning(unread: Iterable[Unread], desired: Desired, targets: Iterable[Tar
     """Those that may hold what exists at the services of these targets."""
     services = {desired.targets[name].base_url for name in targets}
     return [one for one in unread if any(one.concerns(base_url) for base_url in services)]
-
-
-_ACCEPTED = "reconciler.accepted duplicates"
-
-
-def duplicates_option(command: F) -> F:
-    """Add `--accept-possible-duplicates`, repeatable; see `accepted_duplicates`."""
-    return click.option(
-        "--accept-possible-duplicates",
-        multiple=True,
-        metavar="TARGET",
-        expose_value=False,
-        callback=lambda ctx, _, value: ctx.meta.update({_ACCEPTED: frozenset(value)}),
-        help="Create although the record of TARGET, on the same service, is missing or damaged; what it holds may be"
-        " created a second time. Repeatable.",
-    )(command)
-
-
-def accepted_duplicates() -> frozenset[str]:
-    """The targets that `--accept-possible-duplicates` names."""
-    return frozenset(click.get_current_context().meta[_ACCEPTED])

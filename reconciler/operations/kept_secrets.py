@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from reconciler.cli.workspace import Workspace
     from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from reconciler.cli.options import flags
-from reconciler.cli.output import say_line, wait_for_reader, wants_colour
 from reconciler.model.plan import SENDS, Action
 from reconciler.reports.text import result_line
 
@@ -19,21 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reconciler.applying.protocol import TargetRun
+    from reconciler.cli.terminal.terminal import Terminal
     from reconciler.model.plan import Plan
     from reconciler.model.result import Result
 
 
 @contextmanager
-def progress(plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
+def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
     """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
     creates = sum(change.action in SENDS for change in plan.changes)
-    if flags().get("quiet") or not any(change.action is not Action.BLOCKED for change in plan.changes):
+    if terminal.is_quiet or not any(change.action is not Action.BLOCKED for change in plan.changes):
         yield lambda _run: None
-    elif creates and sys.stderr.isatty() and wants_colour(err=True) and flags().get("log_format") != "json":
-        with _live(creates) as observe:
+    elif (
+        creates
+        and sys.stderr.isatty()
+        and terminal.wants_colour(err=True)
+        and terminal.flags.get("log_format") != "json"
+    ):
+        with _live(terminal, creates) as observe:
             yield observe
     else:
-        yield _tell_plainly(sum(change.action is not Action.BLOCKED for change in plan.changes))
+        yield _tell_plainly(terminal, sum(change.action is not Action.BLOCKED for change in plan.changes))
 
 
 class _News:
@@ -52,7 +56,7 @@ class _News:
         return new
 
 
-def _tell_plainly(count: int) -> Callable[[TargetRun], None]:
+def _tell_plainly(terminal: Terminal, count: int) -> Callable[[TargetRun], None]:
     """One line for each change that is over. The report at the end tells them all again, so each says how far it is."""
     news = _News()
     over = 0
@@ -62,13 +66,13 @@ def _tell_plainly(count: int) -> Callable[[TargetRun], None]:
         for result in news.of(run):
             over += result.action is not Action.BLOCKED
             line = result_line(result)
-            say_line(replace(line, text=f"{over} of {count}:{line.text}"))
+            terminal.say_line(replace(line, text=f"{over} of {count}:{line.text}"))
 
     return observe
 
 
 @contextmanager
-def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
+def _live(terminal: Terminal, creates: int) -> Iterator[Callable[[TargetRun], None]]:
     """The bar has a thread of its own: a terminal that is stopped must not stop the apply."""
     over: SimpleQueue[Result | None] = SimpleQueue()
     thread = Thread(target=_show_bar, args=(creates, over), name="progress", daemon=True)
@@ -83,7 +87,7 @@ def _live(creates: int) -> Iterator[Callable[[TargetRun], None]]:
         yield observe
     finally:
         over.put(None)
-        wait_for_reader(thread, "stderr")
+        terminal.wait_for_reader(thread, "stderr")
 
 
 def _show_bar(creates: int, over: SimpleQueue[Result | None]) -> None:

@@ -1,4 +1,4 @@
-"""What is different in a step of GitHub Actions: masks, annotations, and who is at work."""
+"""What is different on the streams of a step of GitHub Actions: masks and annotations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.errors import Refused
+from reconciler.operations.actor import in_actions
 
 if TYPE_CHECKING:
     from reconciler.errors import Mistake
-
-
-def in_actions() -> bool:
-    """Whether this is a step of GitHub Actions."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def mask(text: str) -> None:
@@ -38,14 +34,6 @@ def annotate(mistake: Mistake) -> None:
         where = f"file={_property(_from_root(place.file))},line={place.line},col={place.column}"
         with suppress(OSError):
             click.echo(f"::error {where}::{_data(f'{mistake.what}; {mistake.remedy}')}", err=True)
-
-
-def by_run() -> dict[str, str]:
-    """Who is at work in a step of Actions, for journal entries: the actor, the run's address, the commit."""
-    told = os.environ.get
-    url = f"{told('GITHUB_SERVER_URL', '')}/{told('GITHUB_REPOSITORY', '')}/actions/runs/{told('GITHUB_RUN_ID', '')}"
-    found = {"actor": told("GITHUB_ACTOR", ""), "url": url, "commit": told("GITHUB_SHA", "")}
-    return {name: value for name, value in found.items() if value}
 
 
 def _from_root(file: str) -> str:

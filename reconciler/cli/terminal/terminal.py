@@ -1,0 +1,218 @@
+"""The streams of one run of the command line: results go to stdout, everything else to stderr.
+
+The exit code says what the command did, whatever becomes of its streams:
+
+============================  ==================================================================================
+stdout cannot be written      a command that only shows something has failed: an error, exit code 1; one that has
+(full disk, broken terminal)  changed something by then (`work_is_done`) warns, and its exit code stands
+its reader has left           nothing more is shown, nothing is said of it, and the exit code stands
+it was closed from the start  as above: nobody wanted to read it
+stderr, any of these          what cannot be said is not said, and the exit code stands
+============================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import click
+
+from reconciler.cli.terminal.actions import annotate
+from reconciler.errors import ConfigError, ReconcilerError
+from reconciler.reports.text import Line, Tone
+from reconciler.reports.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_STYLES: dict[Tone, dict[str, object]] = {
+    Tone.PLAIN: {},
+    Tone.HEADING: {"bold": True},
+    Tone.ADDED: {"fg": "green"},
+    Tone.CHANGED: {"fg": "yellow"},
+    Tone.REMOVED: {"fg": "red"},
+    Tone.WARNING: {"fg": "yellow"},
+    Tone.ERROR: {"fg": "red", "bold": True},
+    Tone.FAINT: {"dim": True},
+}
+_PATIENCE = 1.0  # seconds for whoever reads a stream, once all else is done
+
+
+class Terminal:
+    """The streams of one run, written as its `flags` say; `given_up` are those in which a thread is stuck."""
+
+    def __init__(self, flags: Mapping[str, Any]) -> None:
+        self.flags = flags
+        self.given_up: set[str] = set()
+        self._is_done = False
+        self._reader_left = False
+        self._later: SimpleQueue[Callable[[], None] | None] | None = None
+
+    # Results, on stdout
+
+    def print_lines(self, lines: Iterable[Line]) -> None:
+        """Print lines, in colour where that is wanted. Raises ReconcilerError where they cannot be written."""
+        text = _joined(lines, self.wants_colour())
+        self.print_bytes(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
+
+    def print_bytes(self, data: bytes) -> None:
+        """Print bytes as they are, ended by a newline. Raises ReconcilerError where they cannot be written."""
+        try:
+            _write(data if data.endswith(b"\n") else data + b"\n")
+        except BrokenPipeError:
+            _lead_nowhere(sys.stdout)
+            self._reader_left = True
+        except OSError as problem:
+            _lead_nowhere(sys.stdout)
+            what = f"cannot be written: {problem.strerror}"
+            if not self._is_done:
+                raise ReconcilerError(what, where="standard output") from None
+            self.warn(f"standard output: {what}; the command has been carried out all the same")
+
+    def print_document(self, text: str) -> None:
+        """Print a document and nothing else: in UTF-8 whatever the locale, and never in colour."""
+        self.print_bytes(text.encode(errors="replace"))
+
+    def work_is_done(self) -> None:
+        """From now on a result that cannot be printed is no failure: a second run would do the work again."""
+        self._is_done = True
+
+    def reader_has_left(self) -> bool:
+        """Whether whoever read stdout has read enough."""
+        return self._reader_left
+
+    # Everything else, on stderr
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether only errors are wanted on stderr."""
+        return bool(self.flags.get("quiet"))
+
+    def say(self, text: str) -> None:
+        """Tell the user something that is no result, unless -q was given."""
+        self.say_line(Line(visible(text)))
+
+    def say_line(self, line: Line) -> None:
+        """As `say`, of a line as reports make them."""
+        if not self.is_quiet:
+            self._tell("info", line.text.strip(), line)
+
+    def say_more(self, text: str) -> None:
+        """Tell the user, with -v, what the program works with."""
+        if self.flags.get("verbose") and not self.is_quiet:
+            self._tell("info", text, Line(f"Info: {visible(text)}", Tone.FAINT))
+
+    def warn(self, text: str) -> None:
+        """Warn the user, unless -q was given."""
+        if not self.is_quiet:
+            self._tell("warning", text, Line(f"Warning: {visible(text)}", Tone.WARNING))
+
+    def complain(self, text: str) -> None:
+        """Tell the user what went wrong, whatever was given."""
+        self._tell("error", text, Line(f"Error: {visible(text)}"))
+
+    def end(self, text: str) -> None:
+        """Tell the user, whatever was given, how the command ended where that is no mistake of anyone's."""
+        self._tell("error", text, Line(visible(text)))
+
+    def print_problem(self, problem: ReconcilerError) -> None:
+        """Print an error: where, what, what to do."""
+        if isinstance(problem, ConfigError):
+            for mistake in problem.mistakes:
+                annotate(mistake)
+                self.complain(str(mistake))
+            if len(problem.mistakes) == 1:
+                return
+        self.complain(str(problem))
+
+    def start_logging(self) -> None:
+        """Have log records reach stderr; to be called before what logs is used, once or more."""
+        from reconciler.cli.terminal.logs import start_logging  # noqa: PLC0415 - a command pays only for what it uses
+
+        start_logging(self)
+
+    def _tell(self, level: str, text: str, line: Line) -> None:
+        """Say something, as --log-format wants it."""
+        if self.flags.get("log_format") == "json":
+            from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
+
+            self.tell_raw(as_object(level, "reconciler", text))
+        else:
+            colour = self.wants_colour(err=True)
+            self.tell_raw(_joined([line], colour), colour=colour)
+
+    def tell_raw(self, text: str, *, colour: bool | None = None) -> None:
+        """Write a line to stderr, now or in the background. A failure stops nothing: calls may be in flight."""
+        write = partial(click.echo, text, err=True, color=colour)
+        later = self._later  # read once: threads that log may outlive what is written in the background
+        if later is None:
+            with suppress(OSError):
+                write()
+        else:
+            later.put(write)
+
+    @contextmanager
+    def in_background(self) -> Iterator[None]:
+        """While inside, a thread of its own writes to stderr: a reader that is slow, or stopped, delays nothing."""
+        queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        thread = Thread(target=_write_all, args=(queue,), name="teller", daemon=True)
+        thread.start()
+        self._later = queue
+        try:
+            yield
+        finally:
+            self._later = None
+            queue.put(None)
+            self.wait_for_reader(thread, "stderr")
+
+    def wait_for_reader(self, thread: Thread, name: Literal["stdout", "stderr"]) -> None:
+        """Wait a moment for a thread that writes to a stream; if it is stuck there, nothing is written there again."""
+        thread.join(_PATIENCE)
+        if thread.is_alive():
+            self.given_up.add(name)
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+    def wants_colour(self, *, err: bool = False) -> bool:
+        """Whether to colour: --color, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""
+        choice = self.flags.get("color")
+        if choice in ("always", "never"):
+            return bool(choice == "always")
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        stream = sys.stderr if err else sys.stdout
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _write(data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:  # with PYTHONUNBUFFERED a write may take a part only
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """What is still buffered must not fail once more when the interpreter ends: it would change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _write_all(queue: SimpleQueue[Callable[[], None] | None]) -> None:
+    for write in iter(queue.get, None):
+        with suppress(OSError):
+            write()
+
+
+def _joined(lines: Iterable[Line], colour: bool) -> str:
+    return "\n".join(_styled(line, colour) for line in lines)
+
+
+def _styled(line: Line, colour: bool) -> str:
+    style = _STYLES[line.tone]
+    return click.style(line.text, **style) if colour and style and line.text else line.text  # type: ignore[arg-type]

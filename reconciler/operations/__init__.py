@@ -1,0 +1,1 @@
+"""What each command does, without click: plans, applies, edits of the record, secrets."""
