@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from applying_bench import SERVICE, code
-from applying_doubles import MemoryStore, ScriptedCaller, now
-from journal_samples import AT, BY, OTHER, TARGET, begun, journal_bytes
-from sim_configs import desired_of, target_of
+from support.applying_bench import SERVICE, code
+from support.applying_doubles import MemoryStore, ScriptedCaller, now
+from support.journal_samples import AT, BY, OTHER, TARGET, begun, journal_bytes
+from support.simulation.sim_configs import desired_of, target_of
 
 from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign

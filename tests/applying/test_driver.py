@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from applying_bench import SERVICE, Bench, known, wanting
-from applying_doubles import MemoryStore, ScriptedCaller, now
-from journal_samples import TARGET, begun, journal_bytes
+from support.applying_bench import SERVICE, Bench, known, wanting
+from support.applying_doubles import MemoryStore, ScriptedCaller, now
+from support.journal_samples import TARGET, begun, journal_bytes
 
 from reconciler.applying.driver import Driver, Inbox
 from reconciler.applying.events import Append, Appended, AppendFailed, InterruptAsked, Moved, Ticked

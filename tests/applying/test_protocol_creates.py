@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from applying_bench import (
+from support.applying_bench import (
     CREATED,
     NOT_SENT,
     REJECTED,
@@ -16,7 +16,7 @@ from applying_bench import (
     known,
     wanting,
 )
-from journal_samples import AT, BY
+from support.journal_samples import AT, BY
 
 from reconciler.applying.events import Answered, Authorise, Send, Siblings, Unauthorised
 from reconciler.applying.protocol import LOST_RESPONSE

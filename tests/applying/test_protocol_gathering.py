@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from applying_bench import CREATED, Bench, kinds, wanting
+from support.applying_bench import CREATED, Bench, kinds, wanting
 
 from reconciler.applying.events import InterruptAsked
 from reconciler.applying.terms import Limits

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from applying_bench import CREATED, NOT_SENT, Bench, journal_of, kinds, known, moving, wanting
-from journal_samples import AT, BY
+from support.applying_bench import CREATED, NOT_SENT, Bench, journal_of, kinds, known, moving, wanting
+from support.journal_samples import AT, BY
 
 from reconciler.applying.events import Append, Appended, AppendFailed, Authorised, InterruptAsked, Unauthorised
 from reconciler.applying.terms import Limits

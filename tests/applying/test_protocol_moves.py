@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
-from journal_samples import AT, BY, RECORD, TARGET, begun
+from support.applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
+from support.journal_samples import AT, BY, RECORD, TARGET, begun
 
 from reconciler.applying.events import Append, AppendFailed, Look, LookFailed, Moved, Siblings
 from reconciler.applying.terms import Limits

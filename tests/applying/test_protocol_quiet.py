@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from applying_bench import CREATED, REJECTED, Bench, code, journal_of, kinds, known, moving, wanting
-from journal_samples import AT, BY, TARGET
+from support.applying_bench import CREATED, REJECTED, Bench, code, journal_of, kinds, known, moving, wanting
+from support.journal_samples import AT, BY, TARGET
 
 from reconciler.model.address import Address
 from reconciler.model.desired import Replace

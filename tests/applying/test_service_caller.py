@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from applying_bench import SERVICE
+from support.applying_bench import SERVICE
 
 from reconciler.applying.caller import ServiceCaller
 from reconciler.applying.events import Answered, Send

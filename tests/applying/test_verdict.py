@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from applying_bench import WALL, journal_of, known
-from journal_samples import AT, BY, TARGET
+from support.applying_bench import WALL, journal_of, known
+from support.journal_samples import AT, BY, TARGET
 
 from reconciler.applying.siblings import hindrance
 from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work

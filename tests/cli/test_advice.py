@@ -7,12 +7,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from stranger import refusal
+from support.stranger import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 THERE = "europe/staging"
 HOOKS = "https://hooks.partner.example"

@@ -7,13 +7,13 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from project import end
-from stranger import CLIENT_SECRET, refusal
-from terminal import at_terminal
+from support.project import end
+from support.stranger import CLIENT_SECRET, refusal
+from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
-    from stranger import Partner, Stranger
+    from support.stranger import Partner, Stranger
 
 OFFERS = "europe/staging/offers"
 PROMPT = "A create cannot be taken back. Apply this plan? Only 'yes' is taken for a yes: "

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from stranger import CLIENT_SECRET
+from support.stranger import CLIENT_SECRET
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Imported
@@ -15,7 +15,7 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from stranger import CLIENT_SECRET, SIGNING_KEY, refusal
-from terminal import at_terminal
+from support.stranger import CLIENT_SECRET, SIGNING_KEY, refusal
+from support.terminal import at_terminal
 
 if TYPE_CHECKING:
-    from stranger import Partner
+    from support.stranger import Partner
 
 WARNED = {"offers": ["XYZ00001"]}
 

@@ -15,7 +15,7 @@ from reconciler.cli.main import cli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from project import Project
+    from support.project import Project
 
 
 def walk(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, click.Command]]:

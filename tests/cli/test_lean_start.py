@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from project import Project
+    from support.project import Project
 
 # What is loaded before ours, by whatever measures coverage for instance, does not count.
 PROGRAM = """

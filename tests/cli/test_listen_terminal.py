@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from notified import OFFER, OFFERS, notification, post, talk
-from project import EXECUTABLE, end
+from support.notified import OFFER, OFFERS, notification, post, talk
+from support.project import EXECUTABLE, end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from project import Project
+    from support.project import Project
 
 
 class Screen:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 IN_FORCE = "is in force under europe/staging/offers (attempt "
 

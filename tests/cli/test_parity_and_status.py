@@ -14,7 +14,7 @@ from reconciler.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from project import Project
+    from support.project import Project
 
 CONFIG = """\
 targets:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from project import Project
+    from support.project import Project
 
 BASE_URL = "RECONCILER_EUROPE_STAGING_BASE_URL"
 

@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from project import end
+from support.project import end
 
 from reconciler.sandbox.faults import FAULTS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from subprocess import Popen
 
-    from project import Project
+    from support.project import Project
 
 
 @pytest.fixture

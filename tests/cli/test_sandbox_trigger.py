@@ -14,8 +14,8 @@ from reconciler.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from project import Project
     from pytest_httpserver import HTTPServer
+    from support.project import Project
 
 
 @pytest.fixture

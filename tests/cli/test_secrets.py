@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from notified import listening, wait_until
 from pyrage import x25519  # type: ignore[import-untyped]
-from stranger import SIGNING_KEY
-from terminal import at_terminal
+from support.notified import listening, wait_until
+from support.stranger import SIGNING_KEY
+from support.terminal import at_terminal
 from werkzeug import Response
 
 from reconciler.model.address import TargetName
@@ -27,7 +27,7 @@ from reconciler.state.stores.files import FileStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 TOLD = {"subscriptionId": "sub-1", "signing": {"key": SIGNING_KEY}, "key": SIGNING_KEY, "state": "on"}

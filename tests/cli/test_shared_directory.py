@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stranger import Partner
+    from support.stranger import Partner
 
 WARNING = (
     "Warning: state: locks on this file system (nfs4, mounted with local_lock=all) may hold on this host only, so an"

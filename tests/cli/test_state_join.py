@@ -8,8 +8,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from project import EXECUTABLE
-from stranger import Partner, refusal
+from support.project import EXECUTABLE
+from support.stranger import Partner, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from project import EXECUTABLE
-from stranger import refusal
-from terminal import at_terminal
+from support.project import EXECUTABLE
+from support.stranger import refusal
+from support.terminal import at_terminal
 
 if TYPE_CHECKING:
-    from stranger import Partner
+    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 CHANCES = "europe/staging/chances"

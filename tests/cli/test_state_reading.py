@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from stranger import Partner
+    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 

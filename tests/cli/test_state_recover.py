@@ -6,13 +6,13 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from stranger import SIGNING_KEY, refusal
+from support.stranger import SIGNING_KEY, refusal
 from werkzeug import Response
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 

@@ -13,13 +13,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from project import EXECUTABLE, Finished, end
+from support.project import EXECUTABLE, Finished, end
 from werkzeug import Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stranger import Partner
+    from support.stranger import Partner
 
 
 STATES = ("full", "closed", "left")

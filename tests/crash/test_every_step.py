@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, THERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status

@@ -11,7 +11,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, Scene, finish, subscriptions
 
 from reconciler.applying.terms import Limits
 

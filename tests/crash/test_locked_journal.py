@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, finish, subscriptions
-from project import end
-from stopped import held_by_a_stopped_process
+from support.crash_scene import HERE, Scene, finish, subscriptions
+from support.project import end
+from support.stopped import held_by_a_stopped_process
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, confined, subscriptions
+from support.crash_scene import HERE, Scene, confined, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from project import Finished
+    from support.project import Finished
 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 

@@ -10,8 +10,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from crash_scene import HERE, THERE, Scene, finish, subscriptions
-from project import Project
+from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
+from support.project import Project
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Sequence
 
-    from project import Finished
+    from support.project import Finished
 
 STOP = "before-append:1:stop"
 

@@ -9,13 +9,13 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, THERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from project import Finished
+    from support.project import Finished
 
 FAULTS = {
     **dict.fromkeys(("reset-after", "500-after", "html", "half", "empty", "hang-after"), 0.03),

@@ -9,7 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, Scene, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
-from crash_scene import HERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, Scene, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from crash_scene import HERE, Scene, finish, subscriptions
+from support.crash_scene import HERE, Scene, finish, subscriptions
 from test_races import wait_until_stopped
 
 from reconciler.sandbox.exchange import Response

@@ -15,10 +15,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from crash_scene import HERE, THERE, Scene, subscriptions
-from project import Finished, Project
-from raw_server import read_request, reset, wait_for_hangup
-from rude_service import json_response, response
+from support.crash_scene import HERE, THERE, Scene, subscriptions
+from support.project import Finished, Project
+from support.raw_server import read_request, reset, wait_for_hangup
+from support.rude_service import json_response, response
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status

@@ -14,10 +14,10 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from crash_scene import HERE, Scene, finish
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from support.crash_scene import HERE, Scene, finish
 
 from reconciler.model.record import Status
 from reconciler.sandbox.faults import FaultPlan
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from project import Finished
+    from support.project import Finished
 
     from reconciler.model.record import Attempt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from desired_configs import TARGETS, load_files, mistakes_in, no_override, write
+from support.desired_configs import TARGETS, load_files, mistakes_in, no_override, write
 
 from reconciler.desired import files, load
 

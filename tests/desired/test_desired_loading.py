@@ -9,8 +9,8 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 import pytest
-from desired_configs import TARGETS, load_beside_targets, load_files, no_override, write
 from pyrage import x25519  # type: ignore[import-untyped]
+from support.desired_configs import TARGETS, load_beside_targets, load_files, no_override, write
 
 from reconciler.desired import load
 from reconciler.errors import ConfigError, Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from desired_configs import assert_mistakes, load_beside_targets
+from support.desired_configs import assert_mistakes, load_beside_targets
 
 if TYPE_CHECKING:
     from pathlib import Path

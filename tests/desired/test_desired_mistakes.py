@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from desired_configs import (
+from support.desired_configs import (
     TARGETS,
     assert_mistakes,
     load_beside_targets,

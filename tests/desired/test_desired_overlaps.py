@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from desired_configs import assert_mistakes, load_files, marked_places, mistakes_in, no_override, write
+from support.desired_configs import assert_mistakes, load_files, marked_places, mistakes_in, no_override, write
 
 from reconciler.desired import load
 from reconciler.errors import ConfigError

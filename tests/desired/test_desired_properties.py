@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-from desired_configs import no_override
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.desired_configs import no_override
 
 from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load, nodes

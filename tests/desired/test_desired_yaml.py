@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from desired_configs import assert_mistakes, load_beside_targets, mistakes_in, write
+from support.desired_configs import assert_mistakes, load_beside_targets, mistakes_in, write
 
 from reconciler.desired import nodes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from desired_configs import no_override
+from support.desired_configs import no_override
 
 import reconciler
 from reconciler.cli.demo import EXAMPLE

@@ -15,8 +15,8 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from project import Finished
-    from stranger import Partner, Stranger
+    from support.project import Finished
+    from support.stranger import Partner, Stranger
 
     from reconciler.model.entry import AnyEntry
 

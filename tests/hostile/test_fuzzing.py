@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from injections import EVERYTHING, INJECTIONS, strange_characters
-from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal_bytes
-from leaks import Secrets
-from mutations import mutated
+from support.injections import EVERYTHING, INJECTIONS, strange_characters
+from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal_bytes
+from support.leaks import Secrets
+from support.mutations import mutated
 
 from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load

@@ -7,9 +7,9 @@ from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import pytest
-from injections import EVERYTHING, INJECTIONS, assert_harmless, foreign_commands, strange_characters
-from rude_service import RudeService, json_response, response, rude
-from terminal import at_terminal
+from support.injections import EVERYTHING, INJECTIONS, assert_harmless, foreign_commands, strange_characters
+from support.rude_service import RudeService, json_response, response, rude
+from support.terminal import at_terminal
 from werkzeug import Response
 
 from reconciler.model.address import Address, TargetName
@@ -20,8 +20,8 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from project import Finished, Project
-    from stranger import Partner, Stranger
+    from support.project import Finished, Project
+    from support.stranger import Partner, Stranger
 
     from reconciler.model.entry import AnyEntry
 

@@ -11,9 +11,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from project import EXECUTABLE, Finished, Project
-from raw_server import say
-from rude_service import json_response
+from support.project import EXECUTABLE, Finished, Project
+from support.raw_server import say
+from support.rude_service import json_response
 
 from reconciler.sandbox.sandbox import Sandbox
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from raw_server import RawServer
-    from stranger import Partner, Stranger
+    from support.raw_server import RawServer
+    from support.stranger import Partner, Stranger
 
 MEMORY = 200  # MiB, of which an apply takes some 60
 PATIENCE = 15  # seconds, of which a call takes 2

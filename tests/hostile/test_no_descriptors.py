@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from notified import wait_until
-from project import Project, end
+from support.notified import wait_until
+from support.project import Project, end
 
 if TYPE_CHECKING:
     import subprocess

@@ -7,17 +7,17 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 import pytest
-from leaks import Secrets, is_private_response
-from project import Project
-from raw_server import OK, say
-from rude_service import RudeService, json_response, rude
-from service_fixtures import serve
+from support.leaks import Secrets, is_private_response
+from support.project import Project
+from support.raw_server import OK, say
+from support.rude_service import RudeService, json_response, rude
+from support.service_fixtures import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from raw_server import RawServer
+    from support.raw_server import RawServer
 
 __all__ = ["rude", "serve"]
 

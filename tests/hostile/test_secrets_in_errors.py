@@ -11,8 +11,8 @@ from pprint import pformat
 from typing import TYPE_CHECKING
 
 import pytest
-from glass_house import GlassHouse
-from leaks import Secrets
+from support.glass_house import GlassHouse
+from support.leaks import Secrets
 
 import reconciler
 from reconciler.errors import Place

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
-from glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
 from pyrage import x25519  # type: ignore[import-untyped]
+from support.glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
 
 from reconciler.cli.main import cli
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS

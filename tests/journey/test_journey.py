@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from stranger import AUDIENCE_BASE, CLIENT_ID, CLIENT_SECRET, SIGNING_KEY
+from support.stranger import AUDIENCE_BASE, CLIENT_ID, CLIENT_SECRET, SIGNING_KEY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stranger import Partner, Stranger
+    from support.stranger import Partner, Stranger
 
 APPLICATIONS = ["ONB10002", "LOA10013", "ONB10001"]
 URL = "https://hooks.partner.example/applications"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from stranger import AUDIENCE_BASE
+from support.stranger import AUDIENCE_BASE
 
 from reconciler.cli.demo import EXAMPLE
 from reconciler.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from project import Project
-    from stranger import Partner, Stranger
+    from support.project import Project
+    from support.stranger import Partner, Stranger
 
 
 def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> None:

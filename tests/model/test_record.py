@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_strategies import about_an_attempt, histories
-from value_scene import AT, BY, EUROPE, SEND_BY, SETTLED_BY, Scene, address_of, hooks
+from support.journal_strategies import about_an_attempt, histories
+from support.value_scene import AT, BY, EUROPE, SEND_BY, SETTLED_BY, Scene, address_of, hooks
 
 from reconciler.model.address import Address
 from reconciler.model.entry import (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
-from journal_samples import AT, BY, TARGET, begun, imported
-from journal_strategies import partings
+from support.journal_samples import AT, BY, TARGET, begun, imported
+from support.journal_strategies import partings
 
 from reconciler.model.address import Address
 from reconciler.model.entry import Imported, Intent, Settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
+from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
 
 from reconciler.model.entry import Observed
 from reconciler.model.standing import Proof

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from value_scene import EUROPE, PLACE, USA, Scene, hooks, target
+from support.value_scene import EUROPE, PLACE, USA, Scene, hooks, target
 
 from reconciler.model.desired import Desired, ParityException
 from reconciler.model.parity import View

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from value_scene import EUROPE, Scene, actions, address_of, hooks
+from support.value_scene import EUROPE, Scene, actions, address_of, hooks
 
 from reconciler.model.desired import Replace
 from reconciler.model.outcome import Outcome

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from value_scene import AT, BY, EUROPE, USA, Scene, hooks, target
+from support.value_scene import AT, BY, EUROPE, USA, Scene, hooks, target
 
 from reconciler.model.entry import Begun, Bound
 from reconciler.model.outcome import Outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from value_scene import EUROPE, USA, Scene, address_of, hooks, target
+from support.value_scene import EUROPE, USA, Scene, address_of, hooks, target
 
 from reconciler.errors import Refused, SelectionError
 from reconciler.model.selection import Selection

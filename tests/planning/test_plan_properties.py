@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planning_strategies import addresses, scenes
+from support.planning_strategies import addresses, scenes
 
 from reconciler.model.desired import Desired, Replace
 from reconciler.model.outcome import Outcome
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from value_scene import Scene
+    from support.value_scene import Scene
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.plan import Change, Plan, TargetPlan

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from value_scene import EUROPE, Scene, address_of, hooks
+from support.value_scene import EUROPE, Scene, address_of, hooks
 
 from reconciler.model.plan import SENDS, Action
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notified import notification
+from support.notified import notification
 
 from reconciler.errors import SettingsError
 from reconciler.receiver import Captured, captured_in, parse_captured

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notified import notification
+from support.notified import notification
 
 from reconciler.receiver import Behaviour, Captured, Delivery, Receiver, Request, Response, Signature, parse_captured
 from reconciler.receiver.readable import DEPTH_LIMIT, unreadable

@@ -10,7 +10,7 @@ from threading import Event, Timer, active_count
 from typing import TYPE_CHECKING
 
 import pytest
-from notified import Answered, notification, post, talk
+from support.notified import Answered, notification, post, talk
 
 from reconciler.errors import SettingsError
 from reconciler.receiver import Request, Response, Server

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from value_scene import EUROPE, PLACE, USA, Scene, address_of, hooks
+from support.value_scene import EUROPE, PLACE, USA, Scene, address_of, hooks
 
 from reconciler.model.desired import ParityException
 from reconciler.model.parity import Difference, Parity, View

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from journal_strategies import histories
-from value_scene import AT, BY, EUROPE, address_of, hooks
+from support.journal_strategies import histories
+from support.value_scene import AT, BY, EUROPE, address_of, hooks
 
 from reconciler.model.entry import (
     AnyEntry,

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from value_scene import Scene, address_of, hooks
+from support.value_scene import Scene, address_of, hooks
 
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result

@@ -7,7 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
-from value_scene import AT, EUROPE, Scene, hooks
+from support.value_scene import AT, EUROPE, Scene, hooks
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.result import Applied

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from value_scene import AT, BY, EUROPE, Scene, address_of, hooks
+from support.value_scene import AT, BY, EUROPE, Scene, address_of, hooks
 
 from reconciler import __version__
 from reconciler.model.entry import Settled

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
+from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
 
 from reconciler.errors import Place
 from reconciler.model.desired import ParityException

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
+from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
 
 from reconciler.model.desired import Replace
 from reconciler.model.entry import SecretSet, Settled

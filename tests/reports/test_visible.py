@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from value_scene import EUROPE, Scene, target
+from support.value_scene import EUROPE, Scene, target
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.plan import Action

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from sandbox_client import STAGING, WANTED, Answer, call, create, get_token, subscribe
+from support.sandbox_client import STAGING, WANTED, Answer, call, create, get_token, subscribe
 
 from reconciler.sandbox import Sandbox
 

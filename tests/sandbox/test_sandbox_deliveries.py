@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_client import STAGING, subscribe
+from support.sandbox_client import STAGING, subscribe
 from werkzeug import Response
 
 from reconciler.errors import Refused

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sandbox_client import STAGING, WANTED, Answer, call, create, create_url, get_token
+from support.sandbox_client import STAGING, WANTED, Answer, call, create, create_url, get_token
 
 from reconciler.sandbox import Sandbox
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_client import STAGING, WANTED, ask_token, call, create, create_url, get_token
+from support.sandbox_client import STAGING, WANTED, ask_token, call, create, create_url, get_token
 
 from reconciler.errors import SettingsError
 from reconciler.sandbox import Sandbox, wire

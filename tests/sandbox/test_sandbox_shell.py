@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sandbox_client import call, create, create_url, get_token
+from support.sandbox_client import call, create, create_url, get_token
 
 from reconciler.errors import SettingsError
 from reconciler.sandbox import Sandbox

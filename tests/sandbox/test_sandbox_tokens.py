@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import STAGING, ask_token, call, create, get_token, token_request
+from support.sandbox_client import STAGING, ask_token, call, create, get_token, token_request
 
 from reconciler.sandbox import Sandbox
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from lending_service import SECRET
-from raw_server import reset
+from support.lending_service import SECRET
+from support.raw_server import reset
 
 from reconciler.errors import CallFailed, TokenError
 from reconciler.model.outcome import Outcome
@@ -19,8 +19,8 @@ from reconciler.service.transport import always
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lending_service import LendingService
-    from raw_server import RawServer
+    from support.lending_service import LendingService
+    from support.raw_server import RawServer
 
     from reconciler.model.desired import Target
     from reconciler.service.credentials import Credentials

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notified import OFFER, OFFERS, document, notification
+from support.notified import OFFER, OFFERS, document, notification
 
 from reconciler.errors import ServiceError
 from reconciler.service.notifications import Notification, parse_notification

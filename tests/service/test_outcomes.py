@@ -11,7 +11,7 @@ import pytest
 import time_machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_samples import AT, BY, TARGET, begun, imported, journal_bytes
+from support.journal_samples import AT, BY, TARGET, begun, imported, journal_bytes
 
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome

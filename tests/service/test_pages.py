@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from raw_server import say
+from support.raw_server import say
 
 from reconciler.model.outcome import Outcome
 from reconciler.service.outcomes import outcome_of
@@ -21,7 +21,7 @@ from reconciler.service.pages import is_page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from raw_server import RawServer
+    from support.raw_server import RawServer
 
     from reconciler.service.transport import Transport
 

@@ -10,8 +10,8 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
-from lending_service import SECRET
-from raw_server import say
+from support.lending_service import SECRET
+from support.raw_server import say
 
 from reconciler.errors import TokenError
 from reconciler.model.plan import Request
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lending_service import LendingService
-    from raw_server import RawServer
+    from support.lending_service import LendingService
+    from support.raw_server import RawServer
 
     from reconciler.model.desired import Target
     from reconciler.service.credentials import Credentials

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from lending_service import SECRET
-from raw_server import reset, say
+from support.lending_service import SECRET
+from support.raw_server import reset, say
 
 from reconciler.errors import TokenError
 from reconciler.service.credentials import Credentials
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lending_service import LendingService
-    from raw_server import RawServer
+    from support.lending_service import LendingService
+    from support.raw_server import RawServer
 
     from reconciler.model.desired import Target
     from reconciler.service.transport import Transport

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
+from support.raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
 
 from reconciler.errors import SettingsError
 from reconciler.service import transport as transport_module

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import broken_protocols as broken
 import pytest
-from interleaving_scenes import one_record, two_targets
-from sim_service import Promise, Violation
-from simulation import Simulation
+from support.simulation import broken_protocols as broken
+from support.simulation.interleaving_scenes import one_record, two_targets
+from support.simulation.sim_service import Promise, Violation
+from support.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broken_protocols import Break
-    from sim_interleavings import Explorer
+    from support.simulation.broken_protocols import Break
+    from support.simulation.sim_interleavings import Explorer
 
 Odds = dict[str, float]
 LOSSES: Odds = {"roll_back": 0.05}

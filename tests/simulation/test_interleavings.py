@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from interleaving_scenes import changed_urls, one_record, two_targets
+from support.simulation.interleaving_scenes import changed_urls, one_record, two_targets
 
 if TYPE_CHECKING:
-    from sim_interleavings import Explorer
+    from support.simulation.sim_interleavings import Explorer
 
 
 def count(explorer: Explorer) -> tuple[int, int]:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sim_service import Promise, Violation
-from simulation import Simulation
+from support.simulation.sim_service import Promise, Violation
+from support.simulation.simulation import Simulation
 
 _CHUNK = 250
 _SOAK_CHUNK = 1000
@@ -66,10 +66,15 @@ def test_a_seed_tells_the_same_story_in_every_process() -> None:
     """The order of hashes, which differs from process to process, has no part in it."""
     script = "import test_simulation; print(test_simulation.digest_of_stories())"
     here = Path(__file__).parent
+    places = f"{here}{os.pathsep}{here.parent}"
     told = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(here)},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent))),
+            },
             capture_output=True,
             check=True,
             text=True,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
-from store_conformance import StoreConformance, append_one, read_back
+from support.journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
+from support.store_conformance import StoreConformance, append_one, read_back
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from reconciler.state.stores.files import FileStore
-from store_conformance import append_one
+from support.store_conformance import append_one
 store = FileStore(Path(sys.argv[2]))
 for turn in range(5):
     assert any(append_one(store, f"{sys.argv[3]}-{turn}") for _ in range(1000))
@@ -43,12 +43,12 @@ APPEND_ON_A_FULL_DISK = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from journal_samples import TARGET, imported, journal_bytes, begun
+from support.journal_samples import TARGET, imported, journal_bytes, begun
 from reconciler.errors import StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.stores.files import FileStore
 from reconciler.state.journal.chain import link
-from store_conformance import read_back
+from support.store_conformance import read_back
 store = FileStore(Path(sys.argv[2]))
 before = store.read(TARGET)
 resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, len(before) + 50))
@@ -111,7 +111,7 @@ def store(root: Path) -> FileStore:
 
 def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     """Start Python on a script that may import the test modules of this directory."""
-    command = [sys.executable, "-c", script, str(Path(__file__).parent), *arguments]
+    command = [sys.executable, "-c", script, str(Path(__file__).parents[1]), *arguments]
     # A measurement of coverage writes files of its own, which a full disk would keep it from.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from git_world import GitWorld, more_lines
-from journal_samples import TARGET, entries, imported, journal, journal_bytes
-from store_conformance import append_one
+from support.git_world import GitWorld, more_lines
+from support.journal_samples import TARGET, entries, imported, journal, journal_bytes
+from support.store_conformance import append_one
 
 from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, StoreUnavailable
 from reconciler.state.heads.remembered import Heads
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from project import Project
-    from stranger import Partner
+    from support.project import Project
+    from support.stranger import Partner
 
     from reconciler.state.stores.git.branch import GitStore
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from git_world import PRODUCTION, SOMEBODY, GitWorld, more_lines
-from journal_samples import OTHER, TARGET, entries, imported, journal_bytes
-from store_conformance import StoreConformance, append_one, read_back
+from support.git_world import PRODUCTION, SOMEBODY, GitWorld, more_lines
+from support.journal_samples import OTHER, TARGET, entries, imported, journal_bytes
+from support.store_conformance import StoreConformance, append_one, read_back
 
 from reconciler.errors import HeadMoved, RecordLost, RecordRolledBack, StoreUnavailable
 from reconciler.model.address import TargetName
@@ -34,8 +34,8 @@ APPEND_IN_A_PROCESS = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from journal_samples import TARGET, imported
-from git_world import more_lines
+from support.journal_samples import TARGET, imported
+from support.git_world import more_lines
 from reconciler.errors import HeadMoved
 from reconciler.state.stores.location import open_store
 store = open_store("git:state", Path(sys.argv[2]), os.environ)
@@ -79,7 +79,7 @@ class TestGitStore(StoreConformance):
 def test_racing_processes(world: GitWorld) -> None:
     """Of many processes that append to one head at once, one wins, and says so."""
     world.begin()
-    command = [sys.executable, "-c", APPEND_IN_A_PROCESS, str(Path(__file__).parent), str(world.cache)]
+    command = [sys.executable, "-c", APPEND_IN_A_PROCESS, str(Path(__file__).parents[1]), str(world.cache)]
     racers = [
         subprocess.Popen([*command, f"r{number}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for number in range(RACERS)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from git_world import GitWorld, more_lines
-from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
-from stopped import held_by_a_stopped_process
-from store_conformance import append_one, read_back
+from support.git_world import GitWorld, more_lines
+from support.journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
+from support.stopped import held_by_a_stopped_process
+from support.store_conformance import append_one, read_back
 from werkzeug import Request, Response
 
 from reconciler.errors import HeadMoved, SettingsError, StoreUnavailable

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from git_world import SOMEBODY, GitWorld, snapshot
-from journal_samples import TARGET, entries, journal_bytes
-from store_conformance import append_one, read_back
+from support.git_world import SOMEBODY, GitWorld, snapshot
+from support.journal_samples import TARGET, entries, journal_bytes
+from support.store_conformance import append_one, read_back
 from werkzeug import Request, Response
 
 from reconciler.errors import SettingsError, StateError, StoreUnavailable
@@ -31,7 +31,7 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from reconciler.state.stores.location import open_store
-from store_conformance import append_one
+from support.store_conformance import append_one
 assert append_one(open_store("git:state", Path(sys.argv[2]), os.environ), "a3")
 """
 
@@ -139,7 +139,7 @@ def test_in_a_hook(world: GitWorld) -> None:
     script.write_text(APPEND_IN_A_HOOK)
     hook = world.checkout / ".git" / "hooks" / "post-commit"
     hook.parent.mkdir(exist_ok=True)
-    tests = Path(__file__).parent
+    tests = Path(__file__).parents[1]
     hook.write_text(
         f'#!/bin/sh\nenv > {world.root}/seen\nexec "{sys.executable}" "{script}" "{tests}" "{world.cache}"\n'
     )

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
+from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.state.heads.remembered import Heads

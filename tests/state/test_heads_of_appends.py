@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_samples import OTHER, RECORD, TARGET, entries, imported, journal, journal_bytes
+from support.journal_samples import OTHER, RECORD, TARGET, entries, imported, journal, journal_bytes
 
 from reconciler.errors import HeadMoved, RecordRolledBack, StoreUnavailable
 from reconciler.state.heads.remembered import Heads

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
-from journal_samples import AT, BY, RECORD, TARGET, begun, imported
-from journal_strategies import partings
+from support.journal_samples import AT, BY, RECORD, TARGET, begun, imported
+from support.journal_strategies import partings
 
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address

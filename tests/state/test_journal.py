@@ -9,8 +9,8 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
-from journal_strategies import histories
+from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
+from support.journal_strategies import histories
 
 from reconciler.errors import RecordForeign
 from reconciler.model.entry import AnyEntry, Removed

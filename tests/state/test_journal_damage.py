@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_samples import TARGET, begun, entries, imported, journal_bytes
+from support.journal_samples import TARGET, begun, entries, imported, journal_bytes
 
 from reconciler.errors import RecordDamaged
 from reconciler.model.entry import Retired

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, settings
-from journal_samples import AT, BY, TARGET, begun, imported
-from journal_strategies import any_entries
+from support.journal_samples import AT, BY, TARGET, begun, imported
+from support.journal_strategies import any_entries
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Imported, Intent, Resolved, Settled

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_samples import OTHER, TARGET, begun, entries, imported, journal, journal_bytes
+from support.journal_samples import OTHER, TARGET, begun, entries, imported, journal, journal_bytes
 
 from reconciler.errors import (
     HeadMoved,

@@ -9,9 +9,9 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_samples import TARGET, entries, imported, journal, journal_bytes
-from stopped import held_by_a_stopped_process
-from store_conformance import append_one, read_back
+from support.journal_samples import TARGET, entries, imported, journal, journal_bytes
+from support.stopped import held_by_a_stopped_process
+from support.store_conformance import append_one, read_back
 
 from reconciler.disk import locks
 from reconciler.disk.locks import LockHeld, lock

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
-from journal_samples import RECORD
+from support.journal_samples import RECORD
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.private.responses import PrivateFiles, open_sealed, seal, split_response

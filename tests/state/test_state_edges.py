@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
-from git_world import GitWorld
-from journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
-from store_conformance import append_one
+from support.git_world import GitWorld
+from support.journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
+from support.store_conformance import append_one
 
 from reconciler.disk.durable import make_directory
 from reconciler.errors import StateError, StoreUnavailable

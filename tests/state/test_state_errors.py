@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
-from journal_samples import AT, BY, OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
+from support.journal_samples import AT, BY, OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
 
 from reconciler.disk.directories import private_directory
 from reconciler.errors import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from git_world import GitWorld
+from support.git_world import GitWorld
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores import location
@@ -15,7 +15,7 @@ from reconciler.state.stores.files import FileStore
 from reconciler.state.stores.git.branch import GitStore
 
 if TYPE_CHECKING:
-    from project import Project
+    from support.project import Project
 
     from reconciler.state.stores.store import Store
 

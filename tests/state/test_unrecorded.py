@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from journal_samples import RECORD, TARGET, begun, imported
+from support.journal_samples import RECORD, TARGET, begun, imported
 
 from reconciler.errors import StateError
 from reconciler.state.journal.entries import to_fields

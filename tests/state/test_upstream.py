@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from git_world import SOMEBODY, GitWorld, snapshot
-from stranger import CLIENT_SECRET
+from support.git_world import SOMEBODY, GitWorld, snapshot
+from support.stranger import CLIENT_SECRET
 
 from reconciler.state.stores.git.upstream import difference
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from project import Finished
-    from stranger import Partner
+    from support.project import Finished
+    from support.stranger import Partner
 
 PATH = "work/state/europe/staging.jsonl"
 

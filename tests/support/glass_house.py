@@ -1,0 +1,98 @@
+"""A sandbox and a project that works with it, in which all that is said and written is looked through for secrets."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from reconciler.sandbox.sandbox import Sandbox
+from support.leaks import Secrets, is_private_response
+from support.project import Finished, Project, end
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+CLIENT_SECRET = 'p4ss+wörd/"quoted"\\and=more&odd%characters'
+SET_SECRET = 'set/by+"hand"-and-never-shown'
+TARGETS = ("europe/staging", "europe/production", "usa/production")
+SHOW_SECRETS = ("token ", "secret show ")
+"""The commands whose standard output is there to show a secret."""
+
+
+class GlassHouse:
+    """All of it is below `path`: the project, the caches, the private files and the temporary ones."""
+
+    def __init__(self, path: Path, targets: Sequence[str] = TARGETS) -> None:
+        self.path = path
+        self.targets = targets
+        self.sandbox = Sandbox(targets=targets, credentials={targets[0]: ("client-0", CLIENT_SECRET)})
+        (path / "tmp").mkdir()
+        self.project = Project(path / "project", {**dict(self.sandbox.variables()), "TMPDIR": str(path / "tmp")})
+        self._heard: list[bytes] = []
+
+    def __enter__(self) -> Self:
+        self.sandbox.start()
+        self.declare("offers")
+        self.run("state init")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sandbox.close()
+
+    def declare(self, name: str) -> None:
+        """Write a configuration that wants one subscription on every target; where those are, the variables say."""
+        text = "targets:\n"
+        for target in self.targets:
+            text += f"  {target}: {{auth_url: https://login.example, base_url: https://api.example}}\n"
+        text += f'subscriptions:\n  "*/*":\n    {name}: {{eventCodes: [ONB10011], webhookUrl: https://hooks.example}}\n'
+        self.project.write("config/all.yaml", text)
+
+    def run(self, line: str, *more: str, stdin: str | None = None, until: signal.Signals | None = None) -> Finished:
+        """Run a command to its end, or until it talks and a signal ends it; `more` are words to put behind it."""
+        if until is None:
+            done = self.project.run(*line.split(), *more, stdin=stdin)
+        else:
+            process = self.project.start(*line.split(), *more)
+            pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
+            assert select.select(pipes, [], [], 30)[0]
+            time.sleep(0.2)
+            done = end(process, until)
+        return self._hear(line, done)
+
+    def step(self, line: str, *more: str, stdin: str = "") -> Finished:
+        """As `run`, the way a `Project` has steps."""
+        return self._hear(line, self.project.step(*line.split(), *more, code=None, stdin=stdin))
+
+    def _hear(self, line: str, done: Finished) -> Finished:
+        self._heard.append(done.err.encode())
+        if not line.startswith(SHOW_SECRETS):
+            self._heard.append(done.out.encode())
+        return done
+
+    @property
+    def secrets(self) -> Secrets:
+        """All secrets there are by now."""
+        world = self.sandbox.world
+        clients = {secret for target in world.targets.values() for secret in target.provider.clients.values()}
+        return Secrets({SET_SECRET, *clients, *world.tokens, *(commit.secret for commit in world.commits)})
+
+    def private_files(self) -> list[Path]:
+        """The files that are there to hold responses and secrets."""
+        return [path for path in self.path.rglob("*") if path.is_file() and is_private_response(path)]
+
+    def assert_nothing_leaked(self) -> None:
+        """No secret was said, nor is one in a file, but for the private ones that are there to hold them."""
+        assert set() == self.secrets.leaked_in(b"\n".join(self._heard))
+        assert {} == self.secrets.leaked_below(self.path, allowed=is_private_response)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[GlassHouse]:
+    """A house that is closed with the test."""
+    with GlassHouse(tmp_path) as opened:
+        yield opened

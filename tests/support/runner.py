@@ -1,0 +1,239 @@
+"""A repository on a forge and its runner, as far as a workflow can tell: a bare origin, and `act` in host mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from support.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+ROOT = Path(__file__).parents[2]
+STAND_INS = ROOT / "tests" / "workflow" / "stand_ins"
+ACT = Path(sys.executable).parent / "act"
+WORKFLOW = ROOT / ".github" / "workflows" / "subscriptions.yml"
+ACTION = ROOT / ".github" / "actions" / "reconcile" / "action.yml"
+_QUIET = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+_USES = re.compile(r"uses: ([a-z-]+/[a-z-]+)(/[a-z]+)?@([0-9a-f]{40})")
+_SUMMARY = re.compile(r"^\[[^\n]*\]   \S+  Summary - (.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+_NAMES = {
+    "actions/checkout": "checkout",
+    "actions/cache": "cache",
+    "actions/upload-artifact": "upload",
+    "marocchino/sticky-pull-request-comment": "comment",
+}
+
+
+@dataclass
+class Job:
+    """What a run of the workflow came to."""
+
+    code: int
+    log: str
+
+    @property
+    def summary(self) -> str:
+        """What its steps put on the job's summary: `act` tells each as one entry of its log."""
+        return "".join(_SUMMARY.findall(self.log))
+
+
+class Running:
+    """A run of the workflow that has not ended. Use it as a context, so that none outlives its test."""
+
+    def __init__(self, command: list[str], work: Path, environment: Mapping[str, str], log: Path) -> None:
+        self._log = log
+        with log.open("wb") as file:
+            self._process = subprocess.Popen(
+                command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            for pid in (self._process.pid, *children(self._process.pid)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.wait()
+
+    def entry(self) -> int:
+        """The entry process of the step that is under way: the one that a runner signals."""
+        (pid,) = children(self._process.pid)
+        return pid
+
+    def wait_until_stopped(self) -> int:
+        """Wait until the step that is under way has stopped itself; its entry process."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            assert self._process.poll() is None, self._log.read_text()
+            for pid in children(self._process.pid):
+                if _state(pid)[:1] == ["T"]:
+                    return pid
+            time.sleep(0.01)
+        raise AssertionError("it does not stop\n" + self._log.read_text())
+
+    def finish(self) -> Job:
+        return Job(self._process.wait(timeout=110), self._log.read_text())
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process has started, and that have not ended."""
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    states = [(pid, _state(pid)) for pid in pids]
+    return [pid for pid, state in states if state[:1] != ["Z"] and state[1:2] == [str(parent)]]
+
+
+def _state(pid: int) -> list[str]:
+    """What the system says of a process after its name (proc(5)): its state, its parent, ...; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+@dataclass
+class Forge:
+    """A repository with an origin; `artifacts`, `comments` and `issues` are what its runs left behind.
+
+    `upstream` is the origin of another forge: then this is one more runner of the same repository.
+    """
+
+    path: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    upstream: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("artifacts", "comments", "home", "issues"):
+            (self.path / name).mkdir(parents=True)
+        if self.upstream is None:
+            self.git(self.path, "init", "-q", "--bare", "-b", "main", str(self.origin))
+        self.git(self.path, "clone", "-q", str(self.origin), str(self.work))
+        self.git(self.work, "checkout", "-q", "-B", "main")
+        if self.upstream is None:
+            self._copy_workflow()
+
+    def _copy_workflow(self) -> None:
+        for source in (".github/actions", ".github/workflows/subscriptions.yml"):
+            target = self.work / source
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, target)
+
+    @property
+    def origin(self) -> Path:
+        return self.upstream or self.path / "origin.git"
+
+    @property
+    def work(self) -> Path:
+        return self.path / "work"
+
+    @property
+    def project(self) -> Project:
+        """The clone of somebody who works on the repository."""
+        return Project(self.work, {"HOME": str(self.path / "home"), **self._git_environment()})
+
+    def git(self, place: Path, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=place, env={**os.environ, **self._git_environment()}, check=True,
+            capture_output=True,
+        )  # fmt: skip
+        return done.stdout.decode()
+
+    def push(self, title: str) -> str:
+        """Commit everything and push it to the default branch; the commit."""
+        self.git(self.work, "add", "-A")
+        self.git(self.work, "commit", "-q", "-m", title)
+        self.git(self.work, "push", "-q", "origin", "main")
+        return self.git(self.work, "rev-parse", "HEAD").strip()
+
+    def on_branch(self) -> str:
+        """The history of the state branch, newest first: the subjects of its commits."""
+        return self.git(self.origin, "log", "--format=%s", "reconciler-state")
+
+    def run(
+        self,
+        event: str,
+        payload: Mapping[str, object],
+        *,
+        job: str | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> Job:
+        """Let an event happen, and run the jobs of the workflow that it starts."""
+        with self.start(event, payload, job=job, extra=extra) as running:
+            return running.finish()
+
+    def start(
+        self,
+        event: str,
+        payload: Mapping[str, object],
+        *,
+        job: str | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> Running:
+        """Let an event happen, and go on while its jobs run."""
+        return Running(self.command(event, payload, job, extra), self.work, self._environment(), self.path / "run.log")
+
+    def another_runner(self, name: str) -> Forge:
+        """One more runner of this repository: another disk, and a checkout, artifacts and a cache of its own."""
+        return Forge(self.path / name, self.variables, self.secrets, self.origin)
+
+    def command(
+        self, event: str, payload: Mapping[str, object], job: str | None, extra: Mapping[str, str] | None
+    ) -> list[str]:
+        """The command that runs an event."""
+        file = self.path / "event.json"
+        file.write_text(json.dumps({"repository": {"full_name": "partner/hooks", "default_branch": "main"}, **payload}))
+        given = {
+            "GITHUB_REPOSITORY": "partner/hooks",
+            "RECONCILER_PYTHON": sys.executable,
+            "TEST_ORIGIN": str(self.origin),
+            "TEST_ARTIFACTS": str(self.path / "artifacts"),
+            "TEST_COMMENTS": str(self.path / "comments"),
+            "TEST_CACHE": str(self.path / "cache"),
+            "TEST_ISSUES": str(self.path / "issues"),
+            "PATH": self._path(),
+            **_QUIET,
+            **(extra or {}),
+        }
+        command = [str(ACT), event, "-e", str(file), "-W", ".github/workflows/subscriptions.yml"]
+        command += ["-P", "ubuntu-24.04=-self-hosted", *(["-j", job] if job else [])]
+        command += [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
+        command += [part for name, value in self.variables.items() for part in ("--var", f"{name}={value}")]
+        command += [part for name, value in self.secrets.items() for part in ("-s", f"{name}={value}")]
+        return command + [part for stand_in in _stand_ins() for part in ("--local-repository", stand_in)]
+
+    def _environment(self) -> dict[str, str]:
+        """A runner's environment. Nobody has told its git a name, as on a runner of GitHub's."""
+        return {**os.environ, **_QUIET, "HOME": str(self.path / "home"), "PATH": self._path()}
+
+    @staticmethod
+    def _path() -> str:
+        return f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    @staticmethod
+    def _git_environment() -> dict[str, str]:
+        names = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        return {**names, **_QUIET}
+
+
+def _stand_ins() -> list[str]:
+    """What stands in for each third-party action that the workflow and the action use."""
+    texts = [WORKFLOW.read_text(), ACTION.read_text()]
+    used = {(found[1], found[3]) for text in texts for found in _USES.finditer(text)}
+    return [f"{name}@{commit}={STAND_INS / _NAMES[name]}" for name, commit in sorted(used)]

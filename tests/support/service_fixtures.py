@@ -1,0 +1,122 @@
+"""What every test of the service room needs: servers, certificates, targets and credentials."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from reconciler.errors import Place
+from reconciler.model.address import TargetName
+from reconciler.model.desired import Overlap, Replace, Target
+from reconciler.service.credentials import Credentials
+from reconciler.service.token_cache import TokenCache
+from reconciler.service.tokens import Tokens
+from reconciler.service.transport import Transport
+from support.lending_service import SECRET, LendingService
+from support.raw_server import RawServer
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pytest_httpserver import HTTPServer
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., RawServer]]:
+    """Start a RawServer with a script, and optionally a TLS context; it is closed with the test."""
+    servers: list[RawServer] = []
+
+    def start(script: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> RawServer:
+        servers.append(RawServer(script, context))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def transport() -> Iterator[Transport]:
+    """A transport, closed with the test."""
+    with Transport() as opened:
+        yield opened
+
+
+@pytest.fixture
+def credentials() -> Credentials:
+    """Credentials with a secret that has odd characters."""
+    return Credentials("client-1", SECRET)
+
+
+def make_target(url: str, name: str = "europe/staging") -> Target:
+    """A target whose identity provider and service are both at `url`."""
+    place = Place("config/targets.yaml", 1, 1)
+    return Target(
+        TargetName(name), f"{url}/idp", f"{url}/api", "https://api.example", Overlap.REFUSE, Replace.OVERLAP, place
+    )
+
+
+@pytest.fixture
+def target_at() -> Callable[..., Target]:
+    """Makes a target whose identity provider and service are both at a URL."""
+    return make_target
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for 127.0.0.1, with its key, in one PEM file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    today = dt.datetime.now(dt.UTC)
+    alternatives = [
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        *map(x509.DNSName, ("service.example", "service.localhost")),
+    ]
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(today - dt.timedelta(days=1))
+        .not_valid_after(today + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + built.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    """A server's TLS context with that certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@pytest.fixture
+def lending_service(httpserver: HTTPServer) -> LendingService:
+    """The lending service on loopback, scripted."""
+    return LendingService(httpserver)
+
+
+@pytest.fixture
+def tokens(transport: Transport, tmp_path: Path) -> Tokens:
+    """Tokens with a cache of their own, and hardly any pause between requests."""
+    return Tokens(transport, TokenCache(tmp_path / "tokens"), timeout=5, pauses=(0.01, 0.01))

@@ -1,0 +1,234 @@
+"""Protocols that are broken on purpose, each in one way: a simulation that finds nothing wrong with them is useless."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.applying import calls, protocol, run, writing
+from reconciler.applying.agenda import Agenda
+from reconciler.applying.calls import Call
+from reconciler.applying.events import Appended, Send
+from reconciler.applying.ledger import Ledger
+from reconciler.applying.protocol import TargetRun
+from reconciler.model.entry import Settled
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.state.heads import remembered as heads
+from support.simulation.sim_disk import Disk
+from support.simulation.sim_machine import Machine
+from support.simulation.sim_store import SimStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    import pytest
+
+    Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def forget_outcomes(patch: pytest.MonkeyPatch) -> None:
+    """Outcomes are not recorded."""
+    owe = Ledger.owe
+
+    def owe_nothing(self: Ledger, entry: Any, now: Any) -> None:
+        if not isinstance(entry, Settled):
+            owe(self, entry, now)
+
+    patch.setattr(Ledger, "owe", owe_nothing)
+
+
+def send_first(patch: pytest.MonkeyPatch) -> None:
+    """A call is sent at once, and its intent is appended meanwhile."""
+    pump, send_first = TargetRun._pump, TargetRun._send_first
+
+    def pump_and_send(self: Any, now: Any) -> list[Any]:
+        effects = pump(self, now)
+        return effects + send_first(self, [call for call in self._calls.values() if not call.tries], now)
+
+    patch.setattr(TargetRun, "_pump", pump_and_send)
+    patch.setattr(TargetRun, "_send_first", lambda self, calls, now: [])
+
+
+def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
+    """The store appends whatever the head is."""
+    patch.setattr(SimStore, "append", lambda self, target, head, lines, note: self.graft(target, lines))
+
+
+def take_unknown_for_rejected(patch: pytest.MonkeyPatch) -> None:
+    """Where nobody knows, the service is taken to have said no."""
+    settle = TargetRun._settle
+
+    def settle_boldly(self: Any, call: Any, answer: Answer, now: Any, response: str | None = None) -> None:
+        known = Answer(Outcome.REJECTED) if answer.outcome is Outcome.UNKNOWN else answer
+        settle(self, call, known, now, response)
+
+    patch.setattr(TargetRun, "_settle", settle_boldly)
+
+
+def repeat_unknown(patch: pytest.MonkeyPatch) -> None:
+    """A call that came to nothing known is repeated."""
+    wait = TargetRun._wait_before_repeat
+
+    def wait_for_all(self: Any, call: Any, answer: Answer, now: Any) -> float | None:
+        known = Answer(Outcome.NOT_SENT) if answer.outcome is Outcome.UNKNOWN else answer
+        return wait(self, call, known, now)
+
+    patch.setattr(TargetRun, "_wait_before_repeat", wait_for_all)
+
+
+def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
+    """Where somebody else was first, the old plan is carried out all the same."""
+    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: list(old))
+
+
+def trust_a_plan_of_yesterday(patch: pytest.MonkeyPatch) -> None:
+    """The plan is not compared with the record as it is when the run starts."""
+    patch.setattr(TargetRun, "keep_only", lambda self, fresh: None)
+
+
+def adopt_any_head(patch: pytest.MonkeyPatch) -> None:
+    """After a lost answer, the head is taken from what was read: others may have gone on from there, unplanned."""
+    conclude = Ledger.conclude
+
+    def conclude_and_see(self: Any, event: Any, now: Any) -> Any:
+        verdict, batch = conclude(self, event, now)
+        if verdict == "durable" and not isinstance(event, Appended) and event.journal is not None:
+            self._see(event.journal)
+        return verdict, batch
+
+    patch.setattr(Ledger, "conclude", conclude_and_see)
+
+
+def write_anew_after_a_failure(patch: pytest.MonkeyPatch) -> None:
+    """An append that failed is taken not to have arrived, and what it carried is proposed again under another id."""
+    conclude = Ledger.conclude
+
+    def conclude_hastily(self: Any, event: Any, now: Any) -> Any:
+        verdict, batch = conclude(self, event, now)
+        if verdict == "again":
+            self._again = self._retry_at = None
+            return "moved", batch
+        return verdict, batch
+
+    patch.setattr(Ledger, "conclude", conclude_hastily)
+
+
+def forget_the_window(patch: pytest.MonkeyPatch) -> None:
+    """Calls are sent however late it is."""
+    propose, send = TargetRun._propose_send, Machine._send
+
+    def propose_for_ever(self: Any, change: Any, now: Any) -> None:
+        propose(self, change, now)
+        for call in self._calls.values():
+            call.send_by, call.send_by_wall = 1e6, float("inf")
+
+    def send_for_ever(self: Any, run: TargetRun, effect: Send) -> None:
+        send(self, run, replace(effect, send_by=float("inf")))
+
+    patch.setattr(TargetRun, "_propose_send", propose_for_ever)
+    patch.setattr(Machine, "_send", send_for_ever)
+
+
+def repeat_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    """A call that waited is sent again on what was seen of the record before."""
+    send = Call.send
+
+    def send_anyway(self: Any, now: Any) -> Any:
+        if self.fresh_until is None and self.tries:
+            self.trust(now, 10.0)
+        return send(self, now)
+
+    patch.setattr(Call, "send", send_anyway)
+
+
+def send_after_a_stale_append(patch: pytest.MonkeyPatch) -> None:
+    """A call follows its append without a look, however long ago that was."""
+    trust = Call.trust
+    patch.setattr(Call, "trust", lambda self, seen_at, freshness: trust(self, seen_at, 1e6))
+
+
+def forget_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    """Only the steady clock says until when a call may be sent."""
+
+    def is_late(self: Any, now: Any) -> bool:
+        return bool(now.steady >= min(self.send_by, self.fresh_until.steady))
+
+    patch.setattr(Send, "is_late", is_late)
+    patch.setattr(Call, "is_overdue", lambda self, now: now.steady >= self.send_by)
+
+
+def look_at_ones_own_attempt_only(patch: pytest.MonkeyPatch) -> None:
+    """A look does not see that another attempt delivers the same by now."""
+    patch.setattr(calls, "_delivers", lambda attempt: False)
+
+
+def keep_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
+    """What could not be appended is kept without the intents that it belongs to."""
+    patch.setattr(Ledger, "to_keep", property(lambda self: self.owed))
+
+
+def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
+    """A record that has lost entries is taken as it is in the middle of a run."""
+    patch.setattr(Disk, "covers", lambda self, journal: True)
+    patch.setattr(Disk, "has_read_more", lambda self, name, head: False)
+
+
+def open_many_intents(patch: pytest.MonkeyPatch) -> None:
+    """All that is planned is intended at once."""
+    propose = TargetRun._propose_sends
+
+    def propose_all(self: Any, now: Any) -> None:
+        if self._authorised:
+            while self._agenda.sends:
+                self._propose_send(self._agenda.sends.popleft(), now)
+        propose(self, now)
+
+    patch.setattr(TargetRun, "_propose_sends", propose_all)
+
+
+def ignore_other_targets(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks after their own intent whether another target of the service has the route."""
+    patch.setattr(calls, "hindrance", lambda request, records: None)
+
+
+def give_up_what_is_owed(patch: pytest.MonkeyPatch) -> None:
+    """What is owed when an append has failed is given up."""
+    failed = Ledger._failed
+
+    def fail_for_good(self: Any, batch: Any, now: Any) -> Any:
+        self._owed.clear()
+        return failed(self, batch, now)
+
+    patch.setattr(Ledger, "_failed", fail_for_good)
+
+
+def mistake_an_outcome(patch: pytest.MonkeyPatch) -> None:
+    """A failure of the service is recorded as a call that was not sent."""
+
+    def mistaken(attempt: str, answer: Answer, *rest: Any) -> Settled:
+        outcome = Outcome.NOT_SENT if answer.status == 500 else answer.outcome
+        return writing.outcome_of(attempt, Answer(outcome, answer.status, answer.detail), *rest)
+
+    patch.setattr(protocol, "outcome_of", mistaken)
+
+
+def plan_on_the_record_alone(patch: pytest.MonkeyPatch) -> None:
+    """What could not be appended, and is kept on the same machine, counts for nothing where that machine plans."""
+    patch.setattr(Disk, "counted", lambda self, record: record)
+
+
+def know_records_by_their_id_alone(patch: pytest.MonkeyPatch) -> None:
+    """Of a record in whose place another was seen before, nothing is missed."""
+    patch.setattr(heads, "strays", lambda record, seen, location: [])
+
+
+def praise_every_run(patch: pytest.MonkeyPatch) -> None:
+    """A run always says that all went well."""
+    patch.setattr(run, "exit_code", lambda *told: 0)
+
+
+def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
+    """No change is found to come out the same, whatever is planned again."""
+    same = Agenda.same
+    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: same(self, (), old, reason))

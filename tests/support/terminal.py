@@ -1,0 +1,57 @@
+"""A person at a terminal: the executable with a pseudo-terminal for all three streams."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from support.project import EXECUTABLE, Finished
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+
+def at_terminal(project: Project, *arguments: str, answers: dict[str, str] | None = None) -> Finished:
+    """Run `reconciler` at a terminal, and type an answer when its prompt has appeared, in their order.
+
+    What appears, results and the rest, is the `out` of what is given back; its lines end as they do elsewhere.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [EXECUTABLE, *arguments],
+        cwd=project.path,
+        env={"TERM": "xterm", **project.variables()},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,  # so that the terminal of whoever runs the tests is not asked
+    )
+    os.close(theirs)
+    try:
+        shown = _converse(ours, dict(answers or {}))
+        return Finished(process.wait(20), shown.replace("\r\n", "\n"), "")
+    finally:
+        os.close(ours)
+        process.kill()
+        process.wait()
+
+
+def _converse(terminal: int, answers: dict[str, str]) -> str:
+    shown, deadline = b"", time.monotonic() + 30
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([terminal], [], [], 1)
+        if not ready:
+            continue
+        try:
+            read = os.read(terminal, 65536)
+        except OSError:  # nobody has the other end open
+            break
+        shown += read
+        for prompt in [one for one in answers if one.encode() in shown]:
+            os.write(terminal, answers.pop(prompt).encode())
+    assert not answers, f"never asked for: {list(answers)}; shown: {shown.decode()}"
+    return shown.decode()

@@ -1,0 +1,87 @@
+"""A repository whose workflow applies subscriptions to the sandbox, and what a test says and asks of the two."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import TYPE_CHECKING
+
+from reconciler.sandbox import Sandbox
+from support.runner import Forge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.sandbox.exchange import Request, Response
+
+RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+CREDENTIALS = {"CLIENT_ID": "client", "CLIENT_SECRET": "the-client-secret"}
+REGIONS = ("europe", "usa")
+
+
+def one_client_sandbox() -> Sandbox:
+    """The service, with one client for every target."""
+    targets = ("europe/staging", "europe/production", "usa/staging", "usa/production")
+    return Sandbox(credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"])))
+
+
+def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
+    """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
+    forge = Forge(path)
+    forge.secrets = {f"{region.upper()}_{name}": value for region in REGIONS for name, value in CREDENTIALS.items()}
+    declare(forge, sandbox, ["ONB10001"])
+    forge.push("Declare subscriptions")
+    forge.project.succeed("state", "init", "--state", "git:reconciler-state")
+    return forge
+
+
+def declare(forge: Forge, sandbox: Sandbox, codes: list[str]) -> None:
+    """Write config/: applications with these codes, and offers, on every target."""
+    lines = [f"recipients: [{RECIPIENT}]", "targets:"]
+    for name, target in sandbox.world.targets.items():
+        lines += [
+            f"  {name}:",
+            f"    auth_url: {target.provider.auth_url}",
+            f"    base_url: {target.base_url}",
+            f"    audience_base: {target.provider.audience_base}",
+        ]
+    lines += ["subscriptions:", '  "*/*":', "    applications:", f"      eventCodes: [{', '.join(codes)}]"]
+    lines += ['      webhookUrl: "https://hooks.partner.example/{region}/{environment}/applications"', "    offers:"]
+    lines += ["      eventCodes: [ONB10011]", '      webhookUrl: "https://hooks.partner.example/{region}/offers"']
+    forge.project.write("config/all.yaml", "\n".join(lines) + "\n")
+
+
+def variables(sandbox: Sandbox, environment: str) -> dict[str, str]:
+    """The variables of a GitHub environment: the addresses as they were approved."""
+    found = {}
+    for region in REGIONS:
+        target = sandbox.world.targets[f"{region}/{environment}"]
+        found[f"{region.upper()}_AUTH_URL"] = target.provider.auth_url
+        found[f"{region.upper()}_BASE_URL"] = target.base_url
+        found[f"{region.upper()}_AUDIENCE_BASE"] = target.provider.audience_base
+    return found
+
+
+def committed(sandbox: Sandbox, environment: str) -> list[tuple[str, tuple[str, ...]]]:
+    """What the service has in an environment: (target, codes), sorted."""
+    return sorted((one.target, one.codes) for one in sandbox.world.commits if one.target.endswith(environment))
+
+
+def push(forge: Forge, sandbox: Sandbox, environment: str, **extra: str) -> tuple[int, str]:
+    """Run the jobs of a push, up to the apply of an environment."""
+    forge.variables = variables(sandbox, environment)
+    done = forge.run("push", {}, job=f"apply-{environment}", extra=extra)
+    return done.code, done.log
+
+
+def hold_creates(sandbox: Sandbox) -> Event:
+    """Have creates be committed, and answered only once the event is set."""
+    handle, released = sandbox._server.handle, Event()
+
+    def handle_and_hold(request: Request) -> Response:
+        response = handle(request)
+        if request.path.endswith("/webhooksubscription"):
+            released.wait(60)
+        return response
+
+    sandbox._server.handle = handle_and_hold
+    return released
