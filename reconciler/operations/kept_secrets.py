@@ -136,7 +136,8 @@ class _Kept:
             self.problem = StateError(
                 f"its secret is kept in a private file of another machine or user, the one that {doer}",
                 where=self._attempt.address,
-                remedy="verify there, or keep the secret here too with: reconciler secret set",
+                remedy="verify there, or store the secret here too: reconciler secret set"
+                f" {self._attempt.address} --attempt {self._attempt.id}",
             )
         return kept
 

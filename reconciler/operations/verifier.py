@@ -100,6 +100,7 @@ def _how(workspace: Workspace) -> Verification:
         raise SettingsError(
             "config/ does not say how notifications are signed",
             where="--verify",
-            remedy="add `verification:`; `reconciler verification infer` finds it out from a captured notification",
+            remedy="add `verification:`; to detect it from a captured notification, run:"
+            " reconciler verification infer FILE",
         )
     return workspace.desired.verification

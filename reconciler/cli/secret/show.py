@@ -130,7 +130,8 @@ def _read(
         raise StateError(
             f"it is kept in a private file of another machine or user, the one that {doer}",
             where=attempt.address,
-            remedy="ask there, or ask the operator and keep what they say with: reconciler secret set",
+            remedy="run this command there, or ask the operator for the secret and run:"
+            f" reconciler secret set {attempt.address} --attempt {attempt.id}",
         )
     return kept[-1]
 
