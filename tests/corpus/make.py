@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import warm
-from corpus import COMMANDS, EXPECTED, HERE, PROJECT_PLACE, open_scenario, transcript
-from scripted_service import ScriptedService
-from stories import STORIES, Story
+from support import warm
+from support.corpus import COMMANDS, EXPECTED, HERE, PROJECT_PLACE, open_scenario, transcript
+from support.corpus_stories import STORIES, Story
+from support.scripted_service import ScriptedService
 
 
 def main() -> None:

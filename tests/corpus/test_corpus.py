@@ -14,9 +14,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from corpus import COMMANDS, EXPECTED, HERE, PROJECT_PLACE, open_scenario, shapes, transcript
-from scripted_service import ScriptedService
-from stories import STORIES, Story
+from support.corpus import COMMANDS, EXPECTED, HERE, PROJECT_PLACE, open_scenario, shapes, transcript
+from support.corpus_stories import STORIES, Story
+from support.scripted_service import ScriptedService
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -70,11 +70,7 @@ def test_a_seed_tells_the_same_story_in_every_process() -> None:
     told = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={
-                **os.environ,
-                "PYTHONHASHSEED": hash_seed,
-                "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent))),
-            },
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": places},
             capture_output=True,
             check=True,
             text=True,

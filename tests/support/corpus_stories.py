@@ -7,14 +7,14 @@ import shutil
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from corpus import DAMAGES, NO_HOST, VARIABLES, homes
-from project import Project
+from support.corpus import DAMAGES, NO_HOST, VARIABLES, homes
+from support.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from scripted_service import ScriptedService
+    from support.scripted_service import ScriptedService
 
     Wanted = Sequence[str] | tuple[Sequence[str], str]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from project import Project
+from support.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "corpus"
 OUT = "out.json"
 EXPECTED = "expected.txt"
 PROJECT_PLACE = "@PROJECT@"
