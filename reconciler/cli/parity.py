@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import RecordMissing
+from reconciler.model.result import Verdict
 from reconciler.operations.unrecorded import read_counted
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.parity import compare, gate
@@ -57,7 +59,7 @@ def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int
             terminal.print_document(parity_markdown(parity))
         case _:
             terminal.print_lines(parity_text(parity))
-    return 0 if parity.in_line else 2
+    return exit_code(Verdict.DONE if parity.in_line else Verdict.CHANGES)
 
 
 def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Record]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
 from reconciler.disk.durable import written_beside
 from reconciler.errors import SettingsError
 from reconciler.model.url import same_service
-from reconciler.operations.plan import exit_code, make
+from reconciler.operations.plan import make, verdict_of
 from reconciler.operations.same_service import refuse_possible_duplicates
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import plan_document, render
@@ -62,7 +63,7 @@ def command(
             terminal.print_document(plan_markdown(planned.plan))
         case _:
             terminal.print_lines(plan_text(planned.plan))
-    return exit_code(planned) if detailed_exitcode else 0
+    return exit_code(verdict_of(planned)) if detailed_exitcode else 0
 
 
 def _warn_of_other_service(terminal: Terminal, planned: Planned) -> None:

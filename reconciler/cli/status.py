@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.selection import Selection
-from reconciler.operations.plan import exit_code, make
+from reconciler.operations.plan import make, verdict_of
 from reconciler.operations.same_service import warn_of_unread
 from reconciler.operations.unrecorded import read_counted
 from reconciler.operations.workspace import Workspace
@@ -54,7 +55,7 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
             terminal.print_document(status_markdown(standings))
         case _:
             terminal.print_lines(status_text(standings))
-    return (exit_code(planned) if detailed_exitcode else 0) or int(not whole)
+    return (exit_code(verdict_of(planned)) if detailed_exitcode else 0) or int(not whole)
 
 
 def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:

@@ -1,4 +1,4 @@
-"""What became of each change of a plan that was applied."""
+"""The result of a command: its verdict, and the outcome of each change of a plan that was applied."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Action
     from reconciler.model.record import Attempt
+
+
+class Verdict(StrEnum):
+    """What a command came to; the command line gives each one an exit code."""
+
+    DONE = "done"
+    """Everything was done, or there is nothing to do."""
+    FAILED = "failed"
+    CHANGES = "changes"
+    """There is something to do, and nothing of it was done: a plan with changes, two targets that differ."""
+    UNRESOLVED = "unresolved"
+    """A create has an unknown outcome, or may be in flight."""
 
 
 class Done(StrEnum):

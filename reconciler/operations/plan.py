@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.model.plan import Block
+from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.operations.same_service import concerning, find_neighbours, warn_of_unread
 from reconciler.operations.unrecorded import read_counted
@@ -60,11 +61,11 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     return planned
 
 
-def exit_code(planned: Planned) -> int:
-    """0: nothing to do; 2: there are changes; 3: a create has an unknown outcome or may be in flight."""
+def verdict_of(planned: Planned) -> Verdict:
+    """Whether there is anything to do, or to resolve first."""
     if any(change.block is Block.UNSETTLED for change in planned.plan.changes) or _unsettled_undeclared(planned):
-        return 3
-    return 2 if planned.plan.changes else 0
+        return Verdict.UNRESOLVED
+    return Verdict.CHANGES if planned.plan.changes else Verdict.DONE
 
 
 def with_neighbours(
