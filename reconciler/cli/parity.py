@@ -10,7 +10,7 @@ from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import RecordMissing
 from reconciler.model.result import Verdict
-from reconciler.operations.unrecorded import read_counted
+from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.parity import compare, gate
 from reconciler.reports.documents import parity_document, render
@@ -66,7 +66,7 @@ def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Rec
     records = {}
     for name in targets:
         try:
-            records[name] = read_counted(workspace, name)
+            records[name] = read_with_known_results(workspace, name)
         except RecordMissing:
             continue  # compared is what is there
     return records

@@ -13,9 +13,9 @@ from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.selection import Selection
+from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.plan import make, verdict_of
 from reconciler.operations.same_service import warn_of_unread
-from reconciler.operations.unrecorded import read_counted
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.standing import standing_of, standing_of_undeclared
 from reconciler.reports.documents import render, status_document
@@ -68,7 +68,7 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
     except StoreUnavailable:
         raise
     except StateError:
-        selection, read = Selection.of(patterns), partial(read_counted, workspace)
+        selection, read = Selection.of(patterns), partial(read_with_known_results, workspace)
         usable, whole = workspace.usable_records(
             read, [one for one in workspace.desired.targets if selection.touches(one)]
         )

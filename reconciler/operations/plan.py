@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from reconciler.model.plan import Block
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
+from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.same_service import concerning, find_neighbours, warn_of_unread
-from reconciler.operations.unrecorded import read_counted
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import unsettled
@@ -46,7 +46,7 @@ def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) 
     selection = Selection.of(patterns)
     desired = workspace.desired
     selected = [name for name in desired.targets if selection.touches(name)]
-    selected_records = {name: read_counted(workspace, name) for name in selected}
+    selected_records = {name: read_with_known_results(workspace, name) for name in selected}
     recorded = workspace.store.targets()
     found = find_neighbours(workspace, desired, selected_records, recorded)
     gc.disable()  # as for reading: nothing here is garbage before the end

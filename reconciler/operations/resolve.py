@@ -12,7 +12,7 @@ from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
-from reconciler.operations.evidence import known_outcome
+from reconciler.operations.known_results import known_result
 from reconciler.planning.evidence import heard_of
 from reconciler.reports.mending import settling_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.record import Attempt, Record
-    from reconciler.operations.evidence import Known
+    from reconciler.operations.known_results import KnownResult
     from reconciler.operations.scope import Scope
     from reconciler.operations.workspace import Workspace
     from reconciler.reports.text import Line
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class _Evidence:
     """What this machine can prove of an attempt, and which of its codes were received since it began."""
 
-    known: Known | None
+    known: KnownResult | None
     heard: Mapping[str, str]
 
 
@@ -61,13 +61,13 @@ class Settling:
         named = self._scope.attempt == attempt.id and not attempt.removed
         return named and attempt.resolved_created is False and attempt.outcome in (None, Outcome.UNKNOWN)
 
-    def _known(self, record: Record, attempt: Attempt) -> Known | None:
+    def _known(self, record: Record, attempt: Attempt) -> KnownResult | None:
         """What this machine can prove. Raises StateError where that cannot be read, and would contradict."""
         with suppress(*([StateError] if self._created else [])):
-            return known_outcome(self._workspace, record, attempt)
+            return known_result(self._workspace, record, attempt)
         return None
 
-    def known(self, attempt: Attempt) -> Known | None:
+    def known(self, attempt: Attempt) -> KnownResult | None:
         """What this machine can prove of an attempt that was looked at."""
         return self._evidence[attempt.id].known
 

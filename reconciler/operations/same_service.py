@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
 from reconciler.model.url import service_key
-from reconciler.operations.unrecorded import read_counted
+from reconciler.operations.known_results import read_with_known_results
 from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.tracking import whereabouts
 from reconciler.state.heads.unread import strays_of, unread_of
@@ -51,7 +51,7 @@ def find_neighbours(
     unread = [stray for record in records.values() for stray in strays_of(record, seen, location)]
     for name in sorted(names - records.keys()):
         try:
-            others[name] = read_counted(workspace, name)
+            others[name] = read_with_known_results(workspace, name)
         except RecordMissing:
             continue  # none was ever seen here, so nothing of it stands in the way
         except StateError as problem:

@@ -15,7 +15,7 @@ from reconciler.applying.terms import Limits
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
-from reconciler.operations.unrecorded import counted
+from reconciler.operations.known_results import with_known_results
 from reconciler.service.clock import now
 from reconciler.state.heads.tracking import Remembering
 from reconciler.state.private.responses import SEALED, seal
@@ -79,7 +79,7 @@ class Undertaking:
                 observe=observe,
                 reach=self._failpoints.reach,
                 pause=time.sleep,
-                counting=lambda record: counted(workspace, record),
+                counting=lambda record: with_known_results(workspace, record),
                 neighbours={name: record.base_url for name, record in planned.records.items()},
                 unread=frozenset(one.target for one in planned.unread) - planned.records.keys(),
                 recorded=workspace.responses.forget_recorded,

@@ -66,8 +66,8 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
         done = begun.run(*arguments)
         assert 3 == done.code, done
         assert (
-            f"Warning: europe/staging: {file} holds results of 1 create that are not in the record; until they are,"
-            f" they count as unknown here; record them: reconciler state recover {file}\n" == done.err
+            f"Warning: europe/staging: {file} contains the results of 1 create that are not in the record; until they"
+            f" are recorded, these creates count as unknown; run: reconciler state recover {file}\n" == done.err
         )
     assert [("offers", "blocked")] == begun.planned()
     assert 1 == len(begun.service.creates)
@@ -171,7 +171,7 @@ def test_status_goes_on_without_a_target_whose_kept_file_says_too_little(begun: 
     declare_second(begun, "chances", "LOA10013")
     done = begun.run("status")
     assert (1, True, False) == (done.code, "eu/staging\n" in done.out, "europe/staging\n" in done.out)
-    assert "holds the result of a create" in done.err
+    assert "contains the result of create attempt" in done.err
 
 
 def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> None:
@@ -181,8 +181,8 @@ def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> Non
     for command in (["plan"], ["apply", "--auto-approve"]):
         done = begun.run(*command)
         assert (1, "") == (done.code, done.out)
-        assert f"Error: europe/staging: {file} holds the result of a create (attempt " in done.err
-        assert "the record does not say what was created; find the newer record" in done.err
+        assert f"Error: europe/staging: {file} contains the result of create attempt " in done.err
+        assert "which the record does not contain; find the newer journal" in done.err
     assert 1 == len(begun.service.creates)
 
 

@@ -14,8 +14,8 @@ from reconciler.model.plan import Block
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
+from reconciler.operations.known_results import with_known_results
 from reconciler.operations.plan import with_neighbours
-from reconciler.operations.unrecorded import counted
 from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.planning.planner import plan_target
 from reconciler.reports.text import Line
@@ -75,7 +75,7 @@ def _import(terminal: Terminal, workspace: Workspace, target: TargetName, wanted
 
     def draft(recorded: Record) -> list[Imported]:
         lines.clear()
-        record = counted(workspace, recorded)
+        record = with_known_results(workspace, recorded)
         hindered = _hindered(workspace, record)
         return [entry for one in wanted for entry in _draft(workspace, record, one, hindered, lines)]
 

@@ -1,0 +1,126 @@
+"""Results of creates that this machine knows and the record lacks: in recovery files, and in stored responses."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SettingsError, StateError
+from reconciler.model.entry import Imported, Intent, Settled
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import MeaninglessEntry
+from reconciler.model.unrecorded import counting
+from reconciler.state.private.unrecorded import all_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from pathlib import Path
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
+    from reconciler.state.private.unrecorded import Unrecorded
+
+
+@dataclass(frozen=True, slots=True)
+class KnownResult:
+    """The outcome of a create, and the recovery file that holds it, if one does."""
+
+    outcome: Outcome
+    file: Path | None = None
+
+
+def read_with_known_results(workspace: Workspace, target: TargetName) -> Record:
+    """A target's record, read afresh, as `with_known_results` gives it. Raises StateError."""
+    return with_known_results(workspace, workspace.read(target).record())
+
+
+def with_known_results(workspace: Workspace, record: Record) -> Record:
+    """The record, with the creates that only recovery files name; warns of each file once.
+
+    Raises StateError for a file that cannot be read, and for the result of a create that nothing describes.
+    """
+    saved = _saved_for(workspace, record)
+    try:
+        extended, news = counting(record, (entry.entry for entry in saved))
+    except MeaninglessEntry as problem:
+        raise _undescribed(record, saved, problem.args[1]) from None
+    for file in dict.fromkeys(entry.file for entry in saved if _attempt_of(entry) in news):
+        count = len({_attempt_of(entry) for entry in saved if entry.file == file} & news)
+        workspace.warn_once(
+            f"{record.target}: {file} contains the results of {count} create{'' if count == 1 else 's'} that are not in"
+            " the record; until they are recorded, these creates count as unknown; run: reconciler state recover"
+            f" {file}"
+        )
+    _warn_of_stored_responses(workspace, record)
+    return replace(extended, attempts={**extended.attempts, **_with_files(extended, saved, news)})
+
+
+def known_result(workspace: Workspace, record: Record, attempt: Attempt) -> KnownResult | None:
+    """The result of an unresolved attempt, as far as this machine has evidence of it. Raises StateError.
+
+    A response is stored only for a subscription that was created.
+    """
+    outcomes = {
+        entry.file: entry.entry.outcome
+        for entry in all_kept(workspace.data_directory)
+        if entry.record in record.ids and isinstance(entry.entry, Settled) and entry.entry.attempt == attempt.id
+    }
+    for file, outcome in outcomes.items():
+        if outcome is not Outcome.UNKNOWN:
+            return KnownResult(outcome, file)
+    return KnownResult(Outcome.CREATED) if _has_response(workspace, record, attempt) else None
+
+
+def _warn_of_stored_responses(workspace: Workspace, record: Record) -> None:
+    """Warn of each unresolved create whose response a run that died has left here: it was created."""
+    for attempt in (attempt for attempt in record.attempts.values() if attempt.unsettled):
+        with suppress(SettingsError, StateError):
+            if _has_response(workspace, record, attempt):
+                workspace.warn_once(
+                    f"{attempt.address}: this machine has the response to its create call, so it was created; run:"
+                    f" reconciler state resolve {attempt.address} --created"
+                )
+
+
+def _has_response(workspace: Workspace, record: Record, attempt: Attempt) -> bool:
+    from reconciler.operations.kept_secrets import with_response  # noqa: PLC0415 - a plan pays only for what it uses
+
+    return bool(with_response(workspace, record, attempt).response)
+
+
+def _with_files(record: Record, saved: list[Unrecorded], news: Container[str]) -> dict[str, Attempt]:
+    """The unresolved attempts of which files know more than the record, each with the first file: it starts them."""
+    return {
+        attempt.id: replace(attempt, kept=quote(str(entry.file)))
+        for entry in reversed(saved)
+        if (attempt := record.attempts.get(_attempt_of(entry) or "")) and attempt.unsettled and attempt.id in news
+    }
+
+
+def _attempt_of(saved: Unrecorded) -> str | None:
+    """The attempt that an entry starts or resolves, None for any other entry."""
+    return saved.entry.attempt if isinstance(saved.entry, Intent | Imported | Settled) else None
+
+
+def _saved_for(workspace: Workspace, record: Record) -> list[Unrecorded]:
+    """What recovery files hold for a record; nothing if there is no directory for them."""
+    try:
+        directory = workspace.data_directory
+    except SettingsError:
+        return []
+    return [entry for entry in all_kept(directory) if entry.record in record.ids]
+
+
+def _undescribed(record: Record, saved: list[Unrecorded], attempt: str) -> StateError:
+    """The error for the result of a create which no entry describes."""
+    file = next(entry.file for entry in saved if _attempt_of(entry) == attempt)
+    return StateError(
+        f"{file} contains the result of create attempt {attempt}, which the record does not contain",
+        where=record.target,
+        remedy="find the newer journal (version control, a backup, a CI artifact) and run: reconciler state recover"
+        " NEWER.jsonl; if it is lost, ask the operator what exists, import it, and move"
+        f" {file} to another directory",
+    )
