@@ -24,6 +24,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -144,6 +145,10 @@ class TokenError(ServiceError):
 
 class CallFailed(ServiceError):
     """A call that is not a create failed; creates have outcomes instead."""
+
+
+INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a run: Ctrl-C, the runner or the system, and a terminal or connection that is closed."""
 
 
 class Interrupted(BaseException):

@@ -1,4 +1,4 @@
 """One file per command: parse, call, render.
 
-The only room that knows click, reads the environment or builds objects.
+The only room that imports click. `operations` holds what each command does.
 """

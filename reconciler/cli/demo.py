@@ -36,10 +36,10 @@ CAPTURED = "notifications.jsonl"
 @common_options
 @pass_terminal
 def command(terminal: Terminal) -> None:
-    """Run the whole loop against the embedded sandbox.
+    """Run a full cycle against the embedded sandbox.
 
-    In a temporary directory: state init, plan, apply, a plan that is empty, and an event that is delivered. Nothing
-    outside of this machine is called, and nothing is left behind.
+    In a temporary directory, runs `state init`, `plan`, `apply`, a second `plan` without changes, and delivers one
+    event. Calls nothing outside this machine and leaves nothing behind.
     """
     from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415 - servers are nothing --help needs
     from reconciler.sandbox.sandbox import Sandbox  # noqa: PLC0415
@@ -60,15 +60,15 @@ def _copy_example(config: Path, endpoint: str) -> None:
 
 
 def _show_loop(terminal: Terminal, shell: _Shell, sandbox: Sandbox) -> None:
-    _show(terminal, "The example configuration, against a sandbox of the service on this machine.")
+    _show(terminal, "This demo uses the example configuration and a sandbox of the service on this machine.")
     shell.run("state", "init")
     shell.run("plan", "--detailed-exitcode", expected=2)
     shell.run("apply", "--auto-approve", "-q")
     shell.run("plan", "--detailed-exitcode")
     _show(
         terminal,
-        f"The sandbox has {len(sandbox.world.commits)} subscriptions, and was asked for {len(sandbox.world.tokens)}"
-        " tokens. Now an event happens: offers are provided for a lead.",
+        f"The sandbox now has {len(sandbox.world.commits)} subscriptions and has issued {len(sandbox.world.tokens)}"
+        " tokens. Next, an event: offers are provided for a lead.",
     )
     shell.run("sandbox", "trigger", "ONB10011", "-t", "europe/staging")
     sandbox.wait_idle(10)

@@ -12,26 +12,26 @@ import click
 from reconciler import __version__
 from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import Invocation, common_options
-from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.errors import INTERRUPTING, Interrupted, ReconcilerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from io import TextIOWrapper
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "validate": ("reconciler.cli.validate", "Find every mistake in the configuration."),
-    "plan": ("reconciler.cli.plan", "Show the difference between desired and recorded."),
-    "apply": ("reconciler.cli.apply", "Carry the plan out."),
-    "status": ("reconciler.cli.status", "Show what is in force, and what waits for a person."),
-    "parity": ("reconciler.cli.parity", "Say whether two targets are in line."),
-    "state": ("reconciler.cli.state", "Read and mend the state record."),
+    "validate": ("reconciler.cli.validate", "Check the configuration."),
+    "plan": ("reconciler.cli.plan", "Show the changes needed to reach the desired state."),
+    "apply": ("reconciler.cli.apply", "Apply the plan."),
+    "status": ("reconciler.cli.status", "Show what is in force and what needs attention."),
+    "parity": ("reconciler.cli.parity", "Compare two targets."),
+    "state": ("reconciler.cli.state", "Inspect and repair the state record."),
     "secret": ("reconciler.cli.secret", "Show or set the secret of a subscription."),
     "token": ("reconciler.cli.token", "Print an access token."),
     "lead": ("reconciler.cli.lead", "Work with leads."),
     "listen": ("reconciler.cli.listen", "Receive notifications until interrupted."),
     "verification": ("reconciler.cli.verification", "Find out how notifications are signed."),
     "sandbox": ("reconciler.cli.sandbox", "Play the service itself, on loopback."),
-    "demo": ("reconciler.cli.demo", "Run the whole loop against the embedded sandbox."),
+    "demo": ("reconciler.cli.demo", "Run a full cycle against the embedded sandbox."),
 }
 
 
@@ -39,16 +39,16 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     cls=LazyGroup,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done; 1 failed; 2 there are changes (plan --detailed-exitcode); 3 a create has an unknown"
-    " outcome and waits for a person; 129, 130, 143 interrupted.",
+    epilog="Exit codes: 0 success; 1 error; 2 changes present (`plan` or `status` with --detailed-exitcode), or targets"
+    " differ (`parity`); 3 a create has an unknown outcome and must be resolved; 129, 130, 143 interrupted.",
 )
 @common_options
 @click.version_option(__version__, prog_name="reconciler", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Keep the webhook subscriptions of a lending partner as a repository says they should be.
+    """Manage a lending partner's webhook subscriptions declaratively.
 
-    YAML in config/ says what should be subscribed; `plan` shows the difference to what the state record says exists;
-    `apply` sends the create calls, each of them once.
+    YAML files in config/ define the desired subscriptions; `plan` compares them with the state record; `apply` sends
+    each missing create call at most once.
     """
 
 
@@ -63,7 +63,7 @@ def leave(code: int, invocation: Invocation) -> NoReturn:
 
     What is done is done by now: a signal that comes this late must not make another code of it.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTING:
         signal.signal(number, signal.SIG_IGN)
     _let_go_of_streams()
     if "terminal" in vars(invocation) and invocation.terminal.given_up:
@@ -84,7 +84,7 @@ def run(args: Sequence[str] | None = None, invocation: Invocation | None = None)
     """Run the command line; the exit code. Nothing but an exit code leaves, whatever happened."""
     invocation = invocation or Invocation()
     _open_streams()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:

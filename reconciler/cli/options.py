@@ -59,13 +59,19 @@ def common_options(command: F) -> F:
                 "--config", metavar="PATH", help="Desired state: a directory or a file.  [RECONCILER_CONFIG, config]"
             ),
             _common("--state", metavar="PLACE", help="The state record: a path or a URL.  [RECONCILER_STATE, state]"),
-            _common("--cache-dir", metavar="DIR", help="Token cache and remembered heads.  [RECONCILER_CACHE_DIR]"),
-            _common("--timeout", metavar="SECONDS", help="For one call, in all.  [RECONCILER_TIMEOUT, 30]"),
-            _common("--parallelism", metavar="N", help="Creates in flight at most.  [RECONCILER_PARALLELISM, 4]"),
+            _common(
+                "--cache-dir",
+                metavar="DIR",
+                help="Directory for the token cache and last known heads.  [RECONCILER_CACHE_DIR]",
+            ),
+            _common("--timeout", metavar="SECONDS", help="Total timeout of one call.  [RECONCILER_TIMEOUT, 30]"),
+            _common(
+                "--parallelism", metavar="N", help="Maximum number of concurrent creates.  [RECONCILER_PARALLELISM, 4]"
+            ),
             _common("--color", type=click.Choice(["auto", "always", "never"]), help="Colour.  [auto]"),
-            _common("-v", "--verbose", count=True, help="Say more, on stderr; twice: everything."),
-            _common("-q", "--quiet", is_flag=True, help="Say nothing but errors on stderr."),
-            _common("--log-format", type=click.Choice(["text", "json"]), help="Of stderr.  [text]"),
+            _common("-v", "--verbose", count=True, help="More diagnostics on stderr; -vv for all."),
+            _common("-q", "--quiet", is_flag=True, help="Errors only on stderr."),
+            _common("--log-format", type=click.Choice(["text", "json"]), help="Format of stderr.  [text]"),
         ]
     ):
         command = option(command)
@@ -80,11 +86,15 @@ def target_option(command: F) -> F:
         "targets",
         multiple=True,
         metavar="PATTERN",
-        help="Only these: a glob over region/environment or region/environment/name; repeatable.",
+        help="Limit to matching targets or addresses: a glob over region/environment or region/environment/name."
+        " Repeatable.",
     )(command)
 
 
-attempt_option = click.option("--attempt", metavar="ID", help="Which attempt, where the address has several.")
+detailed_exitcode_option = click.option(
+    "--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes, 3 if a create has an unknown outcome."
+)
+attempt_option = click.option("--attempt", metavar="ID", help="Attempt to use if the address has several.")
 
 
 _ACCEPTED = "reconciler.accepted duplicates"
@@ -98,8 +108,8 @@ def duplicates_option(command: F) -> F:
         metavar="TARGET",
         expose_value=False,
         callback=lambda ctx, _, value: ctx.meta.update({_ACCEPTED: frozenset(value)}),
-        help="Create although the record of TARGET, on the same service, is missing or damaged; what it holds may be"
-        " created a second time. Repeatable.",
+        help="Create even if the record of TARGET, on the same service, is missing or damaged. Its subscriptions may be"
+        " created twice. Repeatable.",
     )(command)
 
 

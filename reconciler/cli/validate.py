@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 @common_options
 @pass_terminal
 def command(terminal: Terminal) -> None:
-    """Find every mistake in the configuration.
+    """Check the configuration.
 
-    Each is printed with its file, line and column, and with what to do about it. Needs no credentials, no state record
-    and no network.
+    Prints every mistake with its file, line, column and a fix. Needs no credentials, no state record and no network.
     """
     desired = Workspace(terminal).desired
     counts = f"{_count(len(desired.subscriptions), 'subscription')} on {_count(len(desired.targets), 'target')}"

@@ -1,4 +1,4 @@
-"""Who is at work: a step of GitHub Actions, or a person."""
+"""Who runs the command: a step of GitHub Actions, or a user."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def in_actions() -> bool:
 
 
 def by_run() -> dict[str, str]:
-    """Who is at work in a step of Actions, for journal entries: the actor, the run's address, the commit."""
-    told = os.environ.get
-    url = f"{told('GITHUB_SERVER_URL', '')}/{told('GITHUB_REPOSITORY', '')}/actions/runs/{told('GITHUB_RUN_ID', '')}"
-    found = {"actor": told("GITHUB_ACTOR", ""), "url": url, "commit": told("GITHUB_SHA", "")}
-    return {name: value for name, value in found.items() if value}
+    """The actor of a step of Actions, the run's URL and the commit, for journal entries."""
+    get = os.environ.get
+    url = f"{get('GITHUB_SERVER_URL', '')}/{get('GITHUB_REPOSITORY', '')}/actions/runs/{get('GITHUB_RUN_ID', '')}"
+    fields = {"actor": get("GITHUB_ACTOR", ""), "url": url, "commit": get("GITHUB_SHA", "")}
+    return {name: value for name, value in fields.items() if value}

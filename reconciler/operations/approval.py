@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Refused, SettingsError
+from reconciler.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from reconciler.model.plan import Plan
+    from reconciler.operations.plan_file import SavedPlan
 
-_PLAN_AGAIN = "look at a new plan, made with the same variables, and approve that"
-
-
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
-    """What a plan file says of the plan it holds: never anything to send."""
-
-    file: str
-    selection: tuple[str, ...]
-    digest: str
-    targets: Mapping[str, str]
+_PLAN_AGAIN = "make a new plan with the same settings, review it, and approve that one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +28,14 @@ class Approval:
 
     @property
     def selection(self) -> tuple[str, ...]:
-        """What a saved plan was made for."""
+        """The patterns that a saved plan was made for."""
         return self.saved.selection if self.saved else ()
 
     def refuse_other_plan(self, plan: Plan, *, whole: bool) -> None:
-        """Raises Refused where the plan is another than the one approved: all of it, or the targets selected now."""
+        """Raises Refused unless the plan is the approved one: all of it, or the targets selected now."""
         if self.digest is not None and self.digest != plan.digest:
             raise Refused(
-                f"the plan is another by now: its digest is {plan.digest}",
+                f"the plan has changed: its digest is now {plan.digest}",
                 where=f"--expect-digest {self.digest}",
                 remedy=_PLAN_AGAIN,
             )
@@ -59,34 +46,8 @@ class Approval:
         changed = [name for name in names if digests.get(name) != self.saved.targets.get(name)]
         if changed:
             raise Refused(
-                f"the saved plan no longer holds for {', '.join(changed)}: it was applied, or the configuration, the"
-                " settings or the record changed since, or it was made for another selection",
+                f"the saved plan is stale for {', '.join(changed)}: it was applied already, the configuration, settings"
+                " or record have changed, or it was made with other -t options",
                 where=self.saved.file,
                 remedy=_PLAN_AGAIN,
             )
-
-
-def read_plan_file(path: Path) -> SavedPlan:
-    """A plan as `plan --out` wrote it. Raises SettingsError for a file that is none."""
-    try:
-        document = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise SettingsError(f"the plan cannot be read: {problem.strerror}", where=path) from None
-    except (ValueError, RecursionError):
-        document = None
-    match document:
-        case {"format_version": str(version), "digest": str(digest), "selection": list(selection), "targets": dict()}:
-            targets = {name: _digest_of(one) for name, one in document["targets"].items()}
-            if version.startswith("1.") and all(targets.values()) and all(isinstance(one, str) for one in selection):
-                return SavedPlan(str(path), tuple(selection), digest, targets)
-    raise SettingsError(
-        "this is no plan of this version", where=path, remedy="make one with: reconciler plan --out FILE"
-    )
-
-
-def _digest_of(target: object) -> str:
-    match target:
-        case {"digest": str(digest)}:
-            return digest
-        case _:
-            return ""

@@ -1,4 +1,4 @@
-"""What the commands that mend the record share: read it, decide, append; and again if somebody else was first."""
+"""What the commands that edit the record share: read, draft, append, and retry after a conflict."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Attempt, Record
     from reconciler.operations.workspace import Workspace
+    from reconciler.state.journal.chain import Journal
 
-_TRIES = 20
+_RETRIES = 20
 _ADDRESS = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2}")
 
 
@@ -28,21 +29,32 @@ def record_entries(
 ) -> Record:
     """Append what `draft` makes of the record as it is, and give the record as it is then.
 
-    Where another run appends first, the record is read and drafted for again. Raises what `draft` raises, and
+    After a conflict with another run the record is read and drafted for again. Raises what `draft` raises, and
     StateError.
     """
-    for _ in range(_TRIES):
-        journal = workspace.read(target)
-        entries = draft(journal.record())
+    return append_drafted(workspace, target, workspace.read, lambda journal: draft(journal.record()), note).record()
+
+
+def append_drafted(
+    workspace: Workspace,
+    target: TargetName,
+    read: Callable[[TargetName], Journal],
+    draft: Callable[[Journal], Sequence[AnyEntry]],
+    note: str,
+) -> Journal:
+    """As `record_entries`, of a journal that `read` gives."""
+    for _ in range(_RETRIES):
+        journal = read(target)
+        entries = draft(journal)
         if not entries:
-            return journal.record()
+            return journal
         try:
             journal = append_entries(workspace.store, journal, entries, workspace.heads, f"{target}: {note}")
         except HeadMoved:
             continue
         workspace.notices.work_is_done()
-        return journal.record()
-    raise StateError("other runs keep appending to the record", where=target, remedy="try again")
+        return journal
+    raise StateError("too many conflicts: other runs keep appending to the record", where=target, remedy="retry later")
 
 
 def now_by(workspace: Workspace) -> tuple[str, Mapping[str, str]]:
@@ -50,25 +62,28 @@ def now_by(workspace: Workspace) -> tuple[str, Mapping[str, str]]:
     return stamp(time.time()), workspace.by()
 
 
-def parse_address(text: str, remedy: str = "see: reconciler state list") -> Address:
-    """Raises Refused for what is no address."""
+def parse_address(text: str, remedy: str = "to list recorded subscriptions, run: reconciler state list") -> Address:
+    """Raises Refused for what is not an address."""
     if not _ADDRESS.fullmatch(text):
-        raise Refused(
-            "an address is written region/environment/name, each with a-z, 0-9 and -",
-            where=text,
-            remedy=remedy,
-        )
+        raise Refused("expected an address region/environment/name (a-z, 0-9 and -)", where=text, remedy=remedy)
     return Address(text)
 
 
-def pick(attempts: Sequence[Attempt], wanted: str | None, address: Address, what: str) -> Attempt:
-    """The one attempt that is meant. Raises Refused where there is none, or several and none is named."""
-    if wanted is not None:
-        attempts = [one for one in attempts if one.id == wanted]
+def not_recorded(address: Address | None) -> Refused:
+    """The error for an address of which nothing is recorded."""
+    return Refused(
+        "not in the state record", where=address, remedy="to list recorded subscriptions, run: reconciler state list"
+    )
+
+
+def pick(attempts: Sequence[Attempt], named: str | None, address: Address, what: str) -> Attempt:
+    """The one attempt that is meant. Raises Refused if there is none, or several and none is `named` by its id."""
+    if named is not None:
+        attempts = [attempt for attempt in attempts if attempt.id == named]
     if not attempts:
-        named = "" if wanted is None else f" with the id {wanted}"
-        raise Refused(f"it has no attempt{named} {what}", where=address, remedy=f"see: reconciler state show {address}")
+        id_named = "" if named is None else f" with the id {named}"
+        raise Refused(f"no attempt{id_named} {what}", where=address, remedy=f"run: reconciler state show {address}")
     if len(attempts) > 1:
-        ids = ", ".join(one.id for one in attempts)
-        raise Refused(f"it has several attempts {what}", where=address, remedy=f"name one with --attempt: {ids}")
+        ids = ", ".join(attempt.id for attempt in attempts)
+        raise Refused(f"several attempts {what}", where=address, remedy=f"choose one with --attempt: {ids}")
     return attempts[0]

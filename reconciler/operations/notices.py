@@ -1,4 +1,4 @@
-"""What an operation tells the user while it runs."""
+"""What an operation reports to the user while it runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Notices(Protocol):
-    """Takes what is no result, and knows the flags of the run by parameter name; one not given is absent."""
+    """Takes messages that are not results; `flags` are those of the run by parameter name, without those not given."""
 
     @property
     def flags(self) -> Mapping[str, Any]: ...
 
     def say(self, text: str) -> None:
-        """Tell the user something, unless -q was given."""
+        """Print a message, unless -q was given."""
         ...
 
     def say_more(self, text: str) -> None:
-        """Tell the user, with -v, what the program works with."""
+        """Print, with -v, what the program works with."""
         ...
 
     def warn(self, text: str) -> None:
@@ -29,7 +29,7 @@ class Notices(Protocol):
         ...
 
     def print_problem(self, problem: ReconcilerError) -> None:
-        """Tell the user of an error that does not end the command."""
+        """Print an error that does not end the command."""
         ...
 
     def work_is_done(self) -> None:

@@ -6,11 +6,12 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model.plan import Block
+from reconciler.model.plan import Action, Block
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
+from reconciler.model.url import same_service
 from reconciler.operations.known_results import read_with_known_results
-from reconciler.operations.same_service import concerning, find_neighbours, warn_of_unread
+from reconciler.operations.same_service import read_others, refuse_possible_duplicates
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import unsettled
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from; `undeclared` and `unread` as in Neighbours."""
+    """A plan with what it was made from; `undeclared` and `unread` as in StoreRecords."""
 
     plan: Plan
     desired: Desired
@@ -37,47 +38,70 @@ class Planned:
     undeclared: Mapping[TargetName, Record]
     unread: tuple[Unread, ...]
 
+    @property
+    def has_work(self) -> bool:
+        """Whether an apply of the plan would do anything."""
+        return any(change.action is not Action.BLOCKED for change in self.plan.changes)
 
-def make(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) -> Planned:
+    @property
+    def verdict(self) -> Verdict:
+        """Whether there is anything to do, or to resolve first."""
+        if any(change.block is Block.UNSETTLED for change in self.plan.changes) or self.unresolved_undeclared():
+            return Verdict.UNRESOLVED
+        return Verdict.CHANGES if self.plan.changes else Verdict.DONE
+
+    def unresolved_undeclared(self) -> list[Attempt]:
+        """The selected creates with an unknown outcome, or in flight, of targets that are not declared."""
+        attempts = (attempt for record in self.undeclared.values() for attempt in record.attempts.values())
+        return [attempt for attempt in attempts if attempt.unsettled and self.selection.has(attempt.address)]
+
+
+def make(
+    workspace: Workspace,
+    patterns: tuple[str, ...],
+    *,
+    allow_empty: bool,
+    accepted_duplicates: frozenset[str],
+) -> Planned:
     """Read `config/` and the record, and plan.
 
-    Raises ConfigError, SelectionError, StateError, and Refused for a target that was emptied.
+    Raises ConfigError, SelectionError, StateError, and Refused for a target that was emptied and for creates that a
+    record which cannot be used may list as existing.
     """
+    planned = survey(workspace, patterns, allow_empty=allow_empty)
+    refuse_possible_duplicates(workspace.notices, planned.plan, planned.desired, planned.unread, accepted_duplicates)
+    return planned
+
+
+def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) -> Planned:
+    """As `make`, without regard to records that cannot be used."""
     selection = Selection.of(patterns)
     desired = workspace.desired
     selected = [name for name in desired.targets if selection.touches(name)]
     selected_records = {name: read_with_known_results(workspace, name) for name in selected}
     recorded = workspace.store.targets()
-    found = find_neighbours(workspace, desired, selected_records, recorded)
+    read = read_others(workspace, desired, selected_records, recorded)
     gc.disable()  # as for reading: nothing here is garbage before the end
     try:
-        plan = make_plan(desired, found.records, selection)
+        plan = make_plan(desired, read.records, selection)
     finally:
         gc.enable()
     if not allow_empty:
-        refuse_emptied(desired, found.records, selection)
-    planned = Planned(plan, desired, found.records, selection, found.undeclared, found.unread)
+        refuse_emptied(desired, read.records, selection)
+    planned = Planned(plan, desired, read.records, selection, read.undeclared, read.unread)
     _warn_of_undeclared(workspace, planned, recorded)
     return planned
 
 
-def verdict_of(planned: Planned) -> Verdict:
-    """Whether there is anything to do, or to resolve first."""
-    if any(change.block is Block.UNSETTLED for change in planned.plan.changes) or _unsettled_undeclared(planned):
-        return Verdict.UNRESOLVED
-    return Verdict.CHANGES if planned.plan.changes else Verdict.DONE
-
-
-def with_neighbours(
-    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
-) -> dict[TargetName, Record]:
-    """`records` of declared targets, and those of the other targets that share a service with one of them.
-
-    Warns of those that cannot be used. See `find_neighbours`.
-    """
-    found = find_neighbours(workspace, desired, records, recorded)
-    warn_of_unread(workspace.notices, concerning(found.unread, desired, records))
-    return found.records
+def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:
+    """Warn of records that belong to another service than the settings use: apply will refuse them."""
+    for name in planned.plan.targets:
+        recorded, base_url = planned.records[name].base_url, planned.desired.targets[name].base_url
+        if not same_service(recorded, base_url):
+            workspace.notices.warn(
+                f"{name}: the record belongs to the service at {recorded}, but the current settings use {base_url};"
+                f" apply will refuse this; if the change is intended, run: reconciler state rebind -t {name}"
+            )
 
 
 def _warn_of_undeclared(workspace: Workspace, planned: Planned, recorded: Iterable[TargetName]) -> None:
@@ -85,14 +109,7 @@ def _warn_of_undeclared(workspace: Workspace, planned: Planned, recorded: Iterab
         for name in recorded:
             if name not in planned.desired.targets:
                 workspace.notices.warn(
-                    f"{name} has a state record, and no target of that name is declared: what it holds is not looked"
-                    " after"
+                    f"{name} has a state record but is not declared in config/: its subscriptions are not managed"
                 )
-    for attempt in _unsettled_undeclared(planned):
+    for attempt in planned.unresolved_undeclared():
         workspace.notices.warn(f"{attempt.address}: {unsettled(attempt)}")
-
-
-def _unsettled_undeclared(planned: Planned) -> list[Attempt]:
-    """The selected creates with an unknown outcome, or in flight, of targets that are not declared."""
-    attempts = (one for record in planned.undeclared.values() for one in record.attempts.values())
-    return [one for one in attempts if one.unsettled and planned.selection.has(one.address)]

@@ -1,129 +1,157 @@
-"""What is known of creates whose outcome a person settles, and what that person may say against it."""
+"""Resolves creates with an unknown outcome: what is known of each, and what that rules out."""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
+from reconciler.model.entry import Resolved
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
+from reconciler.operations.attempts import AttemptEdit
+from reconciler.operations.edit import now_by
 from reconciler.operations.known_results import known_result
 from reconciler.planning.evidence import heard_of
-from reconciler.reports.mending import settling_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.model.record import Attempt, Record
+    from reconciler.operations.attempts import AttemptSelector
     from reconciler.operations.known_results import KnownResult
-    from reconciler.operations.scope import Scope
     from reconciler.operations.workspace import Workspace
-    from reconciler.reports.text import Line
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What this machine can prove of an attempt, and which of its codes were received since it began."""
+class AttemptEvidence:
+    """What this machine knows of an attempt, and which of its codes were received since it started, and when last."""
 
-    known: KnownResult | None
-    heard: Mapping[str, str]
+    result: KnownResult | None
+    received: Mapping[str, str]
+
+    @property
+    def outcome(self) -> str | None:
+        """The outcome known on this machine, in words."""
+        return self.result.outcome.value.replace("_", " ") if self.result else None
 
 
-class Settling:
-    """Settles the attempts of a scope as created, or as not created."""
+class Resolution:
+    """Resolves the attempts of a selection as created, or as not created."""
 
-    def __init__(self, workspace: Workspace, scope: Scope, created: bool) -> None:
+    def __init__(
+        self, workspace: Workspace, selector: AttemptSelector, *, created: bool, note: str | None, force: bool
+    ) -> None:
+        """Raises Refused if nothing is selected, and StateError."""
         self._workspace = workspace
-        self._scope = scope
+        self._selector = selector
         self._created = created
-        self._evidence: dict[str, _Evidence] = {}
+        self._note = note
+        self._force = force
+        self.evidence: dict[str, AttemptEvidence] = {}
+        """By attempt id, of all that were selected."""
+        chosen = selector.choose(workspace, self._select, "with an unknown outcome", noun="create")
+        self._edit = AttemptEdit(workspace, chosen, self._permitted, self._draft, f"resolved {selector.text}")
+        self.attempts: Sequence[Attempt] = self._edit.attempts
 
-    def look(self, record: Record) -> list[Attempt]:
-        """The attempts that are meant, one for each address; what is known of each is remembered.
+    def record(self) -> list[Attempt]:
+        """Record it; the attempts that were still unresolved, as they are then. Raises as `refuse` does, StateError."""
+        return [attempt for recorded in self._edit.record() for attempt in recorded]
 
-        Raises Refused where several of an address are meant, and StateError.
-        """
-        chosen = self._scope.pick(record, self._meant, "with an unknown outcome")
-        for one in chosen:
-            self._evidence[one.id] = _Evidence(self._known(record, one), heard_of(record, one))
+    def refuse(self, attempts: Iterable[Attempt]) -> None:
+        """Raises Refused for a resolution that evidence disproves, and unless forced for one that it speaks against."""
+        for attempt in attempts:
+            self._refuse_disproved(attempt)
+        for attempt in attempts:
+            objection = None if self._force else self._objection(attempt)
+            if objection is not None:
+                raise objection
+
+    def refuse_overtaken(self, recorded: Sequence[Attempt]) -> None:
+        """Raises Refused if another run resolved some of the attempts before this one could."""
+        ids = {attempt.id for attempt in recorded}
+        overtaken = [attempt for attempt in self.attempts if attempt.id not in ids]
+        if overtaken:
+            raise Refused(
+                f"conflict: another run already resolved attempt {', '.join(attempt.id for attempt in overtaken)};"
+                " its outcome stays",
+                where=overtaken[0].address,
+                remedy=f"to see it, run: reconciler state history {overtaken[0].address}",
+            )
+
+    def _select(self, record: Record) -> list[Attempt]:
+        """The attempts that are meant, one for each address; what is known of each is stored."""
+        chosen = self._selector.pick(record, self._resolvable, "with an unknown outcome")
+        for attempt in chosen:
+            self.evidence[attempt.id] = AttemptEvidence(self._result(record, attempt), heard_of(record, attempt))
         return chosen
 
-    def _meant(self, attempts: Iterable[Attempt]) -> list[Attempt]:
-        return [one for one in attempts if one.unsettled or (self._created and self._is_correctable(one))]
+    def _permitted(self, record: Record) -> list[Attempt]:
+        chosen = self._select(record)
+        self.refuse(chosen)
+        return chosen
+
+    def _draft(self, attempt: Attempt) -> list[Resolved]:
+        at, by = now_by(self._workspace)
+        forced = self._objection(attempt) is not None
+        return [Resolved(at=at, by=by, attempt=attempt.id, created=self._created, note=self._note, forced=forced)]
+
+    def _resolvable(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        return [
+            attempt for attempt in attempts if attempt.unsettled or (self._created and self._is_correctable(attempt))
+        ]
 
     def _is_correctable(self, attempt: Attempt) -> bool:
-        """Whether it is named by its id, and all that is known of it is that a person said it was not created."""
-        named = self._scope.attempt == attempt.id and not attempt.removed
+        """Whether it is named by its id, and all that is known of it is that it was resolved as not created."""
+        named = self._selector.attempt == attempt.id and not attempt.removed
         return named and attempt.resolved_created is False and attempt.outcome in (None, Outcome.UNKNOWN)
 
-    def _known(self, record: Record, attempt: Attempt) -> KnownResult | None:
-        """What this machine can prove. Raises StateError where that cannot be read, and would contradict."""
+    def _result(self, record: Record, attempt: Attempt) -> KnownResult | None:
+        """What this machine knows. Raises StateError if that cannot be read, and would contradict."""
         with suppress(*([StateError] if self._created else [])):
             return known_result(self._workspace, record, attempt)
         return None
 
-    def known(self, attempt: Attempt) -> KnownResult | None:
-        """What this machine can prove of an attempt that was looked at."""
-        return self._evidence[attempt.id].known
-
-    def evidence_text(self, attempts: Iterable[Attempt]) -> Iterator[Line]:
-        """What is to be settled, and what is known of it."""
-        now = datetime.now(UTC)
-        for one in attempts:
-            known = self.known(one)
-            proof = known.outcome.value.replace("_", " ") if known else None
-            yield from settling_text(one, now, self._evidence[one.id].heard, proof)
-
-    def refuse(self, attempts: Sequence[Attempt], force: bool) -> None:
-        """Raises Refused for what is proven otherwise, and unless forced for what may prove to be otherwise."""
-        for one in attempts:
-            self._refuse_disproved(one)
-        for one in attempts:
-            objection = None if force else self.objection(one)
-            if objection is not None:
-                raise objection
-
     def _refuse_disproved(self, attempt: Attempt) -> None:
-        known = self.known(attempt)
-        if known is None or (known.outcome is Outcome.CREATED) == self._created:
+        evidence = self.evidence[attempt.id]
+        result = evidence.result
+        if result is None or (result.outcome is Outcome.CREATED) == self._created:
             return
-        if known.file is None:
-            problem, remedy = "a response to its create is kept here, so it was created", "settle it with --created"
+        if result.file is None:
+            problem, remedy = "this machine has the response to its create call, so it was created", "use --created"
         else:
-            problem = f"its outcome is known here, and could not be recorded: {known.outcome.value.replace('_', ' ')}"
-            remedy = f"record it with: reconciler state recover {known.file}"
+            problem = f"its outcome is known but could not be recorded: {evidence.outcome}"
+            remedy = f"run: reconciler state recover {result.file}"
         raise Refused(problem, where=attempt.address, remedy=remedy)
 
-    def objection(self, attempt: Attempt) -> Refused | None:
-        """Why it must not be settled so without --force; nothing where this machine can prove what is said."""
-        if self.known(attempt):
+    def _objection(self, attempt: Attempt) -> Refused | None:
+        """Why it must not be resolved so without --force; nothing if this machine has evidence for it."""
+        evidence = self.evidence[attempt.id]
+        if evidence.result:
             return None
         if time.time() < attempt.settled_by:
             if attempt.status is Status.PENDING:
-                return _too_early(attempt, f"its call may still be in flight, by whoever began it {attempt.since}")
+                return _too_early(attempt, f"its call, started {attempt.since}, may still be in flight")
             if not self._created:
-                return _too_early(attempt, "the service may still carry its call out, whatever was heard of it so far")
-        heard = self._evidence[attempt.id].heard
-        return _contradicted(attempt, heard) if heard and not self._created else None
+                return _too_early(attempt, "the service may still process its call")
+        return _contradicted(attempt, evidence.received) if evidence.received and not self._created else None
 
 
 def _too_early(attempt: Attempt, problem: str) -> Refused:
     return Refused(
         problem,
         where=attempt.address,
-        remedy=f"settle it after {stamp(attempt.settled_by)}, or with --force if you know that the call is over",
+        remedy=f"retry after {stamp(attempt.settled_by)}; or use --force if you are certain that the call has ended",
     )
 
 
-def _contradicted(attempt: Attempt, heard: Mapping[str, str]) -> Refused:
-    told = ", ".join(f"{code} (last {at})" for code, at in sorted(heard.items()))
+def _contradicted(attempt: Attempt, received: Mapping[str, str]) -> Refused:
+    codes = ", ".join(f"{code} (last {at})" for code, at in sorted(received.items()))
     return Refused(
-        f"notifications arrived since it began, so it seems to exist: {told}",
+        f"notifications have arrived since the create started, so it probably exists: {codes}",
         where=attempt.address,
-        remedy="settle it with --created; if you know that something else sends them: --force",
+        remedy="use --created; or use --force if you are certain that another subscription sends them",
     )

@@ -1,4 +1,4 @@
-"""Other records of the services that a plan is about: what they hold counts, and those that cannot be read do too."""
+"""Records of the same service as a plan's targets: what they hold counts, and those that cannot be used do too."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
-    """What the store says, and does not say, beside the records that a plan is made for.
+class StoreRecords:
+    """The records that a plan is made from, and what else the store has.
 
-    `records` are those, and the ones of other targets that share a service with one of them. `undeclared` are all
-    records of targets that are not declared. `unread` are the records that were here once, or are, and cannot be used.
+    `records` are those of the plan's targets, and of other targets of the same services. `undeclared` are all records
+    of targets that are not declared. `unread` are the records that the store has, or had, and that cannot be used.
     """
 
     records: dict[TargetName, Record]
@@ -38,12 +38,12 @@ class Neighbours:
     unread: tuple[Unread, ...]
 
 
-def find_neighbours(
+def read_others(
     workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
-) -> Neighbours:
-    """The neighbours of `records`, which are of declared targets; `recorded` are the targets that have a record.
+) -> StoreRecords:
+    """`records` of declared targets, and the others of the store; `recorded` are the targets that have a record.
 
-    A record tells of the service it is bound to, whether its target is declared or not. Raises SettingsError.
+    A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
     seen, location = workspace.heads.seen(), whereabouts(workspace.store)
     names = {*recorded, *targets_seen(seen, location)}
@@ -53,18 +53,27 @@ def find_neighbours(
         try:
             others[name] = read_with_known_results(workspace, name)
         except RecordMissing:
-            continue  # none was ever seen here, so nothing of it stands in the way
+            continue  # this machine never saw one, so nothing that it held can be created again
         except StateError as problem:
             target = desired.targets.get(name)
             declared = None if target is None else target.base_url
             unread.append(unread_of(workspace.store, name, problem, seen, location, declared))
         else:
             unread += strays_of(others[name], seen, location)
-    return Neighbours(
+    return StoreRecords(
         {**records, **_of_services(desired, records, others)},
         {name: record for name, record in others.items() if name not in desired.targets},
         tuple(unread),
     )
+
+
+def read_same_service(
+    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
+) -> dict[TargetName, Record]:
+    """`records` of declared targets, and those of other targets of the same services; warns of those unusable."""
+    read = read_others(workspace, desired, records, recorded)
+    warn_of_unread(workspace.notices, concerning(read.unread, desired, records))
+    return read.records
 
 
 def _of_services(
@@ -80,32 +89,35 @@ def _of_services(
 
 def warn_of_unread(notices: Notices, unread: Iterable[Unread]) -> None:
     """Warn of records that cannot be used, where that stops nothing."""
-    for one in unread:
-        notices.warn(f"{one.target}: its state record cannot be used: {one.problem}")
+    for record in unread:
+        notices.warn(f"{record.target}: cannot use its state record: {record.problem}")
 
 
 def refuse_possible_duplicates(
     notices: Notices, plan: Plan, desired: Desired, unread: Iterable[Unread], accepted: frozenset[str]
 ) -> None:
-    """Raises Refused for creates that a record which cannot be used may know to exist, but for those `accepted`.
+    """Raises Refused for creates that an unusable record may list as existing, but for the records `accepted`.
 
-    Warns of such records where there are no creates, or they are accepted.
+    Warns of such records if there are no creates, or they are accepted.
     """
     unread = list(unread)
-    sending = {name for name, one in plan.targets.items() if any(change.action in SENDS for change in one.changes)}
-    refused = [one for one in concerning(unread, desired, sending) if one.target not in accepted]
-    warn_of_unread(notices, (one for one in concerning(unread, desired, plan.targets) if one not in refused))
-    for name in sorted(accepted - {one.target for one in unread}):
+    sending = {
+        name for name, target in plan.targets.items() if any(change.action in SENDS for change in target.changes)
+    }
+    refused = [record for record in concerning(unread, desired, sending) if record.target not in accepted]
+    warn_of_unread(notices, (record for record in concerning(unread, desired, plan.targets) if record not in refused))
+    for name in sorted(accepted - {record.target for record in unread}):
         notices.warn(
-            f"--accept-possible-duplicates {name}: no record of that target is missing or damaged; leave the flag out"
+            f"--accept-possible-duplicates {name}: not needed; the record of this target is neither missing nor damaged"
         )
     if refused:
-        names = sorted({one.target for one in refused})
+        names = sorted({record.target for record in refused})
         raise Refused(
-            "nothing is created while this state record cannot be used: what it holds may exist already",
+            "refusing to create subscriptions: this state record cannot be used, and it may list the same"
+            " subscriptions as existing",
             where=", ".join(names),
-            remedy=". ".join(str(one.problem) for one in refused)
-            + ". Or, if subscriptions may be created a second time: "
+            remedy=". ".join(str(record.problem) for record in refused)
+            + ". To accept possible duplicates, add: "
             + " ".join(f"--accept-possible-duplicates {name}" for name in names),
         )
 
@@ -113,4 +125,4 @@ def refuse_possible_duplicates(
 def concerning(unread: Iterable[Unread], desired: Desired, targets: Iterable[TargetName]) -> list[Unread]:
     """Those that may hold what exists at the services of these targets."""
     services = {desired.targets[name].base_url for name in targets}
-    return [one for one in unread if any(one.concerns(base_url) for base_url in services)]
+    return [record for record in unread if any(record.concerns(base_url) for base_url in services)]

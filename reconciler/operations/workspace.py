@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """The settings of this run, and what follows from them; each part is built when it is first asked for."""
+    """The settings of this run, and what follows from them; each part is built when it is first used."""
 
     def __init__(self, notices: Notices) -> None:
         """Raises SettingsError where the working directory is gone."""
@@ -36,14 +36,14 @@ class Workspace:
             here = Path.cwd()
         except OSError as problem:
             raise SettingsError(
-                f"the working directory cannot be used: {problem.strerror}", remedy="change to another one"
+                f"the working directory cannot be used: {problem.strerror}", remedy="change to another directory"
             ) from None
         self.variables = Variables(os.environ, here)
         self.notices = notices
         self._warned: set[str] = set()
 
     def warn_once(self, message: str) -> None:
-        """Warn on stderr, unless that was said before."""
+        """Warn on stderr, unless the same warning was given before."""
         if message not in self._warned:
             self._warned.add(message)
             self.notices.warn(message)
@@ -55,7 +55,7 @@ class Workspace:
         given = self.notices.flags.get(flag)
         if given == "":
             raise SettingsError(
-                "the value is empty", where=f"--{flag.replace('_', '-')}", remedy="leave it out or fill it"
+                "the value is empty", where=f"--{flag.replace('_', '-')}", remedy="set a value or remove the option"
             )
         return str(given or self.variables.get(variable) or default)
 
@@ -71,22 +71,22 @@ class Workspace:
 
     @cached_property
     def cache_directory(self) -> Path:
-        """Where the token cache and the remembered heads are. Raises SettingsError."""
+        """The directory of the token cache and the remembered heads. Raises SettingsError."""
         given = self.setting("cache_dir", "RECONCILER_CACHE_DIR", "")
         return (Path(given) if given else _home("XDG_CACHE_HOME", ".cache") / "reconciler").absolute()
 
     @cached_property
     def data_directory(self) -> Path:
-        """Where create responses are kept that are not sealed."""
+        """Where unencrypted create responses are stored."""
         return (_home("XDG_DATA_HOME", ".local/share") / "reconciler").absolute()
 
     @property
     def in_ci(self) -> bool:
-        """Whether this is a CI runner, whose disk dies with the job."""
+        """Whether this is a CI runner, whose disk is lost with the job."""
         return bool(os.environ.get("CI"))
 
     def by(self) -> Mapping[str, str]:
-        """Who is at work, for journal entries."""
+        """Who runs the command, for journal entries."""
         if in_actions():
             return by_run()
         try:
@@ -115,9 +115,9 @@ class Workspace:
             if target.name == name:
                 return target
         raise SelectionError(
-            "no such target is declared",
+            "target not declared in config/",
             where=where,
-            remedy=f"declared are: {', '.join(self.desired.targets) or 'none'}",
+            remedy=f"declared targets: {', '.join(self.desired.targets) or 'none'}",
         )
 
     def _override(self, target: TargetName, field: str) -> tuple[str, str] | None:
@@ -129,13 +129,13 @@ class Workspace:
 
     @cached_property
     def store(self) -> Store:
-        """Where the state record lives. Raises SettingsError."""
+        """The store of the state record. Raises SettingsError."""
         from reconciler.state.stores.location import holds_password, open_store  # noqa: PLC0415
 
         store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
         if holds_password(str(self.notices.flags.get("state"))):
             self.notices.warn(
-                "--state holds a password, which the list of processes shows to every user; use RECONCILER_STATE"
+                "--state contains a password, which every user sees in the process list; use RECONCILER_STATE instead"
             )
         self.notices.say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
         return store
@@ -155,7 +155,7 @@ class Workspace:
         return PrivateFiles(self.data_directory / "responses")
 
     def read(self, target: TargetName) -> Journal:
-        """A target's journal, read afresh. Raises StateError."""
+        """A target's journal, read now. Raises StateError."""
         from reconciler.state.heads.tracking import read_journal  # noqa: PLC0415
 
         journal = read_journal(self.store, target, self.heads)
@@ -173,31 +173,37 @@ class Workspace:
         return targets_seen(self.heads.seen(), whereabouts(self.store))
 
     def recorded_targets(self) -> list[TargetName]:
-        """The targets that have a record. Raises RecordMissing where none has: more likely a wrong place than none."""
+        """The targets that have a record. Raises RecordMissing if none has: the location is probably wrong."""
         names = self.store.targets()
         if not names:
-            places = sorted({one.location for one in self.heads.seen().values()})
-            hint = f" Records were seen at {', '.join(places[:3])}." if places else ""
+            locations = sorted({seen.location for seen in self.heads.seen().values()})
+            hint = f" (records were last seen at {', '.join(locations[:3])})" if locations else ""
             raise RecordMissing(
-                "there is no state record here",
+                "no state record here",
                 where=self.store.location,
-                remedy=f"is this the right --state?{hint} To start one: reconciler state init",
+                remedy=f"check --state{hint}; to initialize one, run: reconciler state init",
             )
         return names
 
-    def known_targets(self) -> list[TargetName]:
-        """The targets that have a journal, had one here before, or are declared.
+    def listed_targets(self) -> list[TargetName]:
+        """As `known_targets`. Raises RecordMissing if no target has a record, or had one here."""
+        if not self.targets_seen():
+            self.recorded_targets()
+        return self.known_targets()
 
-        Warns of mistakes in `config/`, and raises ConfigError only where nothing else is known. Raises StateError.
+    def known_targets(self) -> list[TargetName]:
+        """The targets that have a journal, had one that this machine knew, or are declared.
+
+        Warns of mistakes in `config/`, and raises ConfigError only if nothing else is known. Raises StateError.
         """
-        found = set(self.store.targets()) | self.targets_seen()
+        known = set(self.store.targets()) | self.targets_seen()
         try:
-            found |= set(self.desired.targets)
-        except ConfigError as problem:  # a bad day for the record may be one for config/ too
-            self.notices.warn(f"{problem}: only the journals that are there are looked at, not whether one is missing")
-            if not found:
+            known |= set(self.desired.targets)
+        except ConfigError as problem:  # what damaged the record may have damaged config/ too
+            self.notices.warn(f"{problem}: checking existing journals only; missing ones are not detected")
+            if not known:
                 raise
-        return sorted(found)
+        return sorted(known)
 
     def usable_records(
         self, read: Callable[[TargetName], Record], targets: Iterable[TargetName]
@@ -234,7 +240,7 @@ def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses:
         raise SelectionError(
             f"matches no target{' and no address' if addresses else ''}",
             where=" ".join(f"-t {pattern}" for pattern in missing),
-            remedy=f"known targets are: {', '.join(targets) or 'none'}",
+            remedy=f"known targets: {', '.join(targets) or 'none'}",
         )
 
 
@@ -245,23 +251,19 @@ def _number(text: str, kind: type[int | float], flag: str, most: int) -> float:
     except ValueError:
         number = 0
     if not 0 < number <= most:
-        words = "a whole number" if kind is int else "a number"
-        raise SettingsError(
-            f"{words} above 0, and {most} at most, is wanted",
-            where=f"{flag} or RECONCILER_{flag.removeprefix('--').upper()}",
-            remedy="correct it, or leave it out",
-        )
+        expected = f"a whole number from 1 to {most}" if kind is int else f"a number above 0 and at most {most}"
+        raise SettingsError(f"expected {expected}", where=f"{flag} or RECONCILER_{flag.removeprefix('--').upper()}")
     return number
 
 
 def _home(variable: str, below: str) -> Path:
-    """A directory of the XDG kind. Raises SettingsError where there is no home to put it in."""
+    """A directory as the XDG specification has it. Raises SettingsError if there is no home directory."""
     given = os.environ.get(variable)
     if given and Path(given).is_absolute():
         return Path(given)
-    from pwd import getpwuid  # noqa: PLC0415 - for whoever has no HOME
+    from pwd import getpwuid  # noqa: PLC0415 - only if HOME is not set
 
     try:
         return Path(os.environ.get("HOME") or getpwuid(os.getuid()).pw_dir) / below
     except KeyError:
-        raise SettingsError("there is no home directory", where=variable, remedy=f"set HOME or {variable}") from None
+        raise SettingsError("no home directory found", where=variable, remedy=f"set HOME or {variable}") from None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from support.stranger import Partner, Stranger
 
 OFFERS = "europe/staging/offers"
-PROMPT = "A create cannot be taken back. Apply this plan? Only 'yes' is taken for a yes: "
+PROMPT = "Creates cannot be undone. Apply this plan? Type 'yes' to continue: "
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ class TestApproval:
         with begun.appending():
             done = begun.run("apply", "--auto-approve")
         assert (1, "") == (done.code, done.out)
-        assert "accept it with --unsealed" in done.err
+        assert "accept this with --unsealed" in done.err
         assert begun.service.untouched
         begun.step("apply", "--auto-approve", "--unsealed")
         begun.step("apply", "--auto-approve")

@@ -66,7 +66,7 @@ def test_the_root_help_names_every_command(project: Project) -> None:
     project.environment["COLUMNS"] = "200"
     text = one_line(project.succeed("-h").out)
     assert [] == [path for path, line, _ in COMMANDS if len(path) == 1 and f"{path[0]} {line}" not in text]
-    assert "Exit codes: 0 done; 1 failed; 2 " in text
+    assert "Exit codes: 0 success; 1 error; 2 " in text
 
 
 @pytest.mark.parametrize("group", [[], ["state"], ["secret"]], ids=" ".join)

@@ -286,7 +286,7 @@ class TestVerifying:
             [one.verified for one in kept],
         )
         observed = partner.step("state", "observe", "r.jsonl")
-        assert "6 lines are no evidence: a wrong signature" in observed.err
+        assert "ignored 6 lines: wrong signature" in observed.err
         assert signing_key.decode() not in listen.said + partner.read("listen-0.out") + partner.read("r.jsonl")
 
     def test_not_enforced(self, partner: Partner) -> None:

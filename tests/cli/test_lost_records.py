@@ -85,7 +85,7 @@ class TestGone:
         assert (1, False) == (done.code, imported.journal.exists())
         assert "; it has no record now, and a new one would say that nothing exists" in done.err
         done = imported.step(*ACCEPT, "--force")
-        assert "  europe/staging: accepted; a new record was started\n" == done.out
+        assert "  europe/staging: accepted; new record initialized\n" == done.out
         assert ["begun", "rollback"] == imported.kinds
         assert [("offers", "create")] == imported.planned()
 

@@ -68,7 +68,7 @@ def test_neighbour_that_cannot_be_read(applied: Partner) -> None:
     for command in (["plan"], ["apply", "--auto-approve"]):
         done = applied.run(*command, "-t", "eu/staging")
         assert (1, "") == (done.code, done.out)
-        assert "Error: europe/staging: nothing is created while this state record cannot be used" in done.err
+        assert "Error: europe/staging: refusing to create subscriptions: this state record cannot be used" in done.err
         assert "state/europe/staging.jsonl:1: it holds no whole line" in done.err
         assert "--accept-possible-duplicates europe/staging\n" in done.err
     assert 1 == len(applied.service.creates)
@@ -80,7 +80,7 @@ def test_possible_duplicates_are_accepted(applied: Partner) -> None:
     applied.journal.write_text("damaged")
     accept = ["-t", "eu/staging", "--accept-possible-duplicates", "europe/staging"]
     done = applied.succeed("plan", *accept)
-    assert "Warning: europe/staging: its state record cannot be used: " in done.err
+    assert "Warning: europe/staging: cannot use its state record: " in done.err
     assert "1 to create" in done.out
     applied.step("apply", "--auto-approve", *accept)
     assert 2 == len(applied.service.creates)
@@ -91,7 +91,10 @@ def test_nothing_to_accept(applied: Partner) -> None:
     rename(applied)
     done = applied.run("plan", "-t", "eu/staging", "--accept-possible-duplicates", "europe/staging")
     assert IN_FORCE in done.out
-    assert "Warning: --accept-possible-duplicates europe/staging: no record of that target is missing" in done.err
+    assert (
+        "Warning: --accept-possible-duplicates europe/staging: not needed; the record of this target is neither missing"
+        in done.err
+    )
 
 
 def test_a_plan_without_creates_goes_on(applied: Partner) -> None:
@@ -103,7 +106,7 @@ def test_a_plan_without_creates_goes_on(applied: Partner) -> None:
     for command in (["plan", "--detailed-exitcode"], ["apply", "--auto-approve"], ["status"]):
         done = applied.run(*command, "-t", "eu/staging") if command != ["status"] else applied.step(*command, code=None)
         assert 0 == done.code, done
-        assert "Warning: europe/staging: its state record cannot be used: " in done.err
+        assert "Warning: europe/staging: cannot use its state record: " in done.err
 
 
 def move(partner: Partner) -> None:

@@ -127,6 +127,6 @@ def test_nobody_in_particular(project: Project) -> None:
     bare = f"exec env {unset} PYTHONPATH={folder}"
     done = project.shell(f"{bare} $reconciler state init")
     assert (1, "") == (done.code, done.out)
-    assert "Error: XDG_CACHE_HOME: there is no home directory; set HOME or XDG_CACHE_HOME" in done.err
+    assert "Error: XDG_CACHE_HOME: no home directory found; set HOME or XDG_CACHE_HOME" in done.err
     assert 0 == project.shell(f"{bare} $reconciler state init --cache-dir cache").code
     assert '"user":"uid ' in project.read("state/europe/staging.jsonl")

@@ -219,11 +219,11 @@ class TestLost:
             with partner.appending():
                 done = partner.run(*denied)
             assert (1, "") == (done.code, done.out)
-            assert f"Error: {OFFERS}: a response to its create is kept here, so it was created; " in done.err
+            assert f"Error: {OFFERS}: this machine has the response to its create call, so it was created; " in done.err
             partner.step(*denied, "--force", code=1)
         with partner.appending("resolved"):
             done = partner.step("state", "resolve", OFFERS, "--created")
-        assert unread == ("No response to the create is recorded" in done.err)
+        assert unread == ("No create response, and so no secret, is recorded" in done.err)
         done = partner.step("secret", "show", OFFERS, "--field", "key", code=None)
         assert ((1, "") if unread else (0, f"{SIGNING_KEY}\n")) == (done.code, done.out)
 
@@ -240,7 +240,7 @@ class TestSet:
         """It is kept privately, without the newline, and shown from then on."""
         with created.appending("secret"):
             done = created.run("secret", "set", OFFERS, stdin="12345678901234567890.10\r\n")
-        assert (0, f"  {OFFERS}: the secret is kept\n", "") == (done.code, done.out, done.err)
+        assert (0, f"  {OFFERS}: secret saved\n", "") == (done.code, done.out, done.err)
         assert "12345678901234567890.10\n" == created.step("secret", "show", OFFERS).out
         with created.appending("secret"):
             created.step("secret", "set", OFFERS, stdin="another")
@@ -258,7 +258,7 @@ class TestSet:
         """Its disk dies with the job, and that is said."""
         created.environment["CI"] = "true"
         done = created.succeed("secret", "set", OFFERS, stdin="hunter2")
-        assert done.err.startswith(f"Warning: {OFFERS}: its secret lies on this disk only: ")
+        assert done.err.startswith(f"Warning: {OFFERS}: its secret is stored only on this machine: ")
 
     def test_sealed(self, sealed: Partner) -> None:
         """To the recipients, like a response."""
@@ -388,4 +388,4 @@ def test_several_responses_want_a_name(created: Partner) -> None:
     created.step("apply", "--auto-approve")
     done = created.step("secret", "show", OFFERS, code=None)
     assert 1 == done.code
-    assert "it has several attempts with a response or a secret; name one with --attempt: " in done.err
+    assert "several attempts with a response or a secret; choose one with --attempt: " in done.err

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from support.stranger import Partner
 
 WARNING = (
-    "Warning: state: locks on this file system (nfs4, mounted with local_lock=all) may hold on this host only, so an"
-    " apply on another host could write at the same time; run reconciler on one host only, or share the state record"
-    " with --state git:BRANCH\n"
+    "Warning: state: file locks on this file system (nfs4, mounted with local_lock=all) may not work across hosts; run"
+    " reconciler on one host only, or use"
+    " --state git:BRANCH\n"
 )
 
 

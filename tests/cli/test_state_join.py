@@ -86,7 +86,7 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     done = ours.run("plan")
     assert (1, "") == (done.code, done.out)
     assert "is a conflict marker of a merge: git cannot merge two histories of one record" in done.err
-    assert re.fullmatch("  europe/staging: [45] entries recorded\n", obey(ours, done.err))
+    assert re.fullmatch("  europe/staging: [45] entries recovered\n", obey(ours, done.err))
     assert ["begun", "bound", "intent", "outcome", "joined"] == ours.kinds
     assert [("deals", "live"), ("offers", "live"), ("offers", "live")] == [one[:2] for one in ours.listed()]
     document = ours.plan()
@@ -112,7 +112,7 @@ def test_joining_again_does_nothing(begun: Partner) -> None:
     merge(ours, theirs)
     obey(ours, ours.run("plan").err)
     with ours.appending():
-        assert "  europe/staging: 0 entries recorded\n" == ours.step("state", "recover", "theirs.jsonl").out
+        assert "  europe/staging: 0 entries recovered\n" == ours.step("state", "recover", "theirs.jsonl").out
     with theirs.appending("joined"):
         theirs.step("state", "recover", ours.journal)
     with theirs.appending():
@@ -131,7 +131,7 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
     done = begun.succeed("state", "recover", other.journal)
     attempt = begun.entries[-2]["attempt"]
     assert (
-        f"The histories contradict each other about attempt {attempt}, so it counts as unknown; ask the operator;"
+        f"The two copies disagree about attempt {attempt}, so its outcome is unknown; ask the operator;"
         f" if the subscription exists: reconciler state resolve {OFFERS} --created;"
         f" if it certainly does not exist: reconciler state resolve {OFFERS} --not-created\n" == done.err
     )

@@ -80,13 +80,13 @@ class TestImport:
         assert f"  {OFFERS}: imported, ONB10011 to https://hooks.partner.example/offers\n" == done.out
         assert [("applications", "create")] == partner.planned()
         with partner.appending():
-            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.step("state", "import", OFFERS).out
+            assert f"  {OFFERS}: skipped: already recorded\n" == partner.step("state", "import", OFFERS).out
 
     def test_not_what_is_recorded_in_another_spelling(self, imported: Partner) -> None:
         """Two spellings of one URL are one route."""
         imported.declare({"offers": (["ONB10011"], "https://HOOKS.partner.example:443/offers")})
         with imported.appending():
-            assert f"  {OFFERS}: skipped: it is recorded\n" == imported.succeed("state", "import", OFFERS).out
+            assert f"  {OFFERS}: skipped: already recorded\n" == imported.succeed("state", "import", OFFERS).out
 
     def test_all_that_is_selected(self, partner: Partner) -> None:
         """And nothing is sent for any of it."""
@@ -98,7 +98,7 @@ class TestImport:
         assert [] == partner.planned()
         assert partner.service.untouched
         partner.want()
-        assert "Nothing is desired there.\n" == partner.succeed("state", "import", "--all").out
+        assert "config/ defines no subscription there.\n" == partner.succeed("state", "import", "--all").out
 
     def test_a_pattern_is_taken_with_all(self, partner: Partner) -> None:
         """And where none is taken, that is said."""
@@ -187,8 +187,8 @@ class TestResolve:
         """It exists; the note is in the record. A second time there is nothing to settle."""
         with unknown.appending("resolved"):
             done = unknown.succeed("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
-        assert f"  {OFFERS}: attempt {unknown.attempt()} is settled as created\n" == done.out
-        assert "No response to the create is recorded, and so no secret: ask the operator " in done.err
+        assert f"  {OFFERS}: attempt {unknown.attempt()} resolved as created\n" == done.out
+        assert "No create response, and so no secret, is recorded; ask the operator " in done.err
         assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
         assert [] == unknown.planned()
         assert r"settled by a person as created: the operator\nsaw it" in unknown.step("state", "history").out
@@ -226,9 +226,7 @@ class TestResolve:
         with unknown.appending():
             done = unknown.run("state", "resolve", OFFERS, "--not-created")
         assert 1 == done.code
-        assert (
-            "the service may still carry its call out, whatever was heard of it so far; settle it after 20" in done.err
-        )
+        assert "the service may still process its call; retry after 20" in done.err
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
@@ -266,7 +264,7 @@ class TestResolve:
         partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
         del partner.environment["RECONCILER_TEST_FAILPOINT"]
         time.sleep(0.3)
-        answers = {"Certain that it was not created? ": answer}
+        answers = {"Are you certain that it was not created? ": answer}
         with partner.appending(*kinds):
             done = at_terminal(partner, "state", "resolve", OFFERS, "--not-created", answers=answers)
         assert code == done.code
@@ -279,7 +277,10 @@ class TestResolve:
         unknown.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
         with unknown.appending():
             done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)
-        assert f"{OFFERS}: notifications arrived since it began, so it seems to exist: ONB10011 (last 20" in done.err
+        assert (
+            f"{OFFERS}: notifications have arrived since the create started, so it probably exists: ONB10011 (last 20"
+            in done.err
+        )
         assert "notifications received since: ONB10011 last 20" in done.err
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
@@ -310,8 +311,8 @@ class TestResolve:
         with pending.appending():
             done = pending.step("state", "resolve", OFFERS, "--not-created", code=None)
         assert 1 == done.code
-        assert "its call may still be in flight, by whoever began it 20" in done.err
-        assert "settle it after 20" in done.err
+        assert "its call, started 20" in done.err
+        assert "retry after 20" in done.err
         with pending.appending("resolved"):
             pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()
@@ -348,7 +349,7 @@ class TestRetireAndRemoved:
             done = imported.succeed("state", "retire", OFFERS)
         assert "Please delete the webhook subscription of europe/staging that delivers ONB10011 to " in done.out
         undo = f"reconciler state retire {OFFERS} --attempt {imported.attempt()} --withdraw"
-        assert done.err.endswith(f"If it is to stay after all: {undo}\n")
+        assert done.err.endswith(f"To cancel the removal, run: {undo}\n")
         with imported.appending():
             assert done.out == imported.step("state", "retire", OFFERS).out
         assert [("offers", "awaiting_removal", ["ONB10011"])] == imported.listed()
@@ -379,7 +380,7 @@ class TestRetireAndRemoved:
         with doubled.appending():
             done = doubled.run("state", command, OFFERS)
         assert 1 == done.code
-        assert "it has several attempts in force; name one with --attempt: " in done.err
+        assert "several attempts in force; choose one with --attempt: " in done.err
         assert {doubled.attempt(0), doubled.attempt(1)} <= set(done.err.replace(",", " ").split())
         chosen = doubled.attempt(1)
         doubled.step("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
@@ -453,7 +454,7 @@ class TestRetireAndRemoved:
         """Nothing is done unless it is known of everything what is meant."""
         with doubled.appending():
             done = doubled.run("state", "retire", "*/*/*")
-        assert (1, True) == (done.code, "it has several attempts in force; name one with --attempt: " in done.err)
+        assert (1, True) == (done.code, "several attempts in force; choose one with --attempt: " in done.err)
 
     @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["retired"]), ("no\n", 1, [])])
     def test_patterns_ask_at_a_terminal(self, imported: Partner, answer: str, code: int, kinds: list[str]) -> None:
@@ -525,7 +526,7 @@ class TestMv:
         with partner.appending():
             done = partner.run("state", "mv", OFFERS, "europe/staging/applications")
         assert 1 == done.code
-        assert "europe/staging/applications: it exists already" in done.err
+        assert "europe/staging/applications: already in the state record" in done.err
 
 
 class TestRebind:
@@ -550,21 +551,25 @@ class TestRebind:
         with moved.appending():
             done = moved.step("state", "rebind", code=None)
         assert (1, "") == (done.code, done.out)
-        assert f"it would belong to {moved.service.root}/eu/v10\n" in done.err
+        assert f"-> {moved.service.root}/eu/v10\n" in done.err
         with moved.appending("bound"):
             assert "  europe/staging: rebound\n" == moved.step("state", "rebind", "--force").out
         assert moved.entries[-1]["forced"]
         assert "" == moved.step("plan").err
         with moved.appending():
-            assert moved.step("state", "rebind", "-t", "europe/staging").out.startswith("Every record belongs to ")
+            assert moved.step("state", "rebind", "-t", "europe/staging").out.startswith(
+                "Nothing to change: every record belongs to "
+            )
 
     @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["bound"]), ("no\n", 1, [])])
     def test_at_a_terminal(self, moved: Partner, answer: str, code: int, kinds: list[str]) -> None:
         """A person is shown what would be accepted, and asked."""
         with moved.appending(*kinds):
-            done = at_terminal(moved, "state", "rebind", answers={"Bind them? Only 'yes' is taken for a yes: ": answer})
+            done = at_terminal(
+                moved, "state", "rebind", answers={"Rebind these records? Type 'yes' to continue: ": answer}
+            )
         assert code == done.code
-        assert "it would belong to" in done.out
+        assert "service: " in done.out
 
     def test_another_account(self, partner: Partner) -> None:
         """Another client id is another account, and credentials that are missing say nothing."""
@@ -596,7 +601,7 @@ def test_accept_rollback_at_a_terminal(imported: Partner, answer: str, code: int
     """A person may accept what is lost; the end of the input is a no."""
     lines = imported.journal.read_bytes().splitlines(keepends=True)
     imported.journal.write_bytes(b"".join(lines[:-1]))
-    prompt = "Accept the record as it is? Only 'yes' is taken for a yes: "
+    prompt = "Accept this record? Type 'yes' to continue: "
     with imported.appending(*kinds):
         done = at_terminal(imported, "state", "accept-rollback", "-t", "europe/staging", answers={prompt: answer})
     assert code == done.code
@@ -621,7 +626,7 @@ def test_who_settles_second_is_told(unknown: Partner) -> None:
     with unknown.appending("resolved"):
         done = unknown.step("state", "resolve", OFFERS, "--not-created", "--force", code=1)
     assert "settled as not created" not in done.out
-    assert f"Error: {OFFERS}: somebody else settled it meanwhile (attempt " in done.err
+    assert f"Error: {OFFERS}: conflict: another run already resolved attempt " in done.err
     assert "live" == unknown.listed()[0][1]
 
 
@@ -648,7 +653,7 @@ def test_two_at_once_lose_nothing(partner: Partner) -> None:
         out, err = process.communicate(timeout=60)
         assert (0, b"") == (process.returncode, err), out
     assert ["begun", *["imported"] * 5] == partner.kinds
-    assert "whole, 6 entries" in partner.step("state", "verify").out
+    assert "valid, 6 entries" in partner.step("state", "verify").out
 
 
 def test_a_conflict_is_told(partner: Partner) -> None:

@@ -27,7 +27,7 @@ class TestInit:
         """And says, on stderr, what to do about subscriptions made by hand; a second time it does nothing."""
         partner.want(offers=["ONB10011"])
         first = partner.succeed("state", "init")
-        assert f"  europe/staging: begun, for the service at {partner.service.base_url}\n" == first.out
+        assert f"  europe/staging: initialized for the service at {partner.service.base_url}\n" == first.out
         assert "reconciler state import --all" in first.err
         (entry,) = partner.entries
         assert ("begun", "europe/staging", partner.service.base_url) == (
@@ -35,7 +35,7 @@ class TestInit:
         )  # fmt: skip
         with partner.appending():
             again = partner.step("state", "init")
-        assert ("  europe/staging: has a record already\n", "") == (again.out, again.err)
+        assert ("  europe/staging: already initialized\n", "") == (again.out, again.err)
 
     def test_only_what_is_selected(self, partner: Partner) -> None:
         """`-t` takes patterns of targets."""
@@ -54,7 +54,7 @@ class TestInit:
         partner.environment["CI"] = "true"
         done = partner.run("state", "init")
         assert (1, "", False) == (done.code, done.out, partner.journal.exists())
-        assert "Error: state: a record on a CI runner's disk dies with the job" in done.err
+        assert "Error: state: a CI runner's disk is lost with the job" in done.err
         partner.step("state", "init", "--force")
         assert partner.entries[0]["forced"]
 
@@ -63,7 +63,7 @@ class TestInit:
         imported.journal.unlink()
         done = imported.run("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
-        assert "a record of 2 entries was here before, and is gone" in done.err
+        assert "the record with 2 entries is missing" in done.err
         assert "Only if it is lost for good: reconciler state accept-rollback -t europe/staging\n" in done.err
         imported.step("state", "init", "--force")
         assert ["begun", "rollback"] == imported.kinds
@@ -88,7 +88,7 @@ class TestReading:
         for command in ("list", "history", "verify"):
             done = partner.run("state", command, "--state", "elsewhere")
             assert (1, "") == (done.code, done.out)
-            assert "has no state record here" in done.err or "there is no state record here" in done.err
+            assert "no state record here" in done.err
         partner.step("state", "init")
         assert "Nothing is in force.\n" == partner.step("state", "list").out
         assert [] == partner.step("state", "list", "--format", "json").document
@@ -173,10 +173,13 @@ class TestVerify:
     def test_whole(self, imported: Partner) -> None:
         """With its length and its head; a torn write is told, and is no damage."""
         head = imported.plan()["targets"]["europe/staging"]["head"]
-        assert f"  europe/staging: whole, 2 entries, head {head}\n" == imported.succeed("state", "verify").out
+        assert f"  europe/staging: valid, 2 entries, head {head}\n" == imported.succeed("state", "verify").out
         with imported.journal.open("ab") as journal:
             journal.write(b'{"seq"')
-        assert ", and 6 bytes of a torn write, which the next append cuts off\n" in imported.step("state", "verify").out
+        assert (
+            "; ignoring an incomplete last line (6 bytes), which the next append removes\n"
+            in imported.step("state", "verify").out
+        )
 
     def test_an_edited_line(self, imported: Partner) -> None:
         """The line is named, and plan and apply refuse the record too."""
@@ -195,7 +198,7 @@ class TestVerify:
         )
         done = imported.run("state", "verify")
         assert 1 == done.code
-        assert done.out.startswith("  europe/staging: whole, 2 entries, ")
+        assert done.out.startswith("  europe/staging: valid, 2 entries, ")
         assert "usa/x has no state record here" in done.err
 
     def test_with_a_broken_configuration(self, imported: Partner) -> None:
@@ -238,8 +241,8 @@ class TestRememberedHeads:
         with rolled_back.appending():
             done = rolled_back.run("state", "accept-rollback", "-t", "europe/staging")
         assert (1, "") == (done.code, done.out)
-        assert "  europe/staging: seen before were 2 entries up to " in done.err
-        assert "repeat it with --force" in done.err
+        assert "  europe/staging: last seen with 2 entries, head " in done.err
+        assert "repeat the command with --force" in done.err
         with rolled_back.appending("rollback"):
             rolled_back.step("state", "accept-rollback", "-t", "europe/staging", "--force")
         assert rolled_back.entries[-1]["forced"]

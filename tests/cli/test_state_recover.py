@@ -56,13 +56,13 @@ def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
     assert [("offers", "blocked")] == sealing.planned()
     with sealing.appending("outcome"):
         done = sealing.succeed("state", "recover", file)
-    assert ("  europe/staging: 1 entry recorded, 1 were recorded already\n", "") == (done.out, done.err)
+    assert ("  europe/staging: 1 entry recovered, 1 already recorded\n", "") == (done.out, done.err)
     assert [] == sealing.planned()
     shown = sealing.step("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
     assert f"{SIGNING_KEY}\n" == shown.out
     with sealing.appending():
         again = sealing.step("state", "recover", file)
-    assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
+    assert "  europe/staging: 0 entries recovered, 2 already recorded\n" == again.out
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -76,7 +76,7 @@ def test_nobody_is_believed_against_it(sealing: Partner, force: list[str]) -> No
     assert done.err.endswith(f"Error: {problem}; record it with: reconciler state recover {file}\n")
     with sealing.appending("resolved"):
         done = sealing.step("state", "resolve", OFFERS, "--created")
-    assert done.err.endswith(f"The response to a create is not in the record yet: reconciler state recover {file}\n")
+    assert done.err.endswith(f"A create response is not in the record yet; run: reconciler state recover {file}\n")
 
 
 def test_what_was_rejected_was_not_created(sealing: Partner) -> None:
@@ -96,7 +96,7 @@ def test_of_another_record(sealing: Partner) -> None:
     sealing.step("state", "init", "--state", "another", "--force")
     done = sealing.run("state", "recover", file, "--state", "another")
     assert (1, "") == (done.code, done.out)
-    assert f"Error: europe/staging: {file} holds entries of another record of it; " in done.err
+    assert f"Error: europe/staging: {file} belongs to another record of this target; " in done.err
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_of_other_files(partner: Partner, text: str | None, code: int, said: str
         partner.write("given.jsonl", text)
     with partner.appending():
         done = partner.run("state", "recover", "given.jsonl")
-    assert (code, "" if code else "Nothing to record.\n") == (done.code, done.out)
+    assert (code, "" if code else "Nothing to recover.\n") == (done.code, done.out)
     assert said in done.err
 
 

@@ -274,10 +274,10 @@ def test_a_record_that_is_rolled_back_is_recovered_into(begun: Partner, accepted
     if accepted:
         accept(begun)
     with begun.appending("intent", "outcome"):
-        assert "  europe/staging: 2 entries recorded\n" == begun.succeed("state", "recover", file).out
+        assert "  europe/staging: 2 entries recovered\n" == begun.succeed("state", "recover", file).out
     with begun.appending():
         again = begun.step("state", "recover", file)
-    assert "  europe/staging: 0 entries recorded, 2 were recorded already\n" == again.out
+    assert "  europe/staging: 0 entries recovered, 2 already recorded\n" == again.out
     if not accepted:
         assert "seen here before" in begun.step("plan", code=None).err
         accept(begun)
@@ -293,11 +293,12 @@ def test_one_entry_that_cannot_follow_does_not_keep_back_the_rest(begun: Partner
     file = keep(begun, without)
     with begun.appending("intent", "outcome"):
         done = begun.run("state", "recover", file)
-    assert (1, "  europe/staging: 2 entries recorded\n") == (done.code, done.out)
+    assert (1, "  europe/staging: 2 entries recovered\n") == (done.code, done.out)
     assert (
-        f"Error: europe/staging: the entry 'outcome' of attempt {attempt} cannot be recorded: the record here does not"
-        f" hold what it follows; it stays in {file}; find the newer record (version control, a backup, an artifact) and"
-        f" add it: reconciler state recover NEWER.jsonl; then repeat: reconciler state recover {file}\n" == done.err
+        f"Error: europe/staging: cannot recover the entry 'outcome' of attempt {attempt}: the record does not"
+        f" contain the entries before it; it is still in {file}; find the newer journal (version control, a backup, a"
+        " CI artifact) and run: reconciler state recover NEWER.jsonl; then run: reconciler state recover"
+        f" {file}\n" == done.err
     )
     keep(begun, lost)
     begun.step("state", "recover", file)

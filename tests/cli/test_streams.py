@@ -64,7 +64,7 @@ def test_nobody_to_ask_on_a_closed_stdin(begun: Partner) -> None:
     """That is no terminal."""
     done = begun.shell("exec $reconciler apply <&-")
     assert 1 == done.code
-    assert "no terminal to approve the plan on" in done.err
+    assert "no terminal: cannot ask for approval" in done.err
 
 
 @pytest.mark.parametrize("lost", ["2>/dev/full", "2> >(true)"])
@@ -169,7 +169,7 @@ def test_what_changes_something(
     partner.write("lead.json", "{}")
     done = run_without(partner, stream, how, command)
     assert (code, kinds) == (done.code, partner.kinds), done
-    warned = "Warning: standard output: cannot be written: No space left on device; the command has been carried out"
+    warned = "Warning: standard output: cannot write: No space left on device; the command itself succeeded"
     assert (stream == "stdout" and how == "full" and code == 0) == (warned in done.err), done
 
 

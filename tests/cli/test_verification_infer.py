@@ -169,7 +169,7 @@ class TestAddress:
         for address, told in (
             ("europe/staging/none", "no secret of it is recorded"),
             ("europe/production/offers", "state init"),
-            ("offers", "an address is written region/environment/name"),
+            ("offers", "expected an address region/environment/name"),
         ):
             done = partner.run("verification", "infer", "one.json", "--address", address)
             assert (1, "", True) == (done.code, done.out, told in done.err)

@@ -129,7 +129,7 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
         assert "the state record of europe/staging is missing: it had 4 entries when it was last read here" in done.err
     done = partner.run("state", "init")
     assert (1, "") == (done.code, done.out)
-    assert "a record of 4 entries was here before, and is gone" in done.err
+    assert "the record with 4 entries is missing" in done.err
     assert stranger.untouched
 
 
@@ -160,7 +160,7 @@ def test_record_that_is_gone_by_another_name(
     done = partner.run("state", "init", "--state", after)
     assert (1, "") == (done.code, done.out), done
     place = after.removeprefix("file:")
-    assert f"europe/staging in {place}: a record of 4 entries was here before, and is gone" in done.err
+    assert f"europe/staging in {place}: the record with 4 entries is missing" in done.err
     assert not (partner.path / place).exists()
 
 
@@ -173,8 +173,8 @@ def test_older_copy(partner: Partner, stranger: Stranger, lines: list[bytes]) ->
     done = partner.run("state", "accept-rollback", "-t", "europe/staging")
     assert (1, "") == (done.code, done.out)
     assert (
-        f"seen before were 4 entries up to {digest(lines[3])}; the record has {left}, up to {digest(lines[left - 1])}"
-        in done.err
+        f"last seen with 4 entries, head {digest(lines[3])}; the record now has"
+        f" {left} {'entry' if left == 1 else 'entries'}, head {digest(lines[left - 1])}" in done.err
     )
     assert_refused(partner, stranger, missing)
     partner.step("state", "accept-rollback", "-t", "europe/staging", "--force")
@@ -207,7 +207,10 @@ def test_torn_write(partner: Partner, stranger: Stranger, lines: list[bytes]) ->
     for length in (1, 17, len(torn) // 2, len(torn) - 2, len(torn) - 1):
         put(partner, whole + torn[:length])
         partner.step("plan", "--detailed-exitcode", code=0)
-        assert f"4 entries, head {digest(lines[3])}, and {length} bytes of a torn write" in verified(partner).out
+        assert (
+            f"4 entries, head {digest(lines[3])}; ignoring an incomplete last line ({length} bytes)"
+            in verified(partner).out
+        )
         assert whole + torn[:length] == partner.journal.read_bytes()
     partner.step("state", "removed", "europe/staging/old")
     assert partner.journal.read_bytes().startswith(whole)

@@ -24,7 +24,7 @@ from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load
 from reconciler.errors import ConfigError, RecordDamaged, RecordForeign, RecordRolledBack, SettingsError
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
-from reconciler.operations.approval import read_plan_file
+from reconciler.operations.plan_file import read_plan_file
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.state.heads.remembered import Heads

@@ -187,7 +187,7 @@ class TestSavedPlans:
         journal = partner.journal.read_bytes()
         done = partner.run("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
-        assert done.err.startswith("Error: plan.json: the saved plan no longer holds for europe/staging: ")
+        assert done.err.startswith("Error: plan.json: the saved plan is stale for europe/staging: ")
         assert (1, journal) == (len(stranger.creates), partner.journal.read_bytes())
 
     @pytest.mark.parametrize("how", ["codes", "target gone", "base_url", "recipients"])
@@ -223,7 +223,7 @@ class TestSavedPlans:
         other.unlink()
         done = partner.run("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
-        assert "Error: plan.json: the saved plan no longer holds for usa/staging: " in done.err
+        assert "Error: plan.json: the saved plan is stale for usa/staging: " in done.err
         assert stranger.untouched
         partner.succeed("apply", "plan.json", "-t", "europe/*")
 
@@ -250,7 +250,7 @@ class TestSavedPlans:
         done = partner.run("apply", "--expect-digest", digest)
         assert (1, "") == (done.code, done.out)
         assert (
-            f"Error: --expect-digest {digest}: the plan is another by now: its digest is {partner.plan()['digest']}; "
+            f"Error: --expect-digest {digest}: the plan has changed: its digest is now {partner.plan()['digest']}; "
             in done.err
         )
         assert len(stranger.creates) == 1

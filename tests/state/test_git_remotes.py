@@ -112,7 +112,7 @@ def test_password_in_the_flag(world: GitWorld, project: Project) -> None:
     quiet = project.run("plan")
     assert (1, 1) == (flagged.code, quiet.code)
     assert (
-        "Warning: --state holds a password, which the list of processes shows to every user; use RECONCILER_STATE"
+        "Warning: --state contains a password, which every user sees in the process list; use RECONCILER_STATE instead"
         in flagged.err
     )
     assert "Warning" not in quiet.err

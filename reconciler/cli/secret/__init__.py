@@ -8,8 +8,8 @@ from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import common_options
 
 COMMANDS = {
-    "show": ("reconciler.cli.secret.show", "Print the secret, or the create response that may hold it."),
-    "set": ("reconciler.cli.secret.set", "Keep a secret that came another way."),
+    "show": ("reconciler.cli.secret.show", "Print the secret, or the create response that may contain it."),
+    "set": ("reconciler.cli.secret.set", "Store a secret obtained outside of the create response."),
 }
 
 
@@ -18,5 +18,5 @@ COMMANDS = {
 def command() -> None:
     """Show or set the secret of a subscription.
 
-    Its notifications are signed with it.
+    The service signs its notifications with this secret.
     """

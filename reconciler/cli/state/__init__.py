@@ -8,33 +8,31 @@ from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import common_options
 
 COMMANDS = {
-    "init": ("reconciler.cli.state.init", "Start a journal where there is none."),
-    "list": ("reconciler.cli.state.list", "List what is known to exist."),
-    "show": ("reconciler.cli.state.show", "Show one subscription whole."),
-    "history": ("reconciler.cli.state.history", "Show who did what, and when."),
-    "verify": ("reconciler.cli.state.verify", "Check that every journal holds together."),
-    "observe": ("reconciler.cli.state.observe", "Note notifications that arrived, as evidence."),
-    "import": ("reconciler.cli.state.import_", "Record what was created by hand before."),
-    "resolve": ("reconciler.cli.state.resolve", "Settle an unknown outcome."),
-    "recover": (
-        "reconciler.cli.state.recover",
-        "Add kept outcomes, or another history of the record.",
+    "init": ("reconciler.cli.state.init", "Initialize the state record."),
+    "list": ("reconciler.cli.state.list", "List recorded subscriptions."),
+    "show": ("reconciler.cli.state.show", "Show every detail of one subscription."),
+    "history": ("reconciler.cli.state.history", "Show the log of changes."),
+    "verify": ("reconciler.cli.state.verify", "Verify the integrity of the state record."),
+    "observe": ("reconciler.cli.state.observe", "Record received notifications as evidence."),
+    "import": ("reconciler.cli.state.import_", "Import subscriptions that were created manually."),
+    "resolve": ("reconciler.cli.state.resolve", "Resolve an unknown outcome."),
+    "recover": ("reconciler.cli.state.recover", "Recover unsaved results or another copy of the record."),
+    "retire": ("reconciler.cli.state.retire", "Request the removal of a subscription."),
+    "removed": ("reconciler.cli.state.removed", "Record that the operator has deleted a subscription."),
+    "mv": ("reconciler.cli.state.mv", "Rename a subscription (no call)."),
+    "rebind": (
+        "reconciler.cli.state.rebind",
+        "Point the record at the service and account in the current settings.",
     ),
-    "retire": ("reconciler.cli.state.retire", "Ask for the removal of what is in force."),
-    "removed": ("reconciler.cli.state.removed", "Record that the operator has deleted it."),
-    "mv": ("reconciler.cli.state.mv", "Rename a subscription without a create."),
-    "rebind": ("reconciler.cli.state.rebind", "Bind a record to another service or account."),
-    "accept-rollback": (
-        "reconciler.cli.state.accept_rollback",
-        "Accept that a record lost entries, or is gone.",
-    ),
+    "accept-rollback": ("reconciler.cli.state.accept_rollback", "Accept a rolled back or lost record."),
 }
 
 
 @click.group("state", cls=LazyGroup, table=COMMANDS)
 @common_options
 def command() -> None:
-    """Read and mend the state record.
+    """Inspect and repair the state record.
 
-    The service cannot be asked what exists: the record is the only truth there is. Nothing here merely forgets.
+    The service cannot list its subscriptions, so the state record is the only source of truth. No command here simply
+    forgets a subscription.
     """

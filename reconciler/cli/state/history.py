@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options, pass_terminal
-from reconciler.errors import Refused
 from reconciler.model.joining import told
-from reconciler.operations.edit import parse_address
+from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.history import history_text
 
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 @common_options
 @pass_terminal
 def command(terminal: Terminal, address: str | None) -> None:
-    """Show who did what, and when.
+    """Show the log of changes.
 
-    Of ADDRESS, or of everything.
+    Shows the log of ADDRESS, or of every address.
     """
     workspace = Workspace(terminal)
-    wanted = None if address is None else parse_address(address)
-    names = workspace.recorded_targets() if wanted is None else [wanted.target]
+    only = None if address is None else parse_address(address)
+    names = workspace.recorded_targets() if only is None else [only.target]
     for name in names:
         journal = workspace.read(name)
-        lines = history_text(name, told(journal.lines), wanted)
+        lines = history_text(name, told(journal.lines), only)
         if len(lines) == 1:
-            raise Refused("nothing is recorded of it", where=wanted, remedy="see: reconciler state list")
+            raise not_recorded(only)
         terminal.print_lines(lines)

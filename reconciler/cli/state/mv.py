@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options, pass_terminal
-from reconciler.errors import Refused
-from reconciler.model.entry import Moved
-from reconciler.operations.edit import now_by, parse_address, record_entries
+from reconciler.operations.edit import parse_address
+from reconciler.operations.mv import move
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.mending import shown_line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt
 
 
 @click.command("mv")
@@ -26,35 +27,16 @@ if TYPE_CHECKING:
 @common_options
 @pass_terminal
 def command(terminal: Terminal, source: str, destination: str) -> None:
-    """Rename a subscription without a create.
+    """Rename a subscription (no call).
 
-    For one that is called FROM in the record, and TO in config/ by now. Two that changed names go by way of a third
-    name: the plan says how. Both are exact addresses, since what a pattern would rename to is not known.
+    Use this if a subscription recorded as FROM is now called TO in config/. To swap two names, use a temporary third
+    name; `plan` prints the commands. FROM and TO are exact addresses, not patterns.
     """
-    workspace = Workspace(terminal)
     before, after = parse_address(source), parse_address(destination)
-    if before.target != after.target:
-        raise Refused(
-            "a subscription belongs to its target and cannot be moved to another one",
-            where=f"{before} to {after}",
-            remedy="create it there, and retire it here",
-        )
 
-    def draft(record: Record) -> list[Moved]:
-        attempts = record.at_address(before)
-        if not attempts:
-            raise Refused("nothing is recorded of it", where=before, remedy="see: reconciler state list")
-        if record.at_address(after):
-            raise Refused(
-                "it exists already",
-                where=after,
-                remedy=f"if it has another name in config/ by now, rename it first: reconciler plan; see also:"
-                f" reconciler state show {after}",
-            )
-        for one in attempts:
-            terminal.say_line(shown_line(one, f"becomes {visible(after)}"))
-        at, by = now_by(workspace)
-        return [Moved(at=at, by=by, source=before, address=after)]
+    def show(attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            terminal.say_line(shown_line(attempt, f"becomes {visible(after)}"))
 
-    record_entries(workspace, before.target, draft, f"moved {before.name} to {after.name}")
+    move(Workspace(terminal), before, after, show)
     terminal.print_lines([Line(f"  {visible(before)} is recorded as {visible(after)}")])

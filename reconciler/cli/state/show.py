@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options, pass_terminal
-from reconciler.errors import Refused
-from reconciler.operations.edit import parse_address
+from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.text import attempt_text
 
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 @common_options
 @pass_terminal
 def command(terminal: Terminal, address: str) -> None:
-    """Show one subscription whole.
+    """Show every detail of one subscription.
 
-    Every attempt of ADDRESS, those that came to nothing too.
+    Shows every create attempt of ADDRESS, including failed ones.
     """
     workspace = Workspace(terminal)
-    wanted = parse_address(address)
-    record = workspace.read(wanted.target).record()
-    attempts = [one for one in record.attempts.values() if one.address == wanted]
+    shown = parse_address(address)
+    record = workspace.read(shown.target).record()
+    attempts = [attempt for attempt in record.attempts.values() if attempt.address == shown]
     if not attempts:
-        raise Refused("nothing is recorded of it", where=wanted, remedy="see: reconciler state list")
+        raise not_recorded(shown)
     terminal.print_lines(attempt_text(attempts))

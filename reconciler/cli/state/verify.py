@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import RecordMissing, StateError
+from reconciler.model.result import Verdict
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
@@ -21,17 +23,17 @@ if TYPE_CHECKING:
 @common_options
 @pass_terminal
 def command(terminal: Terminal) -> int:
-    """Check that every journal holds together.
+    """Verify the integrity of the state record.
 
-    Its chain, its target, and that it holds what was seen of it before. Exits with 1, and names the line, where one
-    does not hold together, or where a target has none that is declared, or whose journal was seen here before.
+    Checks each journal's hash chain and target, and that it contains the last head known to this machine. Exits with 1
+    and names the line if a journal is damaged, or if a declared or previously seen journal is missing.
     """
     workspace = Workspace(terminal)
     names = workspace.known_targets()
     if not names:
-        raise RecordMissing("there is no state record here", where=workspace.store.location)
-    problems = [name for name in names if not _verify(terminal, workspace, name)]
-    return int(bool(problems))
+        raise RecordMissing("no state record here", where=workspace.store.location)
+    damaged = [name for name in names if not _verify(terminal, workspace, name)]
+    return exit_code(Verdict.FAILED if damaged else Verdict.DONE)
 
 
 def _verify(terminal: Terminal, workspace: Workspace, name: TargetName) -> bool:
@@ -40,6 +42,7 @@ def _verify(terminal: Terminal, workspace: Workspace, name: TargetName) -> bool:
     except StateError as problem:
         terminal.print_problem(problem)
         return False
-    torn = f", and {journal.torn} bytes of a torn write, which the next append cuts off" if journal.torn else ""
-    terminal.print_lines([Line(f"  {visible(name)}: whole, {len(journal.lines)} entries, head {journal.head}{torn}")])
+    torn = f"; ignoring an incomplete last line ({journal.torn} bytes), which the next append removes"
+    state = f"valid, {len(journal.lines)} entries, head {journal.head}{torn if journal.torn else ''}"
+    terminal.print_lines([Line(f"  {visible(name)}: {state}")])
     return True

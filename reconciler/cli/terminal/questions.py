@@ -1,4 +1,4 @@
-"""Questions to a person at a terminal. None is ever the only way through."""
+"""Questions at a terminal; for each there is a flag that makes it unnecessary."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import click
 from reconciler.errors import Refused
 
 
-def somebody_is_there() -> bool:
-    """Whether a question would reach a person."""
+def has_terminal() -> bool:
+    """Whether there is a terminal to ask at."""
     return sys.stdin.isatty()
 
 
 def says_yes(question: str) -> bool:
-    """Whether the person says yes, in full; the end of the input is a no."""
+    """Whether the answer is yes, in full; the end of the input is a no."""
     try:
-        click.echo(f"{question} Only 'yes' is taken for a yes: ", nl=False, err=True)
-    except OSError:  # a question that nobody sees
+        click.echo(f"{question} Type 'yes' to continue: ", nl=False, err=True)
+    except OSError:  # the question cannot be seen
         return False
     return sys.stdin.readline().strip() == "yes"
 
 
 def ask_hidden(prompt: str) -> str:
-    """What the person types, unseen; nothing at the end of the input."""
+    """What is typed, without showing it; empty at the end of the input."""
     try:
         return getpass(prompt)
     except EOFError:
@@ -33,17 +33,18 @@ def ask_hidden(prompt: str) -> str:
 
 
 def confirm(force: bool, question: str) -> None:
-    """Raises Refused unless --force was given, or a person at a terminal says yes."""
+    """Raises Refused unless --force was given, or the answer at a terminal is yes."""
     if force:
         return
-    if not somebody_is_there():
+    if not has_terminal():
         raise Refused(
-            "nobody is there to confirm it", remedy="look at what it would accept, then repeat it with --force"
+            "no terminal: cannot ask for confirmation",
+            remedy="review the output above, then repeat the command with --force",
         )
     ask(question)
 
 
 def ask(question: str) -> None:
-    """Ask whoever is at a terminal; where nobody is, go on. Raises Refused for a no."""
-    if somebody_is_there() and not says_yes(question):
+    """Ask at a terminal, and go on without one. Raises Refused for any answer but yes."""
+    if has_terminal() and not says_yes(question):
         raise Refused("not confirmed; nothing was changed")

@@ -1,13 +1,13 @@
 """The streams of one run of the command line: results go to stdout, everything else to stderr.
 
-The exit code says what the command did, whatever becomes of its streams:
+The exit code says what the command did, even if its streams fail:
 
 ============================  ==================================================================================
 stdout cannot be written      a command that only shows something has failed: an error, exit code 1; one that has
-(full disk, broken terminal)  changed something by then (`work_is_done`) warns, and its exit code stands
-its reader has left           nothing more is shown, nothing is said of it, and the exit code stands
-it was closed from the start  as above: nobody wanted to read it
-stderr, any of these          what cannot be said is not said, and the exit code stands
+(full disk, broken terminal)  changed something by then (`work_is_done`) warns, and keeps its exit code
+its reader has left           nothing more is printed or reported, and the exit code stays
+it was closed from the start  as above
+stderr, any of these          the message is dropped, and the exit code stays
 ============================  ==================================================================================
 """
 
@@ -41,7 +41,7 @@ _STYLES: dict[Tone, dict[str, object]] = {
     Tone.ERROR: {"fg": "red", "bold": True},
     Tone.FAINT: {"dim": True},
 }
-_PATIENCE = 1.0  # seconds for whoever reads a stream, once all else is done
+_PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
 
 
 class Terminal:
@@ -70,10 +70,10 @@ class Terminal:
             self._reader_left = True
         except OSError as problem:
             _lead_nowhere(sys.stdout)
-            what = f"cannot be written: {problem.strerror}"
+            what = f"cannot write: {problem.strerror}"
             if not self._is_done:
                 raise ReconcilerError(what, where="standard output") from None
-            self.warn(f"standard output: {what}; the command has been carried out all the same")
+            self.warn(f"standard output: {what}; the command itself succeeded")
 
     def print_document(self, text: str) -> None:
         """Print a document and nothing else: in UTF-8 whatever the locale, and never in colour."""
@@ -84,18 +84,18 @@ class Terminal:
         self._is_done = True
 
     def reader_has_left(self) -> bool:
-        """Whether whoever read stdout has read enough."""
+        """Whether the reader of stdout has closed it."""
         return self._reader_left
 
     # Everything else, on stderr
 
     @property
     def is_quiet(self) -> bool:
-        """Whether only errors are wanted on stderr."""
+        """Whether only errors go to stderr."""
         return bool(self.flags.get("quiet"))
 
     def say(self, text: str) -> None:
-        """Tell the user something that is no result, unless -q was given."""
+        """Print a message that is not a result, unless -q was given."""
         self.say_line(Line(visible(text)))
 
     def say_line(self, line: Line) -> None:
@@ -114,11 +114,11 @@ class Terminal:
             self._tell("warning", text, Line(f"Warning: {visible(text)}", Tone.WARNING))
 
     def complain(self, text: str) -> None:
-        """Tell the user what went wrong, whatever was given."""
+        """Report an error, even with -q."""
         self._tell("error", text, Line(f"Error: {visible(text)}"))
 
     def end(self, text: str) -> None:
-        """Tell the user, whatever was given, how the command ended where that is no mistake of anyone's."""
+        """Report, even with -q, how the command ended if that is not an error."""
         self._tell("error", text, Line(visible(text)))
 
     def print_problem(self, problem: ReconcilerError) -> None:

@@ -1,4 +1,4 @@
-"""Where the state record is kept, and who else may write to it."""
+"""Warns of file locks that may not work where the state record is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def warn_of_host_only_locks(notices: Notices, store: Store) -> None:
     kind = host_only_locks(Path(store.location))
     if kind is not None:
         notices.warn(
-            f"{store.location}: locks on this file system ({kind}) may hold on this host only, so an apply on another"
-            " host could write at the same time; run reconciler on one host only, or share the state record with"
-            " --state git:BRANCH"
+            f"{store.location}: file locks on this file system ({kind}) may not work across hosts; run reconciler on"
+            " one host only, or use --state git:BRANCH"
         )

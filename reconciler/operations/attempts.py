@@ -1,0 +1,121 @@
+"""Edits of attempts: which ones an address or a pattern and `--attempt` select, and what is recorded of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused
+from reconciler.model.address import Address
+from reconciler.model.record import Status
+from reconciler.model.selection import Selection
+from reconciler.operations.edit import parse_address, pick, record_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
+
+    Choose = Callable[[Record], list[Attempt]]
+    Draft = Callable[[Attempt], Sequence[AnyEntry]]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSelector:
+    """What ADDRESS|PATTERN and --attempt select of a record."""
+
+    text: str
+    attempt: str | None
+    is_pattern: bool
+    selection: Selection
+
+    @classmethod
+    def of(cls, text: str, attempt: str | None) -> AttemptSelector:
+        """Raises Refused for what is neither an address nor a glob over addresses or targets."""
+        is_pattern = text.count("/") == 1 or any(sign in text for sign in "*?[")
+        if is_pattern and (text.count("/") not in (1, 2) or "" in text.split("/")):
+            raise Refused(
+                "expected a pattern region/environment or region/environment/name",
+                where=text,
+                remedy="for example: 'europe/*' or '*/production/offers'",
+            )
+        return cls(text, attempt, is_pattern, Selection((text if is_pattern else parse_address(text),)))
+
+    def pick(self, record: Record, narrow: Callable[[list[Attempt]], list[Attempt]], what: str) -> list[Attempt]:
+        """The attempt of each address that is meant, if any: `narrow` says which of its attempts can be.
+
+        Raises Refused for an address where several are; `what` says of what kind they are.
+        """
+        by_address: dict[Address, list[Attempt]] = {}
+        for attempt in record.attempts.values():
+            if self.selection.has(attempt.address) and self.attempt in (None, attempt.id):
+                by_address.setdefault(attempt.address, []).append(attempt)
+        narrowed = {address: narrow(attempts) for address, attempts in by_address.items()}
+        return [pick(attempts, None, address, what) for address, attempts in narrowed.items() if attempts]
+
+    def choose(
+        self, workspace: Workspace, choose: Choose, what: str, noun: str = "attempt"
+    ) -> dict[TargetName, list[Attempt]]:
+        """What `choose` gives of each record that is selected; nothing is recorded if it refuses one of them.
+
+        Raises Refused if that is nothing (no `noun` of what kind), and StateError.
+        """
+        targets = [name for name in workspace.store.targets() if self.selection.touches(name)]
+        if not (targets or self.is_pattern):
+            workspace.read(Address(self.text).target)
+        chosen = {name: choose(record) for name, record in workspace.records(targets).items()}
+        if not any(chosen.values()):
+            named = "" if self.attempt is None else f" with the id {self.attempt}"
+            see = "list" if self.is_pattern else f"show {self.text}"
+            raise Refused(f"no {noun}{named} {what}", where=self.text, remedy=f"run: reconciler state {see}")
+        return {name: attempts for name, attempts in chosen.items() if attempts}
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEdit:
+    """What a command is about to record of the attempts that were `chosen`.
+
+    `choose` is asked again of the record as it is when it is appended to: only what it still gives is recorded.
+    """
+
+    workspace: Workspace
+    chosen: dict[TargetName, list[Attempt]]
+    choose: Choose
+    draft: Draft
+    note: str
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """All that were chosen, in the order of their targets."""
+        return [attempt for attempts in self.chosen.values() for attempt in attempts]
+
+    def record(self) -> Iterator[list[Attempt]]:
+        """Record it, target by target; gives the attempts as they are then.
+
+        Raises what `choose` and `draft` raise, and StateError.
+        """
+        for target, attempts in self.chosen.items():
+            yield self._record(target, {attempt.id for attempt in attempts})
+
+    def _record(self, target: TargetName, ids: set[str]) -> list[Attempt]:
+        still: list[Attempt] = []
+
+        def entries(record: Record) -> list[AnyEntry]:
+            still[:] = [attempt for attempt in self.choose(record) if attempt.id in ids]
+            return [entry for attempt in still for entry in self.draft(attempt)]
+
+        record = record_entries(self.workspace, target, entries, self.note)
+        return [record.attempts[attempt.id] for attempt in still]
+
+
+def live(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Those that are live."""
+    return [attempt for attempt in attempts if attempt.status is Status.LIVE]
+
+
+def awaiting_removal(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Those whose removal was requested."""
+    return [attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL]

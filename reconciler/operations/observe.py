@@ -1,0 +1,110 @@
+"""Records received notifications as evidence that subscriptions deliver."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.model.clock import stamp
+from reconciler.model.entry import Observed
+from reconciler.model.url import normal_url
+from reconciler.operations.edit import now_by, record_entries
+from reconciler.planning.evidence import Sighting, weigh
+from reconciler.receiver import captured_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reconciler.errors import SettingsError
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.record import Record
+    from reconciler.operations.notices import Notices
+    from reconciler.operations.workspace import Workspace
+    from reconciler.planning.evidence import Evidence
+    from reconciler.receiver import Captured
+
+
+_AHEAD = 300.0
+"""Seconds by which the receiver's clock may be ahead of this machine's."""
+
+_LEAP_SECOND = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:)60")
+
+
+def observe(workspace: Workspace, file: Path) -> Evidence:
+    """Record what the notifications in a file prove, and give it; warns of lines that prove nothing.
+
+    Raises SettingsError for a file that cannot be read, and StateError.
+    """
+    names = workspace.recorded_targets()
+    evidence = weigh(workspace.records(names).values(), _sightings(workspace.notices, file))
+    for name in names:
+        _record(workspace, name, evidence)
+    return evidence
+
+
+def _sightings(notices: Notices, file: Path) -> Iterator[Sighting]:
+    unusable = ahead = 0
+    latest = time.time() + _AHEAD
+    for captured in captured_in(file, partial(_warn_of_incomplete, notices)):
+        at, code = _when(captured), _code_of(captured)
+        if captured.verified is False or at is None or code is None:
+            unusable += 1
+        elif at > latest:
+            ahead += 1
+        else:
+            yield Sighting(stamp(at), code, captured.path, captured.url)
+    _warn_of_ignored(notices, file, unusable, "wrong signature, no event code, or no time zone offset")
+    _warn_of_ignored(notices, file, ahead, "dated in the future; check the clocks of both machines")
+
+
+def _warn_of_ignored(notices: Notices, file: Path, count: int, why: str) -> None:
+    if count:
+        notices.warn(f"{file}: ignored {'1 line' if count == 1 else f'{count} lines'}: {why}")
+
+
+def _warn_of_incomplete(notices: Notices, problem: SettingsError) -> None:
+    notices.warn(f"{problem.where}: ignored an incomplete last line: {problem.what}")
+
+
+def _when(captured: Captured) -> float | None:
+    """When it was received, in epoch seconds; None for a line without a time, or with one before 1970.
+
+    A leap second counts as the second before it.
+    """
+    try:
+        at = datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", captured.at))
+        seconds = at.timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if at.tzinfo is not None and seconds >= 0 else None
+
+
+def _code_of(captured: Captured) -> str | None:
+    try:
+        document = json.loads(captured.body)
+    except (ValueError, RecursionError):
+        return None
+    code = document.get("EventCode") if isinstance(document, dict) else None
+    return code if isinstance(code, str) else None
+
+
+def _record(workspace: Workspace, name: TargetName, evidence: Evidence) -> None:
+    """Append what is new of the evidence about one target."""
+
+    def draft(record: Record) -> list[Observed]:
+        at, by = now_by(workspace)
+        news: dict[tuple[Address, str], dict[str, str]] = {}
+        for (address, url, code), received in evidence.received.items():
+            if address.target == name and received > record.received.get((address, code, normal_url(url)), ""):
+                news.setdefault((address, url), {})[code] = received
+        return [
+            Observed(at=at, by=by, address=address, url=url, received=dict(sorted(codes.items())))
+            for (address, url), codes in sorted(news.items())
+        ]
+
+    record_entries(workspace, name, draft, "observed")

@@ -1,0 +1,66 @@
+"""Plans as files: what `plan --out` writes, and what `apply PLANFILE` reads of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.disk.durable import written_beside
+from reconciler.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """What a plan file says of the plan it was made from: never anything to send."""
+
+    file: str
+    selection: tuple[str, ...]
+    digest: str
+    targets: Mapping[str, str]
+    """The digest of each target's part."""
+
+
+def write_plan_file(path: Path, text: str) -> None:
+    """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe or a device
+            return
+        target = Path(os.path.realpath(path))  # a link stays a link
+        with written_beside(target, text.encode(errors="replace"), 0o644) as beside:
+            beside.replace(target)
+    except OSError as problem:
+        raise SettingsError(f"cannot write the plan: {problem.strerror}", where=f"--out {path}") from None
+
+
+def read_plan_file(path: Path) -> SavedPlan:
+    """A plan as `plan --out` wrote it. Raises SettingsError for a file that is not one."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as problem:
+        raise SettingsError(f"cannot read the plan file: {problem.strerror}", where=path) from None
+    except (ValueError, RecursionError):
+        document = None
+    match document:
+        case {"format_version": str(version), "digest": str(digest), "selection": list(selection), "targets": dict()}:
+            digests = {name: _digest_of(target) for name, target in document["targets"].items()}
+            are_texts = all(isinstance(pattern, str) for pattern in selection)
+            if version.startswith("1.") and all(digests.values()) and are_texts:
+                return SavedPlan(str(path), tuple(selection), digest, digests)
+    raise SettingsError(
+        "not a plan file of this version", where=path, remedy="make a new one, run: reconciler plan --out FILE"
+    )
+
+
+def _digest_of(target: object) -> str:
+    match target:
+        case {"digest": str(digest)}:
+            return digest
+        case _:
+            return ""

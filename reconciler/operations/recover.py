@@ -1,0 +1,122 @@
+"""Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.errors import RecordForeign, RecordMissing, StateError
+from reconciler.model.entry import Joined
+from reconciler.model.joining import told
+from reconciler.model.unrecorded import followable
+from reconciler.operations.edit import append_drafted, now_by
+from reconciler.state.journal.chain import is_journal, parse
+from reconciler.state.journal.histories import missing_of
+from reconciler.state.private.unrecorded import kept_in, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.entry import AnyEntry
+    from reconciler.operations.workspace import Workspace
+    from reconciler.state.journal.chain import Journal
+    from reconciler.state.private.unrecorded import Unrecorded
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was recovered of one target: numbers of entries, and what needs attention."""
+
+    target: TargetName
+    recovered: int
+    before: int = 0
+    """Entries of the file that the record had already."""
+    left: list[StateError] = field(default_factory=list)
+    """Why each of the other entries could not be recovered."""
+    disputed: list[tuple[str, Address]] = field(default_factory=list)
+    """The ids and addresses of attempts about which two copies of a journal disagree."""
+
+
+def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
+    """Append to the record what a recovery file, or another copy of a journal, knows and the record does not.
+
+    Raises StateError for a file that is neither, and RecordForeign for one of another record.
+    """
+    data = read_whole(file)
+    if is_journal(data):
+        yield _merge(workspace, parse(data, None, str(file)), file)
+        return
+    saved = kept_in(data, file)
+    targets = sorted({entry.target for entry in saved})
+    for target in targets:
+        _refuse_foreign(_read(workspace, target), saved)
+    for target in targets:
+        yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
+
+
+def _merge(workspace: Workspace, theirs: Journal, file: Path) -> Recovery:
+    """Append what another copy of a journal knows."""
+    new: list[AnyEntry] = []
+
+    def draft(journal: Journal) -> list[AnyEntry]:
+        new[:] = missing_of(journal, theirs, str(file), *now_by(workspace))
+        return new
+
+    _append(workspace, theirs.target, draft, "joined")
+    count = sum(len(entry.lines) if isinstance(entry, Joined) else 1 for entry in new)
+    attempts = _read(workspace, theirs.target).record().attempts.values()
+    disputed = [(attempt.id, attempt.address) for attempt in attempts if attempt.disputed]
+    return Recovery(theirs.target, count, disputed=disputed)
+
+
+def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> Recovery:
+    """Append what is missing and can follow."""
+    can: list[AnyEntry] = []
+    cannot: list[AnyEntry] = []
+
+    def draft(journal: Journal) -> list[AnyEntry]:
+        recorded = list(told(journal.lines))
+        can[:], cannot[:] = followable(journal.record(), (entry for entry in entries if entry not in recorded))
+        return can
+
+    _append(workspace, target, draft, "recovered")
+    before = len(entries) - len(can) - len(cannot)
+    return Recovery(target, len(can), before, [_left(file, target, entry) for entry in cannot])
+
+
+def _read(workspace: Workspace, target: TargetName) -> Journal:
+    """The journal, not checked against its last known head: a record that was rolled back is recovered into as well."""
+    store = workspace.store
+    place = f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"
+    data = store.read(target)
+    if data is None:
+        raise RecordMissing("no state record here", where=place, remedy="check --state")
+    return parse(data, target, place)
+
+
+def _append(workspace: Workspace, target: TargetName, draft: Callable[[Journal], list[AnyEntry]], note: str) -> None:
+    append_drafted(workspace, target, lambda target: _read(workspace, target), draft, note)
+
+
+def _refuse_foreign(journal: Journal, saved: list[Unrecorded]) -> None:
+    """Raises RecordForeign if an entry belongs to another record than the one that is here."""
+    for entry in saved:
+        if entry.target == journal.target and entry.record not in journal.record().ids:
+            raise RecordForeign(
+                f"{entry.file} belongs to another record of this target",
+                where=journal.target,
+                remedy="use --state with the store that it belongs to",
+            )
+
+
+def _left(file: Path, target: TargetName, entry: AnyEntry) -> StateError:
+    about = f" of attempt {entry.attempt}" if hasattr(entry, "attempt") else ""
+    return StateError(
+        f"cannot recover the entry {entry.kind!r}{about}: the record does not contain the entries before it; it is"
+        f" still in {file}",
+        where=target,
+        remedy="find the newer journal (version control, a backup, a CI artifact) and run: reconciler state recover"
+        f" NEWER.jsonl; then run: reconciler state recover {file}",
+    )

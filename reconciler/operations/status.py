@@ -1,0 +1,71 @@
+"""What is in force on each target, and what needs attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.errors import StateError, StoreUnavailable
+from reconciler.model.selection import Selection
+from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.plan import survey
+from reconciler.operations.same_service import warn_of_unread
+from reconciler.planning.standing import standing_of, standing_of_undeclared
+
+if TYPE_CHECKING:
+    from reconciler.model.result import Verdict
+    from reconciler.model.standing import TargetStanding
+    from reconciler.operations.plan import Planned
+    from reconciler.operations.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
+
+    targets: list[TargetStanding]
+    verdict: Verdict
+    whole: bool
+
+
+def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> Status:
+    """The status of the selected targets whose records can be used; warns of the others.
+
+    Raises what `survey` does if no record can be used.
+    """
+    planned, whole = _plan(workspace, patterns)
+    warn_of_unread(workspace.notices, planned.unread)
+    return Status(_standings(planned), planned.verdict, whole)
+
+
+def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:
+    """The plan for the targets selected whose record can be used, and whether no record is lost or damaged."""
+    try:
+        return survey(workspace, patterns, allow_empty=True), True
+    except StoreUnavailable:
+        raise
+    except StateError:
+        selection, read = Selection.of(patterns), partial(read_with_known_results, workspace)
+        usable, whole = workspace.usable_records(
+            read, [name for name in workspace.desired.targets if selection.touches(name)]
+        )
+        if not usable:
+            raise
+        planned = survey(workspace, tuple(record.target for record in usable), allow_empty=True)
+        return replace(planned, selection=selection), whole
+
+
+def _standings(planned: Planned) -> list[TargetStanding]:
+    """Every target selected, and those that are not declared and have something in force."""
+    now = datetime.now(UTC)
+    declared = [standing_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
+    others = [
+        standing_of_undeclared(record, now)
+        for name, record in planned.undeclared.items()
+        if planned.selection.touches(name)
+    ]
+    return sorted(
+        [*declared, *(standing for standing in others if standing.attempts)], key=lambda standing: standing.name
+    )
