@@ -15,7 +15,7 @@ import click
 
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import ReconcilerError
-from reconciler.reports.text import Line, Tone
+from reconciler.reports.line import Line, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from reconciler.model.entry import (
     Settled,
     who,
 )
-from reconciler.reports.text import Line, Tone
+from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

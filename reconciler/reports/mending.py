@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from reconciler.model.entry import who
-from reconciler.reports.text import Line, Tone
+from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import status_word
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.record import Status
 from reconciler.model.standing import Proof
-from reconciler.reports.text import Line, Tone, removal_text, surplus_lines
+from reconciler.reports.line import Line, Tone
+from reconciler.reports.text import removal_text, surplus_lines
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import settle_advice, status_word, times
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reconciler.model.entry import who
@@ -12,7 +10,8 @@ from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
-from reconciler.reports.visible import harmless_line, visible
+from reconciler.reports.line import Line, Tone
+from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
@@ -29,30 +28,6 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
-
-
-class Tone(StrEnum):
-    """How a line is meant."""
-
-    PLAIN = "plain"
-    HEADING = "heading"
-    ADDED = "added"
-    CHANGED = "changed"
-    REMOVED = "removed"
-    WARNING = "warning"
-    ERROR = "error"
-    FAINT = "faint"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of text without its newline; whatever it was made of, it acts as nothing but text."""
-
-    text: str
-    tone: Tone = Tone.PLAIN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", harmless_line(self.text))
 
 
 _TONES = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.model.record import Attempt
-    from reconciler.reports.text import Line
+    from reconciler.reports.line import Line
 
 REQUEST = f"Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks('offers')}, "
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

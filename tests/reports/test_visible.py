@@ -20,7 +20,7 @@ from reconciler.reports.text import applied_text, attempt_text, list_text, plan_
 from reconciler.reports.visible import harmless_line, visible
 
 if TYPE_CHECKING:
-    from reconciler.reports.text import Line
+    from reconciler.reports.line import Line
 
 quick = settings(max_examples=50, deadline=None)
 

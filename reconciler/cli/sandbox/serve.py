@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import SettingsError
-from reconciler.reports.text import Line
+from reconciler.reports.line import Line
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal

@@ -13,7 +13,7 @@ from reconciler.errors import Refused
 from reconciler.operations.edit import parse_address
 from reconciler.operations.set_secret import store_secret
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.text import Line
+from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

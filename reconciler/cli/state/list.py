@@ -9,7 +9,8 @@ import click
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import list_document, render
-from reconciler.reports.text import Line, list_text
+from reconciler.reports.line import Line
+from reconciler.reports.text import list_text
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal

@@ -10,6 +10,7 @@ from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.cli.terminal.questions import confirm
 from reconciler.operations.rebind import rebind, rebindings
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.line import Line
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 

@@ -13,7 +13,7 @@ from reconciler.model.result import Verdict
 from reconciler.operations.recover import recover
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_settle
-from reconciler.reports.text import Line
+from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

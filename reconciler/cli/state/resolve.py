@@ -12,6 +12,7 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.resolve import Resolution
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.line import Line
 from reconciler.reports.mending import settling_text
 from reconciler.reports.text import Line
 from reconciler.reports.visible import visible

@@ -11,7 +11,7 @@ from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import RecordMissing, StateError
 from reconciler.model.result import Verdict
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.text import Line
+from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

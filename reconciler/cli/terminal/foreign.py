@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.cli.terminal.actions import mask
 from reconciler.errors import Refused
 from reconciler.operations.actor import in_actions
-from reconciler.reports.text import Line
+from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import click
 
 from reconciler.cli.terminal.actions import annotate
 from reconciler.errors import ConfigError, ReconcilerError
-from reconciler.reports.text import Line, Tone
+from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
