@@ -11,7 +11,7 @@ from reconciler.cli.options import common_options, detailed_exitcode_option, pas
 from reconciler.operations.status import read_status
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import render, status_document
-from reconciler.reports.status_text import status_text
+from reconciler.reports.text import status_text
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal

@@ -9,7 +9,7 @@ from reconciler import __version__
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.result import Done
-from reconciler.reports.wording import removal_request, settle_advice
+from reconciler.reports.wording import removal_request, resolve_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -158,7 +158,7 @@ def _standing(standing: TargetStanding) -> dict[str, object]:
     return {
         "in_force": [{**_heard(one), "status": one.attempt.status.value} for one in known],
         "unknown": [
-            {**_heard(one), "since": one.attempt.since, "suggestion": settle_advice(one)}
+            {**_heard(one), "since": one.attempt.since, "suggestion": resolve_advice(one)}
             for one in standing.attempts
             if one.attempt.unsettled
         ],

@@ -18,7 +18,7 @@ from reconciler.reports.wording import (
     parity_summary,
     plan_summary,
     removal_request,
-    settle_advice,
+    resolve_advice,
     status_word,
 )
 
@@ -148,7 +148,7 @@ def status_markdown(standings: Iterable[TargetStanding]) -> str:
     standings = list(standings)
     paper = _Paper("<!-- reconciler:status -->\n", "### How the subscriptions stand\n")
     unsettled = [one for standing in standings for one in standing.attempts if one.attempt.unsettled]
-    waiting = [f"- {code(one.attempt.address)}: {code(settle_advice(one))}\n" for one in unsettled]
+    waiting = [f"- {code(one.attempt.address)}: {code(resolve_advice(one))}\n" for one in unsettled]
     paper.bullets("Unknown outcomes", waiting)
     for standing in standings:
         rows = [_standing_row(one) for one in standing.attempts]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model.entry import who
 from reconciler.model.plan import Action, Request
 from reconciler.model.record import Status
 from reconciler.model.result import Done
+from reconciler.model.standing import Proof
 from reconciler.planning.reasons import how_to_settle
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
@@ -18,16 +18,18 @@ from reconciler.reports.wording import (
     parity_summary,
     plan_summary,
     removal_request,
+    resolve_advice,
     status_word,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from reconciler.model.parity import Parity
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
+    from reconciler.model.standing import AttemptStanding, TargetStanding
 
 
 _TONES = {
@@ -48,6 +50,8 @@ _OUTCOME_TONES = {
     Done.RETIRED: Tone.REMOVED,
     Done.SKIPPED: Tone.WARNING,
 }
+
+_PROOF_TONES = {Proof.PROVEN: Tone.ADDED, Proof.SILENT: Tone.WARNING, Proof.NEVER_SEEN: Tone.PLAIN}
 
 
 def plan_text(plan: Plan) -> list[Line]:
@@ -173,32 +177,6 @@ def list_text(records: Iterable[Record]) -> list[Line]:
     ]
 
 
-def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
-    """Attempts of one address, whole: `state show`."""
-    lines: list[Line] = []
-    for one in attempts:
-        rows = {
-            "status": one.status.value.replace("_", " "),
-            "eventCodes": ", ".join(one.codes),
-            "webhookUrl": one.url,
-            "begun": f"{one.since} by {who(one.begun_by)}",
-            "last change": f"{one.at} by {who(one.by)}",
-            "detail": one.detail,
-            "response": _where(one.response),
-            "secret set": str(len(one.secrets)) if one.secrets else None,
-            **{f"field {name}": str(value) for name, value in sorted(one.fields.items())},
-        }
-        lines.append(Line(f"  {visible(one.address)}  attempt {one.id}", Tone.HEADING))
-        lines += [Line(f"      {visible(name)}: {visible(text)}") for name, text in rows.items() if text]
-    return lines
-
-
-def _where(response: str | None) -> str | None:
-    if response is None:
-        return None
-    return "sealed in the journal" if response.startswith("age:") else "in a private file of the machine that applied"
-
-
 def parity_text(parity: Parity) -> list[Line]:
     """Whether two targets are in line, and where they are not."""
     lines = []
@@ -208,3 +186,36 @@ def parity_text(parity: Parity) -> list[Line]:
     for name, views, reason in declared_disparities(parity):
         lines.append(Line(f"    {visible(name)}  {views}, as declared: {visible(reason)}", Tone.FAINT))
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
+
+
+def status_text(standings: Iterable[TargetStanding]) -> list[Line]:
+    """Every target: what is in force and how it has proven, what waits for a person, and how many changes are left."""
+    lines: list[Line] = []
+    for standing in standings:
+        lines.append(Line(visible(standing.name), Tone.HEADING))
+        lines += [line for one in standing.attempts for line in _standing_lines(one)]
+        lines += [line for extra in standing.plan.surplus for line in surplus_lines(extra)]
+        lines += removal_text(standing.plan.awaiting_removal)
+        lines += [_left_line(standing), Line("")]
+    return lines[:-1]
+
+
+def _standing_lines(standing: AttemptStanding) -> list[Line]:
+    one = standing.attempt
+    tone = Tone.ERROR if one.unsettled else Tone.FAINT if one.status is Status.AWAITING_REMOVAL else Tone.PLAIN
+    lines = [Line(f"  {visible(one.address)}  {status_word(one)}  -> {visible(one.url)}  (attempt {one.id})", tone)]
+    for code, heard in standing.heard.items():
+        when = "" if heard.at is None else f", last {visible(heard.at)}"
+        lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
+    if one.unsettled:
+        lines.append(Line(f"      {visible(resolve_advice(standing))}", Tone.WARNING))
+    return lines
+
+
+def _left_line(standing: TargetStanding) -> Line:
+    if not standing.declared:
+        return Line("  not declared in config/: nothing is planned for it", Tone.WARNING)
+    count = len(standing.plan.changes)
+    if not count:
+        return Line("  as desired", Tone.ADDED)
+    return Line(f"  {count} change{'' if count == 1 else 's'} to make or to settle: reconciler plan", Tone.WARNING)

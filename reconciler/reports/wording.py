@@ -55,15 +55,15 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def settle_advice(standing: AttemptStanding) -> str:
+def resolve_advice(standing: AttemptStanding) -> str:
     """How to settle an attempt whose outcome nobody knows, as far as notifications help."""
     address = standing.attempt.address
     if standing.has_spoken and not standing.attempt.kept:
         return f"its notifications arrive, so it exists: reconciler state resolve {address} --created"
-    return how_to_settle_attempt(standing.attempt)
+    return how_to_resolve_attempt(standing.attempt)
 
 
-def how_to_settle_attempt(attempt: Attempt) -> str:
+def how_to_resolve_attempt(attempt: Attempt) -> str:
     """What to do about an attempt of which nobody knows the outcome, or of which a file of this machine tells more."""
     if attempt.kept:
         return f"its result is not in the record; record it: reconciler state recover {attempt.kept}"

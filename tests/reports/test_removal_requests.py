@@ -14,8 +14,7 @@ from reconciler.model.result import Applied
 from reconciler.planning.standing import standing_of
 from reconciler.reports.documents import applied_document, render, status_document
 from reconciler.reports.markdown import applied_markdown, status_markdown
-from reconciler.reports.status_text import status_text
-from reconciler.reports.text import applied_text
+from reconciler.reports.text import applied_text, status_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

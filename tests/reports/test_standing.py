@@ -19,8 +19,8 @@ from reconciler.planning.standing import standing_of
 from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
-from reconciler.reports.status_text import observed_text, status_text
-from reconciler.reports.text import parity_text
+from reconciler.reports.notifications import observed_text
+from reconciler.reports.text import parity_text, status_text
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
 B = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}

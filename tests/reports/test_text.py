@@ -13,8 +13,9 @@ from reconciler.model.entry import SecretSet, Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result
+from reconciler.reports.attempts import attempt_text
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.text import applied_text, attempt_text, list_text, plan_text, removal_text, result_line
+from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
 
 if TYPE_CHECKING:
     from reconciler.model.entry import Scalar

@@ -15,8 +15,9 @@ from support.value_scene import EUROPE, Scene, target
 from reconciler.model.address import Address, TargetName
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result
+from reconciler.reports.attempts import attempt_text
 from reconciler.reports.documents import applied_document, list_document, plan_document, render
-from reconciler.reports.text import applied_text, attempt_text, list_text, plan_text
+from reconciler.reports.text import applied_text, list_text, plan_text
 from reconciler.reports.visible import harmless_line, visible
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ SCRIPT = """
 import sys
 before = set(sys.modules)
 import reconciler.reports.documents, reconciler.reports.history, reconciler.reports.markdown
-import reconciler.reports.status_text, reconciler.reports.text
+import reconciler.reports.attempts, reconciler.reports.notifications, reconciler.reports.text
 loaded = {"asyncio", "deepdiff", "httpx", "pydantic", "rich", "socket", "subprocess", "tempfile", "yaml"}
 print(sorted(loaded & (set(sys.modules) - before)))
 """

@@ -11,7 +11,6 @@ from reconciler.operations.edit import parse_address
 from reconciler.operations.mv import move
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
-from reconciler.reports.mending import shown_line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

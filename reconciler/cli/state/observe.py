@@ -10,6 +10,7 @@ import click
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.operations.observe import observe
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.notifications import observed_text
 from reconciler.reports.status_text import observed_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.removed import removal
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
-from reconciler.reports.mending import shown_line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

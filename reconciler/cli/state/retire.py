@@ -11,7 +11,6 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.retire import retirement
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.mending import shown_line, withdrawn_line
 from reconciler.reports.text import removal_text
 
 if TYPE_CHECKING:

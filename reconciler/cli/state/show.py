@@ -9,7 +9,7 @@ import click
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.text import attempt_text
+from reconciler.reports.attempts import attempt_text
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal

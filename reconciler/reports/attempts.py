@@ -1,4 +1,4 @@
-"""What a command that mends the record is about to do, shown before it does it."""
+"""Attempts as text: whole, and as shown before a command changes what the record says of them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,49 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import status_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from reconciler.model.record import Attempt
 
 
-def shown_line(attempt: Attempt, what: str) -> Line:
+def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
+    """Attempts of one address, whole: `state show`."""
+    lines: list[Line] = []
+    for one in attempts:
+        rows = {
+            "status": one.status.value.replace("_", " "),
+            "eventCodes": ", ".join(one.codes),
+            "webhookUrl": one.url,
+            "begun": f"{one.since} by {who(one.begun_by)}",
+            "last change": f"{one.at} by {who(one.by)}",
+            "detail": one.detail,
+            "response": _where(one.response),
+            "secret set": str(len(one.secrets)) if one.secrets else None,
+            **{f"field {name}": str(value) for name, value in sorted(one.fields.items())},
+        }
+        lines.append(Line(f"  {visible(one.address)}  attempt {one.id}", Tone.HEADING))
+        lines += [Line(f"      {visible(name)}: {visible(text)}") for name, text in rows.items() if text]
+    return lines
+
+
+def _where(response: str | None) -> str | None:
+    if response is None:
+        return None
+    return "sealed in the journal" if response.startswith("age:") else "in a private file of the machine that applied"
+
+
+def preview_line(attempt: Attempt, what: str) -> Line:
     """An attempt, and `what` is to be recorded of it."""
     return Line(f"  {_named(attempt)}, {status_word(attempt)}: {what}")
 
 
-def withdrawn_line(attempt: Attempt) -> Line:
+def cancelled_line(attempt: Attempt) -> Line:
     """What to do about an attempt that stays after all."""
     address = visible(attempt.address)
     return Line(f"  {address}: attempt {attempt.id} stays; withdraw the request to the operator to remove it")
 
 
-def settling_text(attempt: Attempt, now: datetime, heard: Mapping[str, str], proof: str | None) -> list[Line]:
+def unresolved_text(attempt: Attempt, now: datetime, heard: Mapping[str, str], proof: str | None) -> list[Line]:
     """An attempt whose outcome is to be settled, with what is known of it.
 
     `heard` says when notifications of its codes were received last, since it began; `proof` what is known on this
