@@ -11,15 +11,15 @@ import click
 from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
 from reconciler.cli.terminal.progress import progress
 from reconciler.cli.terminal.questions import has_terminal, says_yes
+from reconciler.cli.terminal.report import format_option, print_report
 from reconciler.errors import Refused
 from reconciler.operations.apply import Permissions, plan_to_apply
 from reconciler.operations.approval import Approval
 from reconciler.operations.file_locks import warn_of_host_only_locks
 from reconciler.operations.plan_file import read_plan_file
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.documents import applied_document, render
-from reconciler.reports.markdown import applied_markdown
-from reconciler.reports.text import applied_text, plan_text
+from reconciler.reports.formats import APPLIED
+from reconciler.reports.text import plan_text
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 @click.option("--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target.")
 @duplicates_option
 @click.option("--unsealed", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Output format.  [text]"
-)
+@format_option(APPLIED)
 @common_options
 @pass_terminal
 def command(
@@ -77,13 +75,7 @@ def command(
     terminal.work_is_done()
     for notice in applied.unrecorded:
         terminal.complain(notice)
-    match form:
-        case "json":
-            terminal.print_document(render(applied_document(applied)))
-        case "markdown":
-            terminal.print_document(applied_markdown(applied))
-        case _:
-            terminal.print_lines(applied_text(applied))
+    print_report(terminal, APPLIED[form](applied))
     return applied.exit_code
 
 

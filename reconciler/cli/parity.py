@@ -8,12 +8,11 @@ import click
 
 from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.terminal.report import format_option, print_report
 from reconciler.model.result import Verdict
 from reconciler.operations.parity import read_parity
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.documents import parity_document, render
-from reconciler.reports.markdown import parity_markdown
-from reconciler.reports.text import parity_text
+from reconciler.reports.formats import PARITY
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--gate", "is_gate", is_flag=True, help="Check that everything B desires is in force in A.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Output format.  [text]"
-)
+@format_option(PARITY)
 @common_options
 @pass_terminal
 def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int:
@@ -41,11 +38,5 @@ def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int
         reconciler parity europe/staging europe/production --gate
     """
     parity = read_parity(Workspace(terminal), a, b, is_gate=is_gate)
-    match form:
-        case "json":
-            terminal.print_document(render(parity_document(parity)))
-        case "markdown":
-            terminal.print_document(parity_markdown(parity))
-        case _:
-            terminal.print_lines(parity_text(parity))
+    print_report(terminal, PARITY[form](parity))
     return exit_code(Verdict.DONE if parity.in_line else Verdict.CHANGES)

@@ -16,11 +16,12 @@ from reconciler.cli.options import (
     pass_terminal,
     target_option,
 )
+from reconciler.cli.terminal.report import format_option, print_report
 from reconciler.operations.plan import make, warn_of_other_service
 from reconciler.operations.plan_file import write_plan_file
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import plan_document, render
-from reconciler.reports.text import plan_text
+from reconciler.reports.formats import PLAN
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @target_option
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as JSON.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Output format.  [text]"
-)
+@format_option(PLAN)
 @detailed_exitcode_option
 @click.option("--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target.")
 @duplicates_option
@@ -55,13 +54,5 @@ def command(
     warn_of_other_service(workspace, planned)
     if out is not None:
         write_plan_file(out, render(plan_document(planned.plan)))
-    match form:
-        case "json":
-            terminal.print_document(render(plan_document(planned.plan)))
-        case "markdown":
-            from reconciler.reports.markdown import plan_markdown  # noqa: PLC0415 - the common plan is text
-
-            terminal.print_document(plan_markdown(planned.plan))
-        case _:
-            terminal.print_lines(plan_text(planned.plan))
+    print_report(terminal, PLAN[form](planned.plan))
     return exit_code(planned.verdict) if detailed_exitcode else 0

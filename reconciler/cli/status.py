@@ -8,10 +8,10 @@ import click
 
 from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import common_options, detailed_exitcode_option, pass_terminal, target_option
+from reconciler.cli.terminal.report import format_option, print_report
 from reconciler.operations.status import read_status
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.documents import render, status_document
-from reconciler.reports.text import status_text
+from reconciler.reports.formats import STATUS
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("status")
 @target_option
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Output format.  [text]"
-)
+@format_option(STATUS)
 @detailed_exitcode_option
 @common_options
 @pass_terminal
@@ -33,13 +31,5 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
     codes. Targets without a record are listed on stderr. Exits with 1 if a record is damaged or missing.
     """
     status = read_status(Workspace(terminal), targets)
-    match form:
-        case "json":
-            terminal.print_document(render(status_document(status.targets)))
-        case "markdown":
-            from reconciler.reports.markdown import status_markdown  # noqa: PLC0415 - the common status is text
-
-            terminal.print_document(status_markdown(status.targets))
-        case _:
-            terminal.print_lines(status_text(status.targets))
+    print_report(terminal, STATUS[form](status.targets))
     return (exit_code(status.verdict) if detailed_exitcode else 0) or int(not status.whole)

@@ -16,7 +16,7 @@ from reconciler.operations.known_results import with_known_results
 from reconciler.operations.same_service import read_same_service
 from reconciler.operations.workspace import refuse_unmatched
 from reconciler.planning.planner import plan_target
-from reconciler.reports.wording import how_to_settle_attempt
+from reconciler.reports.wording import how_to_resolve_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -108,7 +108,7 @@ def _checked(record: Record, desired: Subscription, blocked: Mapping[Address, tu
     attempts = record.at_address(desired.address)
     unresolved = [attempt for attempt in attempts if attempt.unsettled]
     if unresolved:
-        reason = f"a create has an unknown outcome; {how_to_settle_attempt(unresolved[0])}"
+        reason = f"a create has an unknown outcome; {how_to_resolve_attempt(unresolved[0])}"
         return Import(desired, skipped=(reason,))
     url = normal_url(desired.url)
     recorded = {code for attempt in attempts if normal_url(attempt.url) == url for code in attempt.codes}

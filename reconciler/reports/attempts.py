@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.entry import who
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
-from reconciler.reports.wording import status_word
+from reconciler.reports.wording import in_words, status_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
     lines: list[Line] = []
     for one in attempts:
         rows = {
-            "status": one.status.value.replace("_", " "),
+            "status": in_words(one.status),
             "eventCodes": ", ".join(one.codes),
             "webhookUrl": one.url,
             "begun": f"{one.since} by {who(one.begun_by)}",

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from reconciler import __version__
 from reconciler.model.plan import Action
-from reconciler.model.record import Status
 from reconciler.model.result import Done
-from reconciler.reports.wording import removal_request, resolve_advice
+from reconciler.reports.wording import listed, removal_request, resolve_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,15 +113,14 @@ def _result(result: Result) -> dict[str, object]:
 
 def list_document(records: Iterable[Record]) -> list[dict[str, object]]:
     """What the record knows to exist, or cannot rule out: `state list`."""
-    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
     return [
         {
-            **_in_brief(one),
-            "status": "unknown" if one.unsettled else one.status.value,
-            "at": one.at,
-            "fields": dict(one.fields),
+            **_in_brief(attempt),
+            "status": "unknown" if attempt.unsettled else attempt.status.value,
+            "at": attempt.at,
+            "fields": dict(attempt.fields),
         }
-        for one in sorted(attempts, key=lambda one: (one.address, one.since, one.id))
+        for attempt in listed(records)
     ]
 
 

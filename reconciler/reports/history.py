@@ -58,8 +58,10 @@ def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
                 if address == entry.source:
                     addresses[attempt] = entry.address
             return [entry.source, entry.address]
-        case _:
+        case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
             return [addresses[entry.attempt]] if entry.attempt in addresses else []
+        case _:
+            assert_never(entry)
 
 
 def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of entry

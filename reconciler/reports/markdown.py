@@ -15,6 +15,7 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
+    in_words,
     parity_summary,
     plan_summary,
     removal_request,
@@ -119,14 +120,13 @@ def _trouble(result: Result) -> str:
             f" Ask the operator. If the subscription exists: {code(f'{resolve} --created')};"
             f" if it certainly does not: {code(f'{resolve} --not-created')}."
         )
-    return f"- {code(result.address)} {result.outcome.value.replace('_', ' ')}{detail}.{settle}\n"
+    return f"- {code(result.address)} {in_words(result.outcome)}{detail}.{settle}\n"
 
 
 def _result_row(result: Result) -> str:
     status = "" if result.status is None else str(result.status)
     detail = "" if result.detail is None else code(result.detail)
-    outcome = result.outcome.value.replace("_", " ")
-    return f"| {SIGNS[result.action]} | {code(result.address)} | {outcome} | {status} | {detail} |\n"
+    return f"| {SIGNS[result.action]} | {code(result.address)} | {in_words(result.outcome)} | {status} | {detail} |\n"
 
 
 def parity_markdown(parity: Parity) -> str:

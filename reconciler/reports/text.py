@@ -15,6 +15,8 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
+    in_words,
+    listed,
     parity_summary,
     plan_summary,
     removal_request,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from reconciler.model.standing import AttemptStanding, TargetStanding
 
 
-_TONES = {
+_ACTION_TONES = {
     Action.CREATE: Tone.ADDED,
     Action.EXTEND: Tone.CHANGED,
     Action.REPLACE: Tone.CHANGED,
@@ -79,7 +81,7 @@ def _target_lines(target: TargetPlan) -> list[Line]:
 
 
 def _change_lines(change: Change) -> list[Line]:
-    tone = _TONES[change.action]
+    tone = _ACTION_TONES[change.action]
     lines = [Line(f"  {SIGNS[change.action]} {visible(change.address)}  {change.action}", tone)]
     rows = change_rows(change)
     if rows:
@@ -159,22 +161,21 @@ def result_line(result: Result) -> Line:
     """One result, on one line."""
     status = "" if result.status is None else f" ({result.status})"
     detail = "" if result.detail is None else f": {visible(result.detail)}"
-    outcome = result.outcome.value.replace("_", " ")
-    text = f"  {SIGNS[result.action]} {visible(result.address)}  {outcome}{status}{detail}"
+    text = f"  {SIGNS[result.action]} {visible(result.address)}  {in_words(result.outcome)}{status}{detail}"
     return Line(text, _OUTCOME_TONES[result.outcome])
 
 
 def list_text(records: Iterable[Record]) -> list[Line]:
     """What the record knows to exist, or cannot rule out: `state list`."""
-    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
-    return [
+    lines = [
         Line(
-            f"  {visible(one.address)}  {status_word(one)}  {', '.join(one.codes)}"
-            f" -> {visible(one.url)}  (attempt {one.id}, {one.at})",
-            Tone.ERROR if one.unsettled else Tone.PLAIN,
+            f"  {visible(attempt.address)}  {status_word(attempt)}  {', '.join(attempt.codes)}"
+            f" -> {visible(attempt.url)}  (attempt {attempt.id}, {attempt.at})",
+            Tone.ERROR if attempt.unsettled else Tone.PLAIN,
         )
-        for one in sorted(attempts, key=lambda one: (one.address, one.since, one.id))
+        for attempt in listed(records)
     ]
+    return lines or [Line("Nothing is in force.")]
 
 
 def parity_text(parity: Parity) -> list[Line]:

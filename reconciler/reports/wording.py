@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
+from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.planning.reasons import how_to_settle
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from enum import StrEnum
+
     from reconciler.model.parity import Parity
     from reconciler.model.plan import Plan
-    from reconciler.model.record import Attempt
+    from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied
     from reconciler.model.standing import AttemptStanding
 
@@ -46,8 +50,24 @@ def _since(attempt: Attempt) -> str:
 
 
 def status_word(attempt: Attempt) -> str:
-    """Where an attempt stands, for people."""
-    return "unknown" if attempt.unsettled else attempt.status.value.replace("_", " ")
+    """The status of an attempt, in words."""
+    return "unknown" if attempt.unsettled else in_words(attempt.status)
+
+
+def in_words(value: StrEnum) -> str:
+    """A status or an outcome, as people read it."""
+    return value.value.replace("_", " ")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, such as "1 change" or "2 changes"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(records: Iterable[Record]) -> list[Attempt]:
+    """The attempts that `state list` shows: all that exist, or may, by address and age."""
+    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
+    return sorted(attempts, key=lambda one: (one.address, one.since, one.id))
 
 
 def times(count: int) -> str:
@@ -92,7 +112,7 @@ def applied_summary(applied: Applied) -> str:
         if results:
             of_them = f"{lost} of them " if lost < len(results) else ""
             note = f" ({of_them}not recorded)" if lost else ""
-            words.append(f"{len(results)} {outcome.value.replace('_', ' ')}{note}")
+            words.append(f"{len(results)} {in_words(outcome)}{note}")
     return f"Applied: {', '.join(words)}." if words else "Nothing to do."
 
 

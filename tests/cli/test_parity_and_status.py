@@ -96,7 +96,7 @@ def test_gate(partner: Project) -> None:
     """Production may follow once staging has it in force."""
     gate = ("parity", "europe/staging", "europe/production", "--gate")
     done = partner.run(*gate)
-    assert (2, True) == (done.code, "desired in europe/production, not in force in europe/staging" in done.out)
+    assert (2, True) == (done.code, "desired in europe/production, but not in force in europe/staging" in done.out)
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
     partner.step(*gate, code=0)
     assert f"\n      reconciler {' '.join(gate)}\n" in partner.step("parity", "--help").out

@@ -90,7 +90,7 @@ def told(*differences: Difference) -> list[tuple[str, str, list[tuple[str, str]]
     [
         (View.DESIRED, "desired", ("desires", "desires")),
         (View.IN_FORCE, "in force", ("has", "has")),
-        (View.GATE, "desired in usa/staging, in force otherwise in europe/staging", ("has", "desires")),
+        (View.GATE, "desired in usa/staging, but in force differently in europe/staging", ("has", "desires")),
     ],
 )
 def test_disparity_of_what_both_have(view: View, how: str, verbs: tuple[str, str]) -> None:
@@ -109,7 +109,7 @@ def test_disparity_of_what_one_has() -> None:
     assert [("a", "desired in europe/staging only", [])] == told(Difference("a", View.DESIRED, ONE, None))
     assert [("a", "in force in usa/staging only", [])] == told(Difference("a", View.IN_FORCE, None, ONE))
     gated = told(Difference("a", View.GATE, None, ONE))
-    assert [("a", "desired in usa/staging, not in force in europe/staging", [])] == gated
+    assert [("a", "desired in usa/staging, but not in force in europe/staging", [])] == gated
 
 
 def test_disparities_that_are_the_same_are_one() -> None:

@@ -10,7 +10,6 @@ from reconciler.cli.options import common_options, pass_terminal, target_option
 from reconciler.operations.import_ import import_subscriptions
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
-from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.terminal.report import format_option, print_report
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.documents import list_document, render
-from reconciler.reports.line import Line
-from reconciler.reports.text import list_text
+from reconciler.reports.formats import LIST
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
 
 
 @click.command("list")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.  [text]")
+@format_option(LIST)
 @common_options
 @pass_terminal
 def command(terminal: Terminal, form: str) -> int:
@@ -30,8 +29,5 @@ def command(terminal: Terminal, form: str) -> int:
     records, whole = workspace.usable_records(lambda name: workspace.read(name).record(), workspace.listed_targets())
     if not records and not whole:  # "Nothing is in force" would be wrong
         return 1
-    if form == "json":
-        terminal.print_document(render(list_document(records)))
-    else:
-        terminal.print_lines(list_text(records) or [Line("Nothing is in force.")])
+    print_report(terminal, LIST[form](records))
     return 0 if whole else 1

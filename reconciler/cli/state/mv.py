@@ -10,6 +10,7 @@ from reconciler.cli.options import common_options, pass_terminal
 from reconciler.operations.edit import parse_address
 from reconciler.operations.mv import move
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.attempts import preview_line
 from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
@@ -35,7 +36,7 @@ def command(terminal: Terminal, source: str, destination: str) -> None:
 
     def show(attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
-            terminal.say_line(shown_line(attempt, f"becomes {visible(after)}"))
+            terminal.say_line(preview_line(attempt, f"becomes {visible(after)}"))
 
     move(Workspace(terminal), before, after, show)
     terminal.print_lines([Line(f"  {visible(before)} is recorded as {visible(after)}")])

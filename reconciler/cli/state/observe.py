@@ -11,7 +11,6 @@ from reconciler.cli.options import common_options, pass_terminal
 from reconciler.operations.observe import observe
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.notifications import observed_text
-from reconciler.reports.status_text import observed_text
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal

@@ -11,7 +11,6 @@ from reconciler.cli.terminal.questions import confirm
 from reconciler.operations.rebind import rebind, rebindings
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
-from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.removed import removal
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.attempts import preview_line
 from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
@@ -33,7 +34,7 @@ def command(terminal: Terminal, address: str, attempt: str | None, force: bool) 
     selector = AttemptSelector.of(address, attempt)
     edit = removal(Workspace(terminal), selector, force=force)
     for chosen in edit.attempts:
-        terminal.say_line(shown_line(chosen, "was deleted"))
+        terminal.say_line(preview_line(chosen, "was deleted"))
     if selector.is_pattern:
         ask("Has the operator deleted all of them?")
     for recorded in edit.record():

@@ -12,9 +12,8 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.resolve import Resolution
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.attempts import unresolved_text
 from reconciler.reports.line import Line
-from reconciler.reports.mending import settling_text
-from reconciler.reports.text import Line
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _show_evidence(terminal: Terminal, resolution: Resolution) -> None:
     now = datetime.now(UTC)
     for attempt in resolution.attempts:
         evidence = resolution.evidence[attempt.id]
-        for line in settling_text(attempt, now, evidence.received, evidence.outcome):
+        for line in unresolved_text(attempt, now, evidence.received, evidence.outcome):
             terminal.say_line(line)
 
 

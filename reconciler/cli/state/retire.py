@@ -11,6 +11,7 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.retire import retirement
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.attempts import cancelled_line, preview_line
 from reconciler.reports.text import removal_text
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def command(terminal: Terminal, address: str, attempt: str | None, withdraw: boo
     selector = AttemptSelector.of(address, attempt)
     edit = retirement(Workspace(terminal), selector, withdraw=withdraw)
     for chosen in edit.attempts:
-        terminal.say_line(shown_line(chosen, "stays" if withdraw else "is to be removed"))
+        terminal.say_line(preview_line(chosen, "stays" if withdraw else "is to be removed"))
     if selector.is_pattern:
         ask("Cancel their removal?" if withdraw else "Request their removal?")
     for recorded in edit.record():
         if withdraw:
-            terminal.print_lines(map(withdrawn_line, recorded))
+            terminal.print_lines(map(cancelled_line, recorded))
             continue
         terminal.print_lines(removal_text(recorded))
         for retired in recorded:
