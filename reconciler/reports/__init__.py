@@ -1,5 +1,4 @@
-"""Values in, text and documents out. No I/O; each format escapes its own text.
+"""Values in, text and documents out: `formats` has a table of renderers for each kind of value. No I/O.
 
-Names, URLs and what the service said come from elsewhere: no format lets them begin a line, or act as anything but
-text.
+Names, URLs and responses come from elsewhere: no format lets them begin a line or be anything but text.
 """

@@ -1,4 +1,4 @@
-"""Attempts as text: whole, and as shown before a command changes what the record says of them."""
+"""Attempts as text: in full, and as a preview before a command edits the record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.entry import who
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
-from reconciler.reports.wording import in_words, status_word
+from reconciler.reports.wording import counted, in_words, status_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,53 +17,56 @@ if TYPE_CHECKING:
 
 
 def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
-    """Attempts of one address, whole: `state show`."""
+    """Attempts of one address, in full: `state show`."""
     lines: list[Line] = []
-    for one in attempts:
+    for attempt in attempts:
         rows = {
-            "status": in_words(one.status),
-            "eventCodes": ", ".join(one.codes),
-            "webhookUrl": one.url,
-            "begun": f"{one.since} by {who(one.begun_by)}",
-            "last change": f"{one.at} by {who(one.by)}",
-            "detail": one.detail,
-            "response": _where(one.response),
-            "secret set": str(len(one.secrets)) if one.secrets else None,
-            **{f"field {name}": str(value) for name, value in sorted(one.fields.items())},
+            "status": in_words(attempt.status),
+            "eventCodes": ", ".join(attempt.codes),
+            "webhookUrl": attempt.url,
+            "started": f"{attempt.since} by {who(attempt.begun_by)}",
+            "last change": f"{attempt.at} by {who(attempt.by)}",
+            "detail": attempt.detail,
+            "response": _location(attempt.response),
+            "secret set": str(len(attempt.secrets)) if attempt.secrets else None,
+            **{f"field {name}": str(value) for name, value in sorted(attempt.fields.items())},
         }
-        lines.append(Line(f"  {visible(one.address)}  attempt {one.id}", Tone.HEADING))
+        lines.append(Line(f"  {visible(attempt.address)}  attempt {attempt.id}", Tone.HEADING))
         lines += [Line(f"      {visible(name)}: {visible(text)}") for name, text in rows.items() if text]
     return lines
 
 
-def _where(response: str | None) -> str | None:
+def _location(response: str | None) -> str | None:
     if response is None:
         return None
-    return "sealed in the journal" if response.startswith("age:") else "in a private file of the machine that applied"
+    encrypted = response.startswith("age:")
+    return "encrypted in the journal" if encrypted else "in a private file on the machine that ran apply"
 
 
 def preview_line(attempt: Attempt, what: str) -> Line:
-    """An attempt, and `what` is to be recorded of it."""
+    """An attempt, and what is to be recorded about it."""
     return Line(f"  {_named(attempt)}, {status_word(attempt)}: {what}")
 
 
 def cancelled_line(attempt: Attempt) -> Line:
-    """What to do about an attempt that stays after all."""
+    """The next step after the removal of an attempt was cancelled."""
     address = visible(attempt.address)
-    return Line(f"  {address}: attempt {attempt.id} stays; withdraw the request to the operator to remove it")
+    return Line(
+        f"  {address}: removal of attempt {attempt.id} cancelled; tell the operator to cancel the removal request"
+    )
 
 
-def unresolved_text(attempt: Attempt, now: datetime, heard: Mapping[str, str], proof: str | None) -> list[Line]:
-    """An attempt whose outcome is to be settled, with what is known of it.
+def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str], proof: str | None) -> list[Line]:
+    """An attempt with an unknown outcome, and the evidence for what it may be.
 
-    `heard` says when notifications of its codes were received last, since it began; `proof` what is known on this
+    `received`: when notifications of its codes were received last, since it was started; `proof`: the evidence on this
     machine.
     """
-    begun = f"begun {attempt.since}{_ago(attempt.since, now)} by {who(attempt.begun_by)}"
-    outcome = f"outcome: {attempt.detail or 'unknown'}" if attempt.outcome else "no outcome is recorded"
-    told = ", ".join(f"{code} last {at}" for code, at in sorted(heard.items()))
-    evidence = f"notifications received since: {told or 'none recorded'}"
-    rows = [begun, outcome, evidence, *([f"known on this machine: {proof}"] if proof else [])]
+    started = f"started {attempt.since}{_ago(attempt.since, now)} by {who(attempt.begun_by)}"
+    outcome = f"outcome: {attempt.detail or 'unknown'}" if attempt.outcome else "no outcome recorded"
+    codes = ", ".join(f"{code} last {at}" for code, at in sorted(received.items()))
+    notifications = f"notifications received since: {codes or 'none'}"
+    rows = [started, outcome, notifications, *([f"evidence on this machine: {proof}"] if proof else [])]
     return [Line(f"  {_named(attempt)}", Tone.HEADING), *(Line(f"      {visible(row)}") for row in rows)]
 
 
@@ -73,15 +76,14 @@ def _named(attempt: Attempt) -> str:
 
 
 def _ago(since: str, now: datetime) -> str:
-    """How long ago that was, in words; nothing where a journal says no time that can be told."""
+    """How long ago that was; empty if the journal holds no readable time."""
     try:
         seconds = int((now - datetime.fromisoformat(since)).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return ""
     if seconds < 0:
-        return " (ahead of this machine's clock)"
+        return " (in the future by this machine's clock)"
     for name, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= length:
-            count = seconds // length
-            return f" ({count} {name}{'' if count == 1 else 's'} ago)"
+            return f" ({counted(seconds // length, name)} ago)"
     return " (less than a minute ago)"

@@ -48,7 +48,8 @@ def _different(before: Mapping[str, object], after: Mapping[str, object]) -> Ite
         return
     from deepdiff import DeepDiff  # noqa: PLC0415 - it costs more to import than a plan takes
 
-    for kind, levels in DeepDiff(before, after, view="tree").items():
+    # The hasher of deepdiff itself raises for a lone surrogate, which a journal can hold.
+    for kind, levels in DeepDiff(before, after, view="tree", hasher=hash).items():
         for level in levels:
             fields = {"name": level.path(output_format="list")[0], "before": level.t1, "after": level.t2}
             match kind:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from reconciler import __version__
 from reconciler.model.plan import Action
 from reconciler.model.result import Done
+from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_request, resolve_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.model.parity import Difference, Parity
-    from reconciler.model.plan import Change, Plan, Request
+    from reconciler.model.plan import Change, Plan, Request, Surplus
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
     from reconciler.model.standing import AttemptStanding, TargetStanding
@@ -25,14 +26,13 @@ FORMAT_VERSION = "1.0"
 def render(document: object) -> str:
     """A document as text: ASCII, two spaces deep, one newline at the end.
 
-    Beyond ASCII are letters that would turn or hide what is read. `##[`, which can stand in a string only, would be a
-    command to a runner of GitHub Actions.
+    Characters beyond ASCII can reverse or hide text.
     """
-    return json.dumps(document, indent=2).replace("##[", r"##\u005b") + "\n"
+    return without_commands(json.dumps(document, indent=2)) + "\n"
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
-    """A plan. Sorted throughout, and the same from run to run."""
+    """A plan; sorted throughout, and the same from run to run."""
     changes = plan.changes
     targets = [plan.targets[name] for name in sorted(plan.targets)]
     counts = {action.value: sum(change.action is action for change in changes) for action in Action}
@@ -41,14 +41,12 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "tool_version": __version__,
         "digest": plan.digest,
         "selection": list(plan.selection),
-        "targets": {one.name: {"digest": one.digest, "head": one.head, "entries": one.entries} for one in targets},
+        "targets": {
+            target.name: {"digest": target.digest, "head": target.head, "entries": target.entries} for target in targets
+        },
         "changes": [_change(change) for change in changes],
-        "awaiting_removal": [_in_brief(attempt) for one in targets for attempt in one.awaiting_removal],
-        "surplus": [
-            {"address": extra.address, "attempt": extra.attempt, "eventCodes": list(extra.codes)}
-            for one in targets
-            for extra in one.surplus
-        ],
+        "awaiting_removal": [_attempt(attempt) for target in targets for attempt in target.awaiting_removal],
+        "surplus": [_surplus(surplus) for target in targets for surplus in target.surplus],
         "summary": {**counts, "unchanged": plan.unchanged},
     }
 
@@ -59,12 +57,12 @@ def _change(change: Change) -> dict[str, object]:
         "action": change.action.value,
         "before": [
             {
-                "attempt": one.id,
-                "eventCodes": list(one.codes),
-                "webhookUrl": one.url,
-                "status": one.status.value,
+                "attempt": attempt.id,
+                "eventCodes": list(attempt.codes),
+                "webhookUrl": attempt.url,
+                "status": attempt.status.value,
             }
-            for one in change.before
+            for attempt in change.before
         ],
         "after": _request(change.after),
         "request": _request(change.request),
@@ -77,7 +75,7 @@ def _request(request: Request | None) -> dict[str, object] | None:
     return None if request is None else {"eventCodes": list(request.codes), "webhookUrl": request.url}
 
 
-def _in_brief(attempt: Attempt) -> dict[str, object]:
+def _attempt(attempt: Attempt) -> dict[str, object]:
     return {
         "address": attempt.address,
         "attempt": attempt.id,
@@ -86,14 +84,19 @@ def _in_brief(attempt: Attempt) -> dict[str, object]:
     }
 
 
+def _surplus(surplus: Surplus) -> dict[str, object]:
+    return {"address": surplus.address, "attempt": surplus.attempt, "eventCodes": list(surplus.codes)}
+
+
 def applied_document(applied: Applied) -> dict[str, object]:
-    """What an apply came to. `not_recorded` are the attempts whose outcomes could not be saved to the record."""
-    counts = {outcome.value: sum(one.outcome is outcome for one in applied.results) for outcome in Done}
+    """The results of an apply. `not_recorded` are the attempts whose outcomes could not be saved to the record."""
+    counts = {outcome.value: sum(result.outcome is outcome for result in applied.results) for outcome in Done}
     return {
         "format_version": FORMAT_VERSION,
         "results": [_result(result) for result in applied.results],
         "removal_requests": [
-            {"address": one.address, "attempt": one.id, "text": removal_request(one)} for one in applied.removal
+            {"address": attempt.address, "attempt": attempt.id, "text": removal_request(attempt)}
+            for attempt in applied.removal
         ],
         "summary": counts,
         "not_recorded": [result.attempt for result in applied.results if not result.recorded],
@@ -112,10 +115,10 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def list_document(records: Iterable[Record]) -> list[dict[str, object]]:
-    """What the record knows to exist, or cannot rule out: `state list`."""
+    """The subscriptions that exist, or may, by the record: `state list`."""
     return [
         {
-            **_in_brief(attempt),
+            **_attempt(attempt),
             "status": "unknown" if attempt.unsettled else attempt.status.value,
             "at": attempt.at,
             "fields": dict(attempt.fields),
@@ -125,15 +128,17 @@ def list_document(records: Iterable[Record]) -> list[dict[str, object]]:
 
 
 def parity_document(parity: Parity) -> dict[str, object]:
-    """Whether two targets are in line."""
+    """Whether two targets match."""
     return {
         "format_version": FORMAT_VERSION,
         "a": parity.a,
         "b": parity.b,
         "in_line": parity.in_line,
-        "differences": [_difference(one) for one in parity.differences],
-        "ignored": [{**_difference(one), "reason": declared.reason} for one, declared in parity.ignored],
-        "unused": [{"address": one.address, "reason": one.reason} for one in parity.unused],
+        "differences": [_difference(difference) for difference in parity.differences],
+        "ignored": [
+            {**_difference(difference), "reason": exception.reason} for difference, exception in parity.ignored
+        ],
+        "unused": [{"address": exception.address, "reason": exception.reason} for exception in parity.unused],
     }
 
 
@@ -147,31 +152,27 @@ def _difference(difference: Difference) -> dict[str, object]:
 
 
 def status_document(standings: Iterable[TargetStanding]) -> dict[str, object]:
-    """How every target stands."""
-    return {"format_version": FORMAT_VERSION, "targets": {one.name: _standing(one) for one in standings}}
+    """The status of every target."""
+    return {"format_version": FORMAT_VERSION, "targets": {standing.name: _standing(standing) for standing in standings}}
 
 
 def _standing(standing: TargetStanding) -> dict[str, object]:
-    known = [one for one in standing.attempts if not one.attempt.unsettled]
+    in_force = [known for known in standing.attempts if not known.attempt.unsettled]
+    unknown = [known for known in standing.attempts if known.attempt.unsettled]
     return {
-        "in_force": [{**_heard(one), "status": one.attempt.status.value} for one in known],
+        "in_force": [{**_heard(known), "status": known.attempt.status.value} for known in in_force],
         "unknown": [
-            {**_heard(one), "since": one.attempt.since, "suggestion": resolve_advice(one)}
-            for one in standing.attempts
-            if one.attempt.unsettled
+            {**_heard(known), "since": known.attempt.since, "suggestion": resolve_advice(known)} for known in unknown
         ],
         "awaiting_removal": [
-            {**_in_brief(one), "text": removal_request(one)} for one in standing.plan.awaiting_removal
+            {**_attempt(attempt), "text": removal_request(attempt)} for attempt in standing.plan.awaiting_removal
         ],
-        "surplus": [
-            {"address": extra.address, "attempt": extra.attempt, "eventCodes": list(extra.codes)}
-            for extra in standing.plan.surplus
-        ],
+        "surplus": [_surplus(surplus) for surplus in standing.plan.surplus],
         "changes": len(standing.plan.changes),
         "declared": standing.declared,
     }
 
 
 def _heard(standing: AttemptStanding) -> dict[str, object]:
-    heard = {code: {"proof": one.proof.value, "at": one.at} for code, one in standing.heard.items()}
-    return {**_in_brief(standing.attempt), "heard": heard}
+    heard = {code: {"proof": heard.proof.value, "at": heard.at} for code, heard in standing.heard.items()}
+    return {**_attempt(standing.attempt), "heard": heard}

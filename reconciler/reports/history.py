@@ -1,4 +1,4 @@
-"""The history of a record as text: who did what, and when."""
+"""The log of changes to a record as text: who did what, and when."""
 
 from __future__ import annotations
 
@@ -67,25 +67,25 @@ def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
 def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of entry
     match entry:
         case Begun():
-            return f"record {entry.record} begun, for the service at {entry.base_url}{_forced(entry)}"
+            return f"record {entry.record} initialized for the service at {entry.base_url}{_forced(entry)}"
         case Bound():
             return (
                 f"bound to the service at {entry.base_url}{' and an account' if entry.account else ''}{_forced(entry)}"
             )
         case Intent():
-            return f"{entry.action} intended: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
+            return f"{entry.action} started: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
         case Settled():
             status = "" if entry.status is None else f" ({entry.status})"
             return f"{entry.outcome}{status}{_note(entry.detail)} (attempt {entry.attempt})"
         case Resolved():
             word = "created" if entry.created else "not created"
-            return f"settled by a person as {word}{_forced(entry)}{_note(entry.note)} (attempt {entry.attempt})"
+            return f"resolved manually as {word}{_forced(entry)}{_note(entry.note)} (attempt {entry.attempt})"
         case Imported():
             return f"imported: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
         case Retired():
-            return f"to be removed{_note(entry.reason)} (attempt {entry.attempt})"
+            return f"removal requested{_note(entry.reason)} (attempt {entry.attempt})"
         case Restored():
-            return f"stays after all (attempt {entry.attempt})"
+            return f"removal cancelled (attempt {entry.attempt})"
         case Removed():
             return f"removed{_forced(entry)} (attempt {entry.attempt})"
         case Moved():
@@ -93,10 +93,11 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
         case SecretSet():
             return f"secret set (attempt {entry.attempt})"
         case RollbackAccepted():
-            return f"loss of the entries up to number {entry.lost_entries}, {entry.lost_head}, accepted{_forced(entry)}"
+            lost = f"entries up to number {entry.lost_entries} (head {entry.lost_head})"
+            return f"accepted the loss of {lost}{_forced(entry)}"
         case Joined():
             count = f"{len(entry.lines)} {'entry' if len(entry.lines) == 1 else 'entries'}"
-            return f"another history of this record joined: the {count} above, up to {entry.head}, of {entry.source}"
+            return f"merged {count} (above, up to head {entry.head}) from {entry.source}"
         case Observed():
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
         case _:

@@ -1,7 +1,8 @@
 """Markdown, for pull-request comments and job summaries.
 
-Whatever comes from elsewhere stands in a `<code>` element, all but letters, digits, spaces, commas and slashes spelt
-as entities: it can be no markup, no link, no mention. A report is at most 65,000 bytes: what does not fit is counted.
+Text from elsewhere is put into a `<code>` element, with all but letters, digits, spaces, commas and slashes written as
+entities: it cannot be markup, a link or a mention. A report has at most 65,000 bytes; lines that do not fit are counted
+at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
+    counted,
     in_words,
+    needs_attention,
     parity_summary,
     plan_summary,
     removal_request,
@@ -35,34 +38,35 @@ if TYPE_CHECKING:
 LIMIT = 65_000
 """Bytes that a report has at most; a comment may have 65,536 characters."""
 
-_RESERVE = 400  # for what closes a report that was cut
+_RESERVE = 400  # for the end of a report that was cut
 
 _TABLE = "| | address | action | event codes | URL |\n|---|---|---|---|---|\n"
-_STANDINGS = "| address | status | URL | heard |\n|---|---|---|---|\n"
+_STANDINGS = "| address | status | URL | notifications |\n|---|---|---|---|\n"
 _RESULTS = "| | address | outcome | status | detail |\n|---|---|---|---|---|\n"
 
 
 def code(text: str) -> str:
-    """`text` as inline code that acts as nothing else, wherever it stands."""
-    spelt = "".join(
-        one if one in " /," or (one.isascii() and one.isalnum()) else f"&#{ord(one)};" for one in visible(text)
+    """`text` as inline code that is never markup, in whatever context."""
+    escaped = "".join(
+        char if char in " /," or (char.isascii() and char.isalnum()) else f"&#{ord(char)};" for char in visible(text)
     )
-    return f"<code>{spelt}</code>"
+    return f"<code>{escaped}</code>"
 
 
 def plan_markdown(plan: Plan) -> str:
-    """A plan: what to look at first, a table for each target, and the details folded away."""
+    """A plan: the warnings, a table for each target, and the details folded away."""
     paper = _Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
     targets = [plan.targets[name] for name in sorted(plan.targets)]
     paper.bullets("Warnings", [row for target in targets for row in _warnings(target)])
     for target in targets:
         if target.changes:
-            paper.table(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(one) for one in target.changes])
+            paper.table(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
     paper.fold("Details", [block for target in targets for change in target.changes for block in _details(change)])
     awaiting = [
-        f"- {code(one.address)}: {code(', '.join(one.codes))} to {code(one.url)} (attempt {code(one.id)})\n"
+        f"- {code(attempt.address)}: {code(', '.join(attempt.codes))} to {code(attempt.url)}"
+        f" (attempt {code(attempt.id)})\n"
         for target in targets
-        for one in target.awaiting_removal
+        for attempt in target.awaiting_removal
     ]
     paper.fold("Awaiting removal by the operator", awaiting)
     return paper.text(f"\nDigest: {code(plan.digest)}\n")
@@ -76,12 +80,15 @@ def _warnings(target: TargetPlan) -> list[str]:
         for reason in change.reasons
     ]
     rows += [f"- {code(change.address)}: {code(warning)}\n" for change in target.changes for warning in change.warnings]
-    return rows + [_surplus(extra) for extra in target.surplus]
+    return rows + [_surplus(surplus) for surplus in target.surplus]
 
 
-def _surplus(extra: Surplus) -> str:
-    remedy = code(f"reconciler state retire {extra.address} --attempt {extra.attempt}")
-    return f"- {code(extra.address)} still delivers {code(', '.join(extra.codes))}, more than is wanted: {remedy}\n"
+def _surplus(surplus: Surplus) -> str:
+    codes, retire = ", ".join(surplus.codes), f"reconciler state retire {surplus.address} --attempt {surplus.attempt}"
+    return (
+        f"- {code(surplus.address)} delivers surplus event codes {code(codes)};"
+        f" to have it removed, run: {code(retire)}\n"
+    )
 
 
 def _change_row(change: Change) -> str:
@@ -98,29 +105,30 @@ def _details(change: Change) -> list[str]:
 
 
 def applied_markdown(applied: Applied) -> str:
-    """What an apply came to: what went wrong first, then every address, then the requests to the operator."""
+    """The results of an apply: what needs attention, then every address, then the requests to the operator."""
     paper = _Paper("<!-- reconciler:apply -->\n", f"### {applied_summary(applied)}\n")
-    wrong = [one for one in applied.results if one.outcome in (Done.UNKNOWN, Done.REJECTED, Done.NOT_SENT)]
-    paper.bullets("To look at", [_trouble(result) for result in wrong])
+    trouble = [_trouble(result) for result in applied.results if needs_attention(result.outcome)]
+    paper.bullets("Needs attention", trouble)
     if applied.results:
         paper.table(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     requests = [
-        f"- {code(one.address)} (attempt {code(one.id)}): {code(removal_request(one))}\n" for one in applied.removal
+        f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
+        for attempt in applied.removal
     ]
-    paper.bullets("To send to the operator", requests)
+    paper.bullets("Send to the operator", requests)
     return paper.text("")
 
 
 def _trouble(result: Result) -> str:
     detail = "" if result.detail is None else f": {code(result.detail)}"
-    settle = ""
+    resolve = ""
     if result.outcome is Done.UNKNOWN:
-        resolve = f"reconciler state resolve {result.address}"
-        settle = (
-            f" Ask the operator. If the subscription exists: {code(f'{resolve} --created')};"
-            f" if it certainly does not: {code(f'{resolve} --not-created')}."
+        command = f"reconciler state resolve {result.address}"
+        resolve = (
+            f" Check with the operator. If the subscription exists, run: {code(f'{command} --created')};"
+            f" if it certainly does not, run: {code(f'{command} --not-created')}."
         )
-    return f"- {code(result.address)} {in_words(result.outcome)}{detail}.{settle}\n"
+    return f"- {code(result.address)} {in_words(result.outcome)}{detail}.{resolve}\n"
 
 
 def _result_row(result: Result) -> str:
@@ -130,43 +138,43 @@ def _result_row(result: Result) -> str:
 
 
 def parity_markdown(parity: Parity) -> str:
-    """Whether two targets are in line, and where they are not."""
+    """Whether two targets match, and how they differ."""
     paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
-    paper.bullets("Differences", [_disparity(one) for one in disparities(parity)])
-    ignored = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
-    paper.fold("Declared to differ", ignored)
+    paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
+    declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
+    paper.fold("Declared exceptions", declared)
     return paper.text("")
 
 
-def _disparity(one: Disparity) -> str:
-    rows = "".join(f"  - {sign} {code(text)}\n" for sign, text in one.rows)
-    return f"- {code(one.name)} {code(one.how)}\n{rows}"
+def _disparity(disparity: Disparity) -> str:
+    rows = "".join(f"  - {sign} {code(text)}\n" for sign, text in disparity.rows)
+    return f"- {code(disparity.name)} {code(disparity.how)}\n{rows}"
 
 
 def status_markdown(standings: Iterable[TargetStanding]) -> str:
-    """How every target stands: what waits for a person first."""
+    """The status of every target: the unknown outcomes first."""
     standings = list(standings)
-    paper = _Paper("<!-- reconciler:status -->\n", "### How the subscriptions stand\n")
-    unsettled = [one for standing in standings for one in standing.attempts if one.attempt.unsettled]
-    waiting = [f"- {code(one.attempt.address)}: {code(resolve_advice(one))}\n" for one in unsettled]
-    paper.bullets("Unknown outcomes", waiting)
+    paper = _Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
+    unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unsettled]
+    advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
+    paper.bullets("Unknown outcomes", advice)
     for standing in standings:
-        rows = [_standing_row(one) for one in standing.attempts]
+        rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.table(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    awaiting = [one for standing in standings for one in standing.plan.awaiting_removal]
-    requests = [f"- {code(one.address)}: {code(removal_request(one))}\n" for one in awaiting]
-    paper.fold("To send to the operator", requests)
+    awaiting = [attempt for standing in standings for attempt in standing.plan.awaiting_removal]
+    requests = [f"- {code(attempt.address)}: {code(removal_request(attempt))}\n" for attempt in awaiting]
+    paper.fold("Send to the operator", requests)
     return paper.text("")
 
 
 def _standing_row(standing: AttemptStanding) -> str:
-    one = standing.attempt
-    heard = code(", ".join(f"{name} {told.proof}" for name, told in standing.heard.items()))
-    return f"| {code(one.address)} | {status_word(one)} | {code(one.url)} | {heard} |\n"
+    attempt = standing.attempt
+    evidence = code(", ".join(f"{name} {heard.proof}" for name, heard in standing.heard.items()))
+    return f"| {code(attempt.address)} | {status_word(attempt)} | {code(attempt.url)} | {evidence} |\n"
 
 
 class _Paper:
-    """A report while it is written: what no longer fits is counted instead."""
+    """A report while it is written: lines that no longer fit are counted instead."""
 
     def __init__(self, *parts: str) -> None:
         self._parts = list(parts)
@@ -174,14 +182,14 @@ class _Paper:
         self._left_out = 0
 
     def bullets(self, title: str, rows: Iterable[str]) -> None:
-        """A list under a title; nothing where it is empty."""
+        """A list under a title; nothing if it is empty."""
         self._block(f"\n**{title}**\n\n", rows, "")
 
     def table(self, head: str, rows: Iterable[str]) -> None:
         self._block(head, rows, "")
 
     def fold(self, title: str, rows: Iterable[str]) -> None:
-        """A list that is folded away; nothing where it is empty."""
+        """A list that is folded away; nothing if it is empty."""
         self._block(f"\n<details><summary>{title}</summary>\n\n", rows, "\n</details>\n")
 
     def _block(self, head: str, rows: Iterable[str], foot: str) -> None:
@@ -203,5 +211,7 @@ class _Paper:
         return rows
 
     def text(self, foot: str) -> str:
-        note = f"\n{self._left_out} lines are left out: too long for a comment.\n" if self._left_out else ""
+        note = (
+            f"\n{counted(self._left_out, 'line')} omitted: the comment would be too long.\n" if self._left_out else ""
+        )
         return "".join(self._parts) + note + foot

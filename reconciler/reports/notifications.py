@@ -1,4 +1,4 @@
-"""What `state observe` made of notifications, as text."""
+"""Observed notifications as text: `state observe`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import times
 
 if TYPE_CHECKING:
+    from reconciler.model.standing import Unexplained
     from reconciler.planning.evidence import Evidence
 
 
 def observed_text(evidence: Evidence) -> list[Line]:
-    """What was heard of which address, and what nothing explains."""
+    """The notifications received for each address, and those that match no recorded subscription."""
     lines = [
         Line(f"  {visible(address)}  {visible(code)}  last {visible(at)}", Tone.ADDED)
         for (address, _, code), at in sorted(evidence.received.items())
     ]
-    for one in evidence.unexplained:
-        what = f"  warning: {visible(one.code)} at {visible(one.where)}, {times(one.count)}, last {visible(one.last)}"
-        if one.ambiguous:
-            lines.append(Line(f"{what}: it may be any of {', '.join(map(visible, one.ambiguous))}", Tone.WARNING))
-        else:
-            lines.append(
-                Line(f"{what}: no recorded subscription explains it; one exists that nobody manages", Tone.ERROR)
-            )
-    return lines or [Line("No notifications.")]
+    return lines + [_unexplained_line(unexplained) for unexplained in evidence.unexplained] or [
+        Line("No notifications.")
+    ]
+
+
+def _unexplained_line(unexplained: Unexplained) -> Line:
+    code, where, last = visible(unexplained.code), visible(unexplained.where), visible(unexplained.last)
+    what = f"  warning: {code} at {where}, {times(unexplained.count)}, last {last}"
+    if unexplained.ambiguous:
+        addresses = ", ".join(map(visible, unexplained.ambiguous))
+        return Line(f"{what}: it matches several subscriptions: {addresses}", Tone.WARNING)
+    return Line(f"{what}: it matches no recorded subscription: an unmanaged subscription exists", Tone.ERROR)

@@ -1,4 +1,4 @@
-"""Text for a terminal or a log: lines with a tone, which the command line may turn into colour."""
+"""Text, for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
+    counted,
     in_words,
     listed,
     parity_summary,
@@ -53,29 +54,33 @@ _OUTCOME_TONES = {
     Done.SKIPPED: Tone.WARNING,
 }
 
+_STATUS_TONES = {
+    Status.PENDING: Tone.ERROR,
+    Status.UNKNOWN: Tone.ERROR,
+    Status.LIVE: Tone.PLAIN,
+    Status.AWAITING_REMOVAL: Tone.FAINT,
+    Status.GONE: Tone.FAINT,
+}
+
 _PROOF_TONES = {Proof.PROVEN: Tone.ADDED, Proof.SILENT: Tone.WARNING, Proof.NEVER_SEEN: Tone.PLAIN}
 
 
 def plan_text(plan: Plan) -> list[Line]:
-    """A plan, target by target; nothing but a sentence where there is nothing to do."""
+    """A plan, target by target; only the summary if there is nothing to do."""
     lines: list[Line] = []
     for name in sorted(plan.targets):
-        found = _target_lines(plan.targets[name])
-        if found:
-            lines += [Line(visible(name), Tone.HEADING), *found, Line("")]
-    lines.append(_plan_summary(plan))
+        target_lines = _target_lines(plan.targets[name])
+        if target_lines:
+            lines += [Line(visible(name), Tone.HEADING), *target_lines, Line("")]
+    lines.append(Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN))
     if plan.changes:
         lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
     return lines
 
 
-def _plan_summary(plan: Plan) -> Line:
-    return Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN)
-
-
 def _target_lines(target: TargetPlan) -> list[Line]:
     lines = [line for change in target.changes for line in _change_lines(change)]
-    lines += [line for extra in target.surplus for line in surplus_lines(extra)]
+    lines += [_surplus_line(surplus) for surplus in target.surplus]
     lines += [_awaiting_line(attempt) for attempt in target.awaiting_removal]
     return lines
 
@@ -88,7 +93,7 @@ def _change_lines(change: Change) -> list[Line]:
         lines += [Line(f"      {sign} {visible(text)}", tone) for sign, text in rows]
     elif change.request is not None:
         lines += _request_lines(change.request)
-    if change.action is not Action.CREATE:  # why there is a create needs no words
+    if change.action is not Action.CREATE:  # the reason of a create is the same for each
         lines += [Line(f"      {visible(reason)}", Tone.FAINT) for reason in change.reasons]
     if change.request is not None and rows:
         lines.append(
@@ -105,16 +110,13 @@ def _request_lines(request: Request) -> list[Line]:
     ]
 
 
-def surplus_lines(extra: Surplus) -> list[Line]:
-    """Codes that are delivered beyond what is wanted, and how to have that ended."""
-    return [
-        Line(
-            f"  warning: {visible(extra.address)} still delivers {', '.join(extra.codes)} (attempt {extra.attempt}),"
-            f" more than is wanted; to have it removed: reconciler state retire {visible(extra.address)}"
-            f" --attempt {extra.attempt}",
-            Tone.WARNING,
-        )
-    ]
+def _surplus_line(surplus: Surplus) -> Line:
+    address = visible(surplus.address)
+    return Line(
+        f"  warning: {address} delivers surplus event codes {', '.join(surplus.codes)} (attempt {surplus.attempt});"
+        f" to have it removed, run: reconciler state retire {address} --attempt {surplus.attempt}",
+        Tone.WARNING,
+    )
 
 
 def _awaiting_line(attempt: Attempt) -> Line:
@@ -126,11 +128,11 @@ def _awaiting_line(attempt: Attempt) -> Line:
 
 
 def applied_text(applied: Applied) -> list[Line]:
-    """What an apply came to: every address, what waits for a person, and the counts."""
+    """The results of an apply: every address, what needs attention, and the counts."""
     lines = [result_line(result) for result in applied.results]
     unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN]
     if unknown:
-        lines += [Line(""), *(_settling_line(result) for result in unknown)]
+        lines += [Line(""), *(_unknown_line(result) for result in unknown)]
     if applied.removal:
         lines += [Line(""), *removal_text(applied.removal)]
     if lines:
@@ -139,20 +141,22 @@ def applied_text(applied: Applied) -> list[Line]:
     return lines
 
 
-def _settling_line(result: Result) -> Line:
+def _unknown_line(result: Result) -> Line:
     address = visible(result.address)
     return Line(f"  {address}: outcome unknown; {how_to_settle(address)}", Tone.ERROR)
 
 
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
-    """What to send to the operator, and what to do once it was done."""
+    """The requests to the operator, and what to run after each was met."""
     lines = []
-    for one in attempts:
-        address = visible(one.address)
+    for attempt in attempts:
+        address = visible(attempt.address)
         lines += [
-            Line(f"  To send to the operator, for {address} (attempt {one.id}):", Tone.HEADING),
-            Line(f"    {visible(removal_request(one))}"),
-            Line(f"    and once it is gone: reconciler state removed {address} --attempt {one.id}", Tone.FAINT),
+            Line(f"  Send to the operator, for {address} (attempt {attempt.id}):", Tone.HEADING),
+            Line(f"    {visible(removal_request(attempt))}"),
+            Line(
+                f"    after it is deleted, run: reconciler state removed {address} --attempt {attempt.id}", Tone.FAINT
+            ),
         ]
     return lines
 
@@ -166,7 +170,7 @@ def result_line(result: Result) -> Line:
 
 
 def list_text(records: Iterable[Record]) -> list[Line]:
-    """What the record knows to exist, or cannot rule out: `state list`."""
+    """The subscriptions that exist, or may, by the record: `state list`."""
     lines = [
         Line(
             f"  {visible(attempt.address)}  {status_word(attempt)}  {', '.join(attempt.codes)}"
@@ -179,44 +183,44 @@ def list_text(records: Iterable[Record]) -> list[Line]:
 
 
 def parity_text(parity: Parity) -> list[Line]:
-    """Whether two targets are in line, and where they are not."""
+    """Whether two targets match, and how they differ."""
     lines = []
-    for one in disparities(parity):
-        lines.append(Line(f"  ~ {visible(one.name)}  {visible(one.how)}", Tone.CHANGED))
-        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in one.rows]
+    for disparity in disparities(parity):
+        lines.append(Line(f"  ~ {visible(disparity.name)}  {visible(disparity.how)}", Tone.CHANGED))
+        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in disparity.rows]
     for name, views, reason in declared_disparities(parity):
-        lines.append(Line(f"    {visible(name)}  {views}, as declared: {visible(reason)}", Tone.FAINT))
+        lines.append(Line(f"    {visible(name)}  {views}, declared exception: {visible(reason)}", Tone.FAINT))
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
 
 
 def status_text(standings: Iterable[TargetStanding]) -> list[Line]:
-    """Every target: what is in force and how it has proven, what waits for a person, and how many changes are left."""
+    """Every target: what is in force, with the evidence for it, what needs attention, and how many changes are left."""
     lines: list[Line] = []
     for standing in standings:
         lines.append(Line(visible(standing.name), Tone.HEADING))
-        lines += [line for one in standing.attempts for line in _standing_lines(one)]
-        lines += [line for extra in standing.plan.surplus for line in surplus_lines(extra)]
+        lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
+        lines += [_surplus_line(surplus) for surplus in standing.plan.surplus]
         lines += removal_text(standing.plan.awaiting_removal)
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 
 
 def _standing_lines(standing: AttemptStanding) -> list[Line]:
-    one = standing.attempt
-    tone = Tone.ERROR if one.unsettled else Tone.FAINT if one.status is Status.AWAITING_REMOVAL else Tone.PLAIN
-    lines = [Line(f"  {visible(one.address)}  {status_word(one)}  -> {visible(one.url)}  (attempt {one.id})", tone)]
+    attempt = standing.attempt
+    what = f"{visible(attempt.address)}  {status_word(attempt)}  -> {visible(attempt.url)}  (attempt {attempt.id})"
+    lines = [Line(f"  {what}", _STATUS_TONES[attempt.status])]
     for code, heard in standing.heard.items():
         when = "" if heard.at is None else f", last {visible(heard.at)}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
-    if one.unsettled:
+    if attempt.unsettled:
         lines.append(Line(f"      {visible(resolve_advice(standing))}", Tone.WARNING))
     return lines
 
 
 def _left_line(standing: TargetStanding) -> Line:
     if not standing.declared:
-        return Line("  not declared in config/: nothing is planned for it", Tone.WARNING)
-    count = len(standing.plan.changes)
-    if not count:
-        return Line("  as desired", Tone.ADDED)
-    return Line(f"  {count} change{'' if count == 1 else 's'} to make or to settle: reconciler plan", Tone.WARNING)
+        return Line("  not declared in config/: not managed", Tone.WARNING)
+    if not standing.plan.changes:
+        return Line("  up to date", Tone.ADDED)
+    changes = counted(len(standing.plan.changes), "pending change")
+    return Line(f"  {changes}; run: reconciler plan -t {visible(standing.name)}", Tone.WARNING)

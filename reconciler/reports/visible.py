@@ -1,19 +1,24 @@
-"""Text from elsewhere, made harmless for people."""
+"""Text from elsewhere, escaped so that a terminal and a runner of GitHub Actions show it and do nothing else."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """`text` with every character that could move a cursor, start a line or turn the reading direction spelt out.
+    """`text` with every character escaped that could move a cursor, start a line or reverse the reading direction.
 
-    So is `##[`: wherever it stands in a line, a runner of GitHub Actions takes what follows for a command.
+    So is `##[`: anywhere in a line, a runner of GitHub Actions takes it for the beginning of a command.
     """
     if not (text.isascii() and text.isprintable()):
-        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+        text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
     return text.replace("##[", r"##\[")
 
 
 def harmless_line(text: str) -> str:
-    """`text` as a line that acts as nothing: a runner takes two colons at its beginning, behind blanks too, for one."""
+    """`text` as a line that is no command: a runner takes `::` at its beginning for one, behind blanks too."""
     shown = visible(text)
     return f"| {shown}" if shown.lstrip().startswith("::") else shown
+
+
+def without_commands(document: str) -> str:
+    """A JSON document with the same content and no `##[`, which only a string of it can contain."""
+    return document.replace("##[", r"##\u005b")

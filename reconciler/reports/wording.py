@@ -1,8 +1,8 @@
-"""Words that every format uses: signs, counts, and the request to the operator."""
+"""What every format says alike: signs, counts, advice, and the request to the operator."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
@@ -32,18 +32,16 @@ SIGNS = {
 
 
 def removal_request(attempt: Attempt) -> str:
-    """What to send to the operator, who alone can delete a subscription, as one line."""
-    known = ", ".join(
-        f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id")
-    )
+    """The request to the operator, who alone can delete a subscription, as one line."""
+    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     return (
         f"Please delete the webhook subscription of {attempt.address.target} that delivers"
-        f" {', '.join(attempt.codes)} to {attempt.url}, {_since(attempt)}{f' ({known})' if known else ''}."
+        f" {', '.join(attempt.codes)} to {attempt.url}, {_since(attempt)}{f' ({ids})' if ids else ''}."
     )
 
 
 def _since(attempt: Attempt) -> str:
-    """When it was created, as far as that is known: of what was imported it is not, nor where the answer was lost."""
+    """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
     if not attempt.settled_by:
         return f"imported on {attempt.since} (created by hand, date unknown)"
     return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
@@ -64,38 +62,51 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(records: Iterable[Record]) -> list[Attempt]:
-    """The attempts that `state list` shows: all that exist, or may, by address and age."""
-    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
-    return sorted(attempts, key=lambda one: (one.address, one.since, one.id))
-
-
 def times(count: int) -> str:
     """How often, in words."""
     return "once" if count == 1 else f"{count} times"
 
 
+def listed(records: Iterable[Record]) -> list[Attempt]:
+    """The attempts that `state list` shows: all that exist, or may, by address and age."""
+    attempts = [
+        attempt for record in records for attempt in record.attempts.values() if attempt.status is not Status.GONE
+    ]
+    return sorted(attempts, key=lambda attempt: (attempt.address, attempt.since, attempt.id))
+
+
+def needs_attention(outcome: Done) -> bool:
+    """Whether a person has to look at a result."""
+    match outcome:
+        case Done.UNKNOWN | Done.REJECTED | Done.NOT_SENT:
+            return True
+        case Done.CREATED | Done.RESTORED | Done.RETIRED | Done.SKIPPED:
+            return False
+        case _:
+            assert_never(outcome)
+
+
 def resolve_advice(standing: AttemptStanding) -> str:
-    """How to settle an attempt whose outcome nobody knows, as far as notifications help."""
+    """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
     address = standing.attempt.address
     if standing.has_spoken and not standing.attempt.kept:
-        return f"its notifications arrive, so it exists: reconciler state resolve {address} --created"
+        return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
     return how_to_resolve_attempt(standing.attempt)
 
 
 def how_to_resolve_attempt(attempt: Attempt) -> str:
-    """What to do about an attempt of which nobody knows the outcome, or of which a file of this machine tells more."""
+    """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
     if attempt.kept:
-        return f"its result is not in the record; record it: reconciler state recover {attempt.kept}"
+        return f"its result is not in the record; run: reconciler state recover {attempt.kept}"
     return how_to_settle(attempt.address, stamp(attempt.settled_by))
 
 
 def plan_summary(plan: Plan) -> str:
-    """A plan in a sentence."""
+    """A plan in a sentence or two."""
     changes = plan.changes
     if not changes:
-        count = plan.unchanged
-        return f"No changes: {count} subscription{'' if count == 1 else 's'} as desired."
+        verb = "matches" if plan.unchanged == 1 else "match"
+        return f"No changes. {counted(plan.unchanged, 'subscription')} {verb} the configuration."
     counts = [(action, sum(change.action is action for change in changes)) for action in Action]
     words = [
         f"{count} {'blocked' if action is Action.BLOCKED else f'to {action}'}" for action, count in counts if count
@@ -104,7 +115,7 @@ def plan_summary(plan: Plan) -> str:
 
 
 def applied_summary(applied: Applied) -> str:
-    """What an apply came to, in a sentence."""
+    """The outcomes of an apply, counted, in a sentence."""
     words = []
     for outcome in Done:
         results = [result for result in applied.results if result.outcome is outcome]
@@ -117,9 +128,10 @@ def applied_summary(applied: Applied) -> str:
 
 
 def parity_summary(parity: Parity) -> str:
-    """Whether two targets are in line, in a sentence; a subscription that differs in both views counts once."""
+    """Whether two targets match, in a sentence; a subscription that differs in both views counts once."""
     if parity.in_line:
-        declared = len({one.name for one, _ in parity.ignored})
-        return f"{parity.a} and {parity.b} are in line{f', but for {declared} declared' if declared else ''}."
-    count = len({one.name for one in parity.differences})
-    return f"{parity.a} and {parity.b} differ in {count} subscription{'' if count == 1 else 's'}."
+        declared = len({difference.name for difference, _ in parity.ignored})
+        exceptions = f" ({counted(declared, 'declared exception')})" if declared else ""
+        return f"{parity.a} and {parity.b} match{exceptions}."
+    count = len({difference.name for difference in parity.differences})
+    return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."

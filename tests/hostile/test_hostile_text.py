@@ -122,7 +122,7 @@ class TestService:
         for name, text in INJECTIONS.items():
             done = partner.step("secret", "show", "europe/staging/offers", "--field", name, code=None)
             if foreign_commands(text):
-                assert "the value begins as a workflow command does" in done.err
+                assert "the value contains a GitHub Actions workflow command" in done.err
             elif name != "separators":  # where other programs than the runner see lines begin
                 assert f"{text}\n" == done.out
             assert [] == foreign_commands(done.out)

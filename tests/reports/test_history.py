@@ -50,13 +50,13 @@ def told(entry: AnyEntry) -> str:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (BEGUN, "record c0ffee begun, for the service at https://api.service.example"),
+        (BEGUN, "record c0ffee initialized for the service at https://api.service.example"),
         (Bound(at=AT, by=BY, base_url="https://api.example"), "bound to the service at https://api.example"),
         (
             Bound(at=AT, by=BY, base_url="https://api.example", account="hash"),
             "bound to the service at https://api.example and an account",
         ),
-        (INTENT, f"{OFFERS}  create intended: LOA10013, ONB10011 to {hooks('offers')} (attempt a1)"),
+        (INTENT, f"{OFFERS}  create started: LOA10013, ONB10011 to {hooks('offers')} (attempt a1)"),
         (
             Settled(at=AT, by=BY, attempt="a1", outcome=Outcome.CREATED, status=201),
             f"{OFFERS}  created (201) (attempt a1)",
@@ -67,43 +67,46 @@ def told(entry: AnyEntry) -> str:
         ),
         (
             Resolved(at=AT, by=BY, attempt="a1", created=True, note="seen"),
-            f"{OFFERS}  settled by a person as created: seen (attempt a1)",
+            f"{OFFERS}  resolved manually as created: seen (attempt a1)",
         ),
         (
             Resolved(at=AT, by=BY, attempt="a1", created=False, forced=True),
-            f"{OFFERS}  settled by a person as not created, forced (attempt a1)",
+            f"{OFFERS}  resolved manually as not created, forced (attempt a1)",
         ),
         (IMPORTED, f"{DEALS}  imported: ONB10001 to {hooks('deals')} (attempt a2)"),
         (
             Retired(at=AT, by=BY, attempt="a1", reason="no longer wanted"),
-            f"{OFFERS}  to be removed: no longer wanted (attempt a1)",
+            f"{OFFERS}  removal requested: no longer wanted (attempt a1)",
         ),
-        (Retired(at=AT, by=BY, attempt="a1"), f"{OFFERS}  to be removed (attempt a1)"),
-        (Restored(at=AT, by=BY, attempt="a1"), f"{OFFERS}  stays after all (attempt a1)"),
+        (Retired(at=AT, by=BY, attempt="a1"), f"{OFFERS}  removal requested (attempt a1)"),
+        (Restored(at=AT, by=BY, attempt="a1"), f"{OFFERS}  removal cancelled (attempt a1)"),
         (Removed(at=AT, by=BY, attempt="a1"), f"{OFFERS}  removed (attempt a1)"),
         (Removed(at=AT, by=BY, attempt="a1", forced=True), f"{OFFERS}  removed, forced (attempt a1)"),
         (Moved(at=AT, by=BY, source=OFFERS, address=DEALS), f"{OFFERS}  renamed to {DEALS}"),
         (SecretSet(at=AT, by=BY, attempt="a1", secret="age:c2VjcmV0"), f"{OFFERS}  secret set (attempt a1)"),
         (
             RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12),
-            "loss of the entries up to number 12, beef, accepted",
+            "accepted the loss of entries up to number 12 (head beef)",
         ),
         (
             RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12, forced=True),
-            "loss of the entries up to number 12, beef, accepted, forced",
+            "accepted the loss of entries up to number 12 (head beef), forced",
         ),
         (
             Bound(at=AT, by=BY, base_url="https://api.example", account="hash", forced=True),
             "bound to the service at https://api.example and an account, forced",
         ),
-        (replace(BEGUN, forced=True), "record c0ffee begun, for the service at https://api.service.example, forced"),
+        (
+            replace(BEGUN, forced=True),
+            "record c0ffee initialized for the service at https://api.service.example, forced",
+        ),
         (
             Observed(at=AT, by=BY, address=DEALS, url=hooks("deals"), received={"ONB10002": AT, "ONB10001": AT}),
             f"{DEALS}  notifications received at {hooks('deals')}: ONB10001, ONB10002",
         ),
         (
             Joined(at=AT, by=BY, source="their.jsonl", head="beef", entries=7, after="cafe", lines=((BEGUN, "beef"),)),
-            "another history of this record joined: the 1 entry above, up to beef, of their.jsonl",
+            "merged 1 entry (above, up to head beef) from their.jsonl",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_plan(scene: Scene) -> None:
  if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
  reconciler state resolve europe/staging/lost --not-created`
 - `europe/staging/offers`: `until the operator removes the old one, both deliver`
-- `europe/staging/shrunk` still delivers `ONB10004`, more than is wanted:\
+- `europe/staging/shrunk` delivers surplus event codes `ONB10004`; to have it removed, run:\
  `reconciler state retire europe/staging/shrunk --attempt a3`
 
 #### `europe/staging`
@@ -122,7 +122,7 @@ def test_every_action(scene: Scene) -> None:
     for name, action in actions.items():
         assert re.search(rf"^\| \S \| `europe/staging/{name}` \| {action} \|", report, re.MULTILINE), name
         assert re.search(rf"^- \S `europe/staging/{name}`$", report, re.MULTILINE), name
-    assert "- `europe/staging/shrunk-0` still delivers `ONB00007`, more than is wanted" in report
+    assert "- `europe/staging/shrunk-0` delivers surplus event codes `ONB00007`" in report
     assert "- `europe/staging/gone-0`: `ONB00008` to" in report
 
 
@@ -135,7 +135,7 @@ def test_digest_for_machines(scene: Scene, count: int) -> None:
     report = plan_markdown(plan)
     assert f"<!-- reconciler:plan {plan.digest} -->" == report.partition("\n")[0]
     assert len(report.encode()) < 65_000
-    assert ("lines are left out" in report) == (count == 30)
+    assert ("lines omitted" in report) == (count == 30)
 
 
 def want_everything(scene: Scene, number: int) -> None:
@@ -163,7 +163,7 @@ def test_no_changes(scene: Scene) -> None:
         read(plan_markdown(plan))
         == f"""\
 <!-- reconciler:plan {plan.digest} -->
-### No changes: 0 subscriptions as desired.
+### No changes. 0 subscriptions match the configuration.
 
 Digest: `{plan.digest}`
 """
@@ -184,11 +184,11 @@ def test_applied(scene: Scene) -> None:
 <!-- reconciler:apply -->
 ### Applied: 1 not sent, 1 unknown, 1 retired.
 
-**To look at**
+**Needs attention**
 
-- `europe/staging/deals` unknown: `the service answered 502`. Ask the operator.\
- If the subscription exists: `reconciler state resolve europe/staging/deals --created`;\
- if it certainly does not: `reconciler state resolve europe/staging/deals --not-created`.
+- `europe/staging/deals` unknown: `the service answered 502`. Check with the operator.\
+ If the subscription exists, run: `reconciler state resolve europe/staging/deals --created`;\
+ if it certainly does not, run: `reconciler state resolve europe/staging/deals --not-created`.
 - `europe/staging/loans` not sent.
 
 | | address | outcome | status | detail |
@@ -197,7 +197,7 @@ def test_applied(scene: Scene) -> None:
 | + | `europe/staging/loans` | not sent |  |  |
 | - | `europe/staging/old` | retired |  |  |
 
-**To send to the operator**
+**Send to the operator**
 
 - `europe/staging/old` (attempt `a1`): `Please delete the webhook subscription of europe/staging that delivers ONB10001\
  to {hooks("old")}, created 2026-11-20T13:30:00Z.`
@@ -218,7 +218,7 @@ def test_limit(scene: Scene, count: int) -> None:
     report = plan_markdown(scene.plan())
     assert len(report.encode()) <= LIMIT
     shown = len(re.findall(r"^(?:\| \+|- \+) ", report, re.MULTILINE))
-    left_out = re.search(r"^(\d+) lines are left out: too long for a comment\.$", report, re.MULTILINE)
+    left_out = re.search(r"^(\d+) lines omitted: the comment would be too long\.$", report, re.MULTILINE)
     assert 2 * count == shown + (int(left_out[1]) if left_out else 0)
     assert report.count("<details>") == report.count("</details>")
     assert report.splitlines()[-1].startswith("Digest: ")
@@ -230,7 +230,7 @@ def test_limit_of_one_row(scene: Scene) -> None:
     scene.retire(scene.hold("gone", "ONB10002", hooks("gone")))
     report = plan_markdown(scene.plan())
     assert len(report.encode()) <= LIMIT
-    assert "1 lines are left out" in report
+    assert "1 line omitted" in report
     assert "Awaiting removal" in report
 
 

@@ -75,11 +75,11 @@ def test_parity_text() -> None:
       + eventCodes: ONB10002 in usa/staging only
   ~ left  desired and in force in europe/staging only
   ~ right  in force in usa/staging only
-    loans  desired and in force, as declared: not sold there
+    loans  desired and in force, declared exception: not sold there
 europe/staging and usa/staging differ in 3 subscriptions.
 """
     )
-    assert text(parity_text(IN_LINE)) == "europe/staging and usa/staging are in line.\n"
+    assert text(parity_text(IN_LINE)) == "europe/staging and usa/staging match.\n"
 
 
 def test_parity_counts() -> None:
@@ -87,7 +87,7 @@ def test_parity_counts() -> None:
     one = Parity(EUROPE, USA, (DIFFERENT,), (), ())
     assert "europe/staging and usa/staging differ in 1 subscription." == parity_text(one)[-1].text
     declared = Parity(EUROPE, USA, (), PARITY.ignored, ())
-    assert "europe/staging and usa/staging are in line, but for 1 declared." == parity_text(declared)[-1].text
+    assert "europe/staging and usa/staging match (1 declared exception)." == parity_text(declared)[-1].text
 
 
 def test_parity_document() -> None:
@@ -126,7 +126,7 @@ def test_parity_markdown() -> None:
 - `left` `desired and in force in europe/staging only`
 - `right` `in force in usa/staging only`
 
-<details><summary>Declared to differ</summary>
+<details><summary>Declared exceptions</summary>
 
 - `loans` desired and in force: `not sold there`
 
@@ -151,22 +151,22 @@ europe/staging
       ONB10001  never seen
   europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)
       ONB10003  proven, last {AT}
-      its notifications arrive, so it exists: reconciler state resolve europe/staging/lost --created
+      its notifications arrive, so it exists; run: reconciler state resolve europe/staging/lost --created
   europe/staging/offers  live  -> {hooks("offers")}  (attempt a1)
       ONB10011  proven, last {AT}
       ONB10012  never seen
-  warning: europe/staging/offers still delivers ONB10012 (attempt a1), more than is wanted; to have it removed:\
+  warning: europe/staging/offers delivers surplus event codes ONB10012 (attempt a1); to have it removed, run:\
  reconciler state retire europe/staging/offers --attempt a1
-  To send to the operator, for europe/staging/gone (attempt a2):
+  Send to the operator, for europe/staging/gone (attempt a2):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("gone")}, created {AT}.
-    and once it is gone: reconciler state removed europe/staging/gone --attempt a2
-  2 changes to make or to settle: reconciler plan
+    after it is deleted, run: reconciler state removed europe/staging/gone --attempt a2
+  2 pending changes; run: reconciler plan -t europe/staging
 """
     )
 
 
 @pytest.mark.parametrize(
-    ("names", "last"), [(1, "  1 change to make or to settle: reconciler plan"), (0, "  as desired")]
+    ("names", "last"), [(1, "  1 pending change; run: reconciler plan -t europe/staging"), (0, "  up to date")]
 )
 def test_status_left(names: int, last: str) -> None:
     """How much is left to do."""
@@ -194,9 +194,8 @@ def test_status_document(standing: TargetStanding) -> None:
     assert ["gone", "offers"] == [one["address"].rpartition("/")[2] for one in target["in_force"]]
     assert offers == target["in_force"][1]
     lost = target["unknown"][1]
-    assert (AT, "its notifications arrive, so it exists: reconciler state resolve europe/staging/lost --created") == (
-        lost["since"], lost["suggestion"],
-    )  # fmt: skip
+    advice = "its notifications arrive, so it exists; run: reconciler state resolve europe/staging/lost --created"
+    assert (AT, advice) == (lost["since"], lost["suggestion"])
     assert ["a2"] == [one["attempt"] for one in target["awaiting_removal"]]
     surplus = [{"address": "europe/staging/offers", "attempt": "a1", "eventCodes": ["ONB10012"]}]
     assert (surplus, 2) == (target["surplus"], target["changes"])
@@ -240,8 +239,8 @@ def test_observed() -> None:
         text(observed_text(evidence))
         == f"""\
   europe/staging/offers  ONB10011  last {AT}
-  warning: ONB10001 at /a, 2 times, last {AT}: it may be any of europe/staging/one, europe/staging/two
-  warning: ONB10002 at /b, once, last {AT}: no recorded subscription explains it; one exists that nobody manages
+  warning: ONB10001 at /a, 2 times, last {AT}: it matches several subscriptions: europe/staging/one, europe/staging/two
+  warning: ONB10002 at /b, once, last {AT}: it matches no recorded subscription: an unmanaged subscription exists
 """
     )
     assert "No notifications.\n" == text(observed_text(Evidence({}, ())))

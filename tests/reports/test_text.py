@@ -41,14 +41,14 @@ def planned(scene: Scene) -> str:
 
 def test_nothing_to_do(scene: Scene) -> None:
     """Nothing to do is one sentence."""
-    assert [Line("No changes: 0 subscriptions as desired.")] == plan_text(scene.plan())
+    assert [Line("No changes. 0 subscriptions match the configuration.")] == plan_text(scene.plan())
 
 
 def test_unchanged(scene: Scene) -> None:
     """One subscription is one."""
     scene.want("offers", "ONB10011", hooks("offers"))
     scene.hold("offers", "ONB10011", hooks("offers"))
-    assert "No changes: 1 subscription as desired.\n" == planned(scene)
+    assert "No changes. 1 subscription matches the configuration.\n" == planned(scene)
 
 
 def test_create(scene: Scene) -> None:
@@ -134,7 +134,7 @@ apply: reconciler state removed europe/staging/back --attempt a1
  reconciler state resolve europe/staging/lost --created;\
  if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
  reconciler state resolve europe/staging/lost --not-created
-  warning: europe/staging/shrunk still delivers ONB10004 (attempt a3), more than is wanted; to have it removed:\
+  warning: europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3
   awaiting removal: europe/staging/back (attempt a1), ONB10001 to https://hooks.partner.example/back
 
@@ -193,10 +193,10 @@ def test_applied(scene: Scene) -> None:
  reconciler state resolve europe/staging/offers --created; if it certainly does not exist:\
  reconciler state resolve europe/staging/offers --not-created
 
-  To send to the operator, for europe/staging/old (attempt a1):
+  Send to the operator, for europe/staging/old (attempt a1):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to\
  https://hooks.partner.example/old, created 2026-11-20T13:30:00Z (webhookId w-7).
-    and once it is gone: reconciler state removed europe/staging/old --attempt a1
+    after it is deleted, run: reconciler state removed europe/staging/old --attempt a1
 
 Applied: 1 unknown, 1 retired.
 """
@@ -243,7 +243,7 @@ def test_list(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("response", "where"),
-    [("age:YWdl", "sealed in the journal"), ("file", "in a private file of the machine that applied")],
+    [("age:YWdl", "encrypted in the journal"), ("file", "in a private file on the machine that ran apply")],
 )
 def test_attempt(scene: Scene, response: str, where: str) -> None:
     """`state show`: an attempt whole, but for its secrets, of which it says where they are."""
@@ -262,7 +262,7 @@ def test_attempt(scene: Scene, response: str, where: str) -> None:
       status: live
       eventCodes: ONB10011
       webhookUrl: https://hooks.partner.example/offers
-      begun: 2026-11-20T13:30:00Z by deployer on build-7
+      started: 2026-11-20T13:30:00Z by deployer on build-7
       last change: 2026-11-20T13:30:02Z by deployer on build-7
       detail: 201 Created
       response: {where}

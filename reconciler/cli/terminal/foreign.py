@@ -1,6 +1,6 @@
-"""Prints what the service said: as it is where a program reads it, harmless where a terminal or Actions does.
+"""Prints responses of the service: as they are for a program, escaped for a terminal or GitHub Actions.
 
-What is printed may be a secret: in Actions it is masked first.
+A response may contain a secret: in Actions it is masked first.
 """
 
 from __future__ import annotations
@@ -14,32 +14,26 @@ from reconciler.cli.terminal.actions import mask
 from reconciler.errors import Refused
 from reconciler.operations.actor import in_actions
 from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
+from reconciler.reports.visible import visible, without_commands
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-"""A string of JSON, as it is spelt."""
+"""A string literal of JSON."""
 
 
 def print_body(terminal: Terminal, body: bytes) -> None:
-    """Print a response body; on a terminal and in Actions such that nothing in it can act as anything."""
+    """Print a response body; on a terminal and in Actions it is escaped, so that it has no effect but to be read."""
     lines = [visible(line) for line in body.decode(errors="backslashreplace").splitlines()]
     if sys.stdout.isatty():
         terminal.print_lines(map(Line, lines))
     elif not in_actions():
         terminal.print_bytes(body)
     elif _is_json(body):
-        # No line of it begins with two colons, as a command does there; what stands in a string can be spelt otherwise.
-        terminal.print_bytes(_without_command(body.decode()).encode())
+        terminal.print_bytes(without_commands(body.decode()).encode())  # no line of JSON begins with `::`
     else:
         terminal.print_lines(Line(f"| {line}") for line in lines)
-
-
-def _without_command(text: str) -> str:
-    """JSON that says the same, without what Actions takes for a command anywhere in a line."""
-    return text.replace("##[", r"##\u005b")
 
 
 def _is_json(body: bytes) -> bool:
@@ -51,15 +45,17 @@ def _is_json(body: bytes) -> bool:
 
 
 def print_value(terminal: Terminal, text: str) -> None:
-    """Print a single value, bare. Raises Refused where Actions would take it for a command."""
+    """Print a single value and nothing else. Raises Refused if Actions would take it for a command."""
     if in_actions() and any(line.lstrip().startswith("::") or "##[" in line for line in text.splitlines()):
-        raise Refused("the value begins as a workflow command does", remedy="read it elsewhere than in Actions")
+        raise Refused(
+            "the value contains a GitHub Actions workflow command", remedy="run this outside of GitHub Actions"
+        )
     shown = visible(text) if sys.stdout.isatty() else text
     terminal.print_bytes(shown.encode(errors="backslashreplace"))
 
 
 def mask_body(body: bytes) -> None:
-    """Mask every string of a response, any of which may be the secret: as it is, as it is spelt there, and as shown."""
+    """Mask every string of a response, any of which may be the secret: decoded, as a literal, and as shown."""
     if not in_actions():
         return
     text = body.decode(errors="backslashreplace")
@@ -68,7 +64,7 @@ def mask_body(body: bytes) -> None:
     except (ValueError, RecursionError):
         strings = text.splitlines()
     escaped = [literal for literal in _LITERAL.findall(text) if "\\" in literal]
-    shown = (form for string in strings + escaped for form in (string, visible(string), _without_command(string)))
+    shown = (form for string in strings + escaped for form in (string, visible(string), without_commands(string)))
     for form in dict.fromkeys(shown):
         mask(form)
 
@@ -78,8 +74,8 @@ def _strings(value: object) -> list[str]:
         case str():
             return [value]
         case list():
-            return [text for one in value for text in _strings(one)]
+            return [text for item in value for text in _strings(item)]
         case dict():
-            return [text for one in value.values() for text in _strings(one)]
+            return [text for item in value.values() for text in _strings(item)]
         case _:
             return []
