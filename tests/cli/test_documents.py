@@ -57,14 +57,14 @@ def test_a_thousand_subscriptions(partner: Partner) -> None:
     partner.begin(**{f"s{number}": [f"ABC{number:05}"] for number in range(1000)})
     done = partner.succeed("state", "import", "--all")
     assert 1000 == done.out.count(": imported, ABC")
-    assert "No changes: 1000 subscriptions as desired.\n" == partner.step("plan").out
+    assert "No changes. 1000 subscriptions match the configuration.\n" == partner.step("plan").out
 
 
 def test_nothing_at_all(partner: Partner) -> None:
     """A target without subscriptions: nothing to do is no error."""
     partner.begin()
     assert "The configuration is valid: 0 subscriptions on 1 target.\n" == partner.succeed("validate").out
-    assert "No changes: 0 subscriptions as desired.\n" == partner.step("plan", "--detailed-exitcode").out
+    assert "No changes. 0 subscriptions match the configuration.\n" == partner.step("plan", "--detailed-exitcode").out
     assert "Nothing to do.\n" == partner.step("apply").out
 
 

@@ -266,7 +266,7 @@ class TestUndeclaredUnknown:
         shown = unknown.succeed("status").out
         assert "europe/staging\n  europe/staging/offers  unknown  -> " in shown
         assert "reconciler state resolve europe/staging/offers" in shown
-        assert "  not declared in config/: nothing is planned for it\n" in shown
+        assert "  not declared in config/: not managed\n" in shown
         targets = unknown.step("status", "--format", "json").document["targets"]
         assert [("eu/staging", True), ("europe/staging", False)] == [
             (name, one["declared"]) for name, one in targets.items()

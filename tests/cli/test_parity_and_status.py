@@ -49,9 +49,9 @@ def line(path: str, code: str = "ONB10011", at: datetime | None = None, **more: 
 
 
 def test_in_line(partner: Project) -> None:
-    """Two targets that desire the same are in line: 0."""
+    """Two targets that desire the same match: 0."""
     done = partner.run("parity", "europe/staging", "europe/production")
-    assert (0, "europe/staging and europe/production are in line.\n") == (done.code, done.out)
+    assert (0, "europe/staging and europe/production match.\n") == (done.code, done.out)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
@@ -182,7 +182,7 @@ def test_observed_in_vain(partner: Project) -> None:
     partner.write("seen.jsonl", "".join(lines))
     done = partner.succeed("state", "observe", "seen.jsonl")
     assert "ONB10099 at /staging/offers, once, " in done.out
-    assert "one exists that nobody manages" in done.out
+    assert "an unmanaged subscription exists" in done.out
     assert "ignored 8 lines" in done.err
 
 
@@ -231,7 +231,7 @@ def test_ambiguous(partner: Project) -> None:
     partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/offers"))
     done = partner.succeed("state", "observe", "seen.jsonl")
-    assert "it may be any of europe/production/offers, europe/staging/offers" in done.out
+    assert "it matches several subscriptions: europe/production/offers, europe/staging/offers" in done.out
 
 
 @pytest.mark.parametrize("place", ["state", "elsewhere"])

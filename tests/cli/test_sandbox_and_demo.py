@@ -84,7 +84,7 @@ def test_demo(project: Project) -> None:
     """The whole loop, with nothing left behind, whatever is set outside."""
     project.environment |= {"CI": "true", "RECONCILER_CONFIG": "nowhere", "TMPDIR": str(project.path)}
     done = project.succeed("demo")
-    assert "No changes: 8 subscriptions as desired." in done.out
+    assert "No changes. 8 subscriptions match the configuration." in done.out
     assert "The sandbox now has 8 subscriptions and has issued 3 tokens. " in done.out
     assert [] == list(project.path.iterdir())
 

@@ -92,7 +92,7 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     document = ours.plan()
     assert ([], [OFFERS]) == (document["changes"], [one["address"] for one in document["surplus"]])
     history = ours.step("state", "history").out
-    assert (3, 1) == (history.count("create intended"), history.count("of theirs.jsonl"))
+    assert (3, 1) == (history.count("create started"), history.count("from theirs.jsonl"))
     assert 3 == len(ours.service.creates)
 
 

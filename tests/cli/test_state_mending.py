@@ -191,7 +191,7 @@ class TestResolve:
         assert "No create response, and so no secret, is recorded; ask the operator " in done.err
         assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
         assert [] == unknown.planned()
-        assert r"settled by a person as created: the operator\nsaw it" in unknown.step("state", "history").out
+        assert r"resolved manually as created: the operator\nsaw it" in unknown.step("state", "history").out
         with unknown.appending():
             unknown.step("state", "resolve", OFFERS, "--created", code=1)
 
@@ -230,7 +230,7 @@ class TestResolve:
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
-        assert "settled by a person as not created, forced" in unknown.step("state", "history").out
+        assert "resolved manually as not created, forced" in unknown.step("state", "history").out
 
     def test_once_the_time_is_over(self, partner: Partner) -> None:
         """A person's word is enough, and --force that was not needed is not recorded."""
@@ -249,9 +249,9 @@ class TestResolve:
         done = unknown.run("state", "resolve", OFFERS, "--not-created")
         shown = [
             rf"  {OFFERS}  attempt [0-9a-f]+, ONB10011 to {OFFERS_URL}",
-            r"      begun 20\S+Z \(less than a minute ago\) by \S+ on \S+",
+            r"      started 20\S+Z \(less than a minute ago\) by \S+ on \S+",
             r"      outcome: HTTP 500 .*",
-            r"      notifications received since: none recorded",
+            r"      notifications received since: none",
         ]
         assert re.match("\n".join([*shown, "Error: "]), done.err)
         assert "" == done.out
@@ -268,7 +268,7 @@ class TestResolve:
         with partner.appending(*kinds):
             done = at_terminal(partner, "state", "resolve", OFFERS, "--not-created", answers=answers)
         assert code == done.code
-        assert "no outcome is recorded" in done.out
+        assert "no outcome recorded" in done.out
 
     def test_not_against_notifications(self, unknown: Partner) -> None:
         """What arrived for its codes at its URL since it began speaks against --not-created, unless forced."""
@@ -422,7 +422,7 @@ class TestRetireAndRemoved:
         imported.step("state", "retire", OFFERS)
         with imported.appending("restored"):
             done = imported.succeed("state", "retire", OFFERS, "--withdraw")
-        assert done.out.endswith(" stays; withdraw the request to the operator to remove it\n")
+        assert done.out.endswith(" cancelled; tell the operator to cancel the removal request\n")
         assert [] == imported.planned()
         with imported.appending():
             imported.step("state", "retire", OFFERS, "--withdraw", code=1)
@@ -506,7 +506,7 @@ class TestMv:
         assert 3 == advice.count("reconciler state mv ")
         with partner.appending("moved", "moved", "moved"):
             assert 0 == partner.shell(advice.replace("reconciler ", '"$reconciler" ')).code
-        assert "No changes: 2 subscriptions as desired.\n" == partner.step("plan").out
+        assert "No changes. 2 subscriptions match the configuration.\n" == partner.step("plan").out
         partner.step("apply", "--auto-approve")
         assert partner.service.untouched
 

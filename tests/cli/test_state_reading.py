@@ -150,9 +150,9 @@ class TestReading:
         """Who did what, of one address or of everything."""
         whole = imported.succeed("state", "history").out.splitlines()
         assert "europe/staging" == whole[0]
-        assert [" begun, for ", " imported: ONB10011 to "] == [
+        assert [" initialized for ", " imported: ONB10011 to "] == [
             words
-            for line, words in zip(whole[1:], (" begun, for ", " imported: ONB10011 to "), strict=True)
+            for line, words in zip(whole[1:], (" initialized for ", " imported: ONB10011 to "), strict=True)
             if words in line
         ]
         assert whole[:1] + whole[2:] == imported.step("state", "history", OFFERS).out.splitlines()

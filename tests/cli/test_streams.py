@@ -277,7 +277,7 @@ def test_an_apply_that_nobody_listens_to(partner: Partner) -> None:
         out, _ = process.communicate(timeout=60)
     assert (0, True) == (process.returncode, out.endswith(b"Applied: 40 created.\n"))
     assert 40 == partner.kinds.count("outcome")
-    assert "No changes: 40 subscriptions as desired.\n" == partner.step("plan").out
+    assert "No changes. 40 subscriptions match the configuration.\n" == partner.step("plan").out
 
 
 @pytest.mark.parametrize("first", ["", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"])

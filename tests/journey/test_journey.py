@@ -97,7 +97,7 @@ class TestFirstApply:
         """A plan is empty, and an apply needs no approval and sends nothing."""
         assert ["begun", "bound", "intent", "outcome"] == applied.kinds
         done = applied.run("plan", "--detailed-exitcode")
-        assert (0, "No changes: 1 subscription as desired.\n", "") == (done.code, done.out, done.err)
+        assert (0, "No changes. 1 subscription matches the configuration.\n", "") == (done.code, done.out, done.err)
         journal = applied.journal.read_bytes()
         done = applied.run("apply")
         assert (0, "Nothing to do.\n") == (done.code, done.out)
