@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.cli.main import leave, run
+from reconciler.cli.options import Invocation
 from reconciler.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
 PLANNED = (0, 2, 3)
 """Exit codes of a plan that was made, whatever is in it."""
+INVOCATION = Invocation()
+"""Of all commands of this step: a thread stuck in a stream of one must not keep the process from ending."""
 
 
 def main() -> int:
@@ -37,7 +40,7 @@ def _command() -> int:
     folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
     _tell({"folder": str(folder), "number": folder.name[-8:]})
     if command == "validate":
-        return _told(run(["validate"]))
+        return _told(run(["validate"], INVOCATION))
     if command == "plan":
         return _told(_plan(folder, report=True), tolerated=PLANNED)
     if command == "apply":
@@ -56,7 +59,7 @@ def _plan(folder: Path, *, report: bool) -> int:
     """Plan, and tell what the plan has; the exit code."""
     file = folder / "plan.json"
     with _stdout_to(folder / "plan.md"):
-        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", "--out", str(file)])
+        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", "--out", str(file)], INVOCATION)
     if file.exists():
         _tell_plan(file)
     if report:
@@ -74,7 +77,7 @@ def _apply(folder: Path) -> int:
     approval = ["--expect-digest", digest] if digest else ["--auto-approve"]
     guard = ["--max-creates", most] if most else []
     with _stdout_to(folder / "apply.md"):
-        code = run(["apply", *_targets(), *approval, *guard, "--format", "markdown"])
+        code = run(["apply", *_targets(), *approval, *guard, "--format", "markdown"], INVOCATION)
     _summarise(folder / "apply.md")
     return _told(code)
 
@@ -131,4 +134,4 @@ def _append(variable: str, text: str) -> None:
 
 
 if __name__ == "__main__":
-    leave(main())
+    leave(main(), INVOCATION)
