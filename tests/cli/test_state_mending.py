@@ -88,6 +88,21 @@ class TestImport:
         with imported.appending():
             assert f"  {OFFERS}: skipped: already recorded\n" == imported.succeed("state", "import", OFFERS).out
 
+    def test_not_what_was_recorded_in_another_spelling(self, partner: Partner) -> None:
+        """It does not matter which of the two is spelt in full."""
+        partner.declare({"offers": (["ONB10011"], "https://HOOKS.partner.example:443/offers")})
+        partner.step("state", "init")
+        partner.step("state", "import", OFFERS)
+        partner.want(offers=["ONB10011"])
+        with partner.appending():
+            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.step("state", "import", OFFERS).out
+
+    def test_a_code_at_another_url(self, imported: Partner) -> None:
+        """What is recorded of another URL is another route: the one that is desired is recorded beside it."""
+        imported.declare({"offers": (["ONB10011"], "https://hooks.partner.example/other")})
+        with imported.appending("imported"):
+            imported.step("state", "import", OFFERS)
+
     def test_all_that_is_selected(self, partner: Partner) -> None:
         """And nothing is sent for any of it."""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,6 +85,57 @@ def test_every_pair_is_reported(tmp_path: Path) -> None:
     assert [(4, "s0"), (5, "s0"), (5, "s1")] == [
         (mistake.place.line, mistake.what.split()[2].rpartition("/")[2]) for mistake in mistakes_in(config)
     ]
+
+
+def test_the_later_one_is_reported(tmp_path: Path) -> None:
+    """Files and lines say which of two is the later one, not their names."""
+    files = {
+        "a.yaml": "\n\n\n\nsubscriptions:\n  a/one:\n"
+        "    z: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/z}\n"
+        "    y: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/y}\n",
+        "b.yaml": "subscriptions:\n  a/one:\n    x: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/x}\n",
+        "c.yaml": targets(),
+    }
+    mistakes = mistakes_in(write(tmp_path, files))
+    assert {(8, "y", "z"), (3, "x", "z"), (3, "x", "y")} == {
+        (mistake.place.line, *re.findall(r"a/one/(\w)", mistake.what)) for mistake in mistakes
+    }
+
+
+def test_services_are_judged_apart(tmp_path: Path) -> None:
+    """A code that is held twice at each of two services is two mistakes; no pair reaches across."""
+    text = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/1}
+    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/2}
+  a/two:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/3}
+    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/4}
+"""
+    words = [f"a/{name}/second and a/{name}/first" for name in ("one", "two")]
+    assert_mistakes(tmp_path, text, *words, beside=targets(other_base="https://other.example"))
+
+
+def test_the_target_is_named_once(tmp_path: Path) -> None:
+    """A pair on one target is allowed by one word."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": WITHIN.replace("¦", ""), "b.yaml": targets()}))
+    assert str(mistake.remedy).endswith("`overlap: allow` under a/one")
+
+
+def test_both_reasons_are_reported(tmp_path: Path) -> None:
+    """Where one target allows overlaps, a subscription still clashes with the other target's, and with its own URL's."""
+    text = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/1}
+  a/two:
+    second: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/2}
+    third: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/2}
+"""
+    mistakes = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": targets("refuse", "allow")}))
+    pairs = [re.findall(r"a/\w+/(\w+)", mistake.what) for mistake in mistakes]
+    assert [["second", "first"], ["third", "first"], ["third", "second"]] == pairs
 
 
 def test_a_crowd_is_reported_in_bounds(tmp_path: Path) -> None:

@@ -131,6 +131,13 @@ class TestFiles:
         assert elsewhere.read_bytes() == before
         assert not (directory / f"{PURPOSE.key}.token").is_symlink()
 
+    def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(self, directory: Path) -> None:
+        """It is replaced."""
+        cache = TokenCache(directory)
+        os.mkfifo(directory / f"{PURPOSE.key}.token")
+        assert cache.get(PURPOSE, SECRET, Provider()) == "token-1"
+        assert (directory / f"{PURPOSE.key}.token").is_file()
+
 
 class TestUnwritable:
     """A cache that cannot be written is none, and no error."""
@@ -304,6 +311,14 @@ class TestDiscard:
         cache.discard(PURPOSE, SECRET, "an older one")
         assert cache.get(PURPOSE, SECRET, provider) == "token-1"
         assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-1"
+
+    def test_another_one_stays_in_memory(self, tmp_path: Path) -> None:
+        """The same holds where there is no disk to read it from again."""
+        (tmp_path / "file").touch()
+        cache, provider = TokenCache(tmp_path / "file" / "tokens"), Provider()
+        cache.get(PURPOSE, SECRET, provider)
+        cache.discard(PURPOSE, SECRET, "an older one")
+        assert cache.get(PURPOSE, SECRET, provider) == "token-1"
 
     def test_of_nothing(self, directory: Path) -> None:
         """Where nothing is kept, nothing happens."""
