@@ -124,7 +124,7 @@ def test_the_target_is_named_once(tmp_path: Path) -> None:
 
 
 def test_both_reasons_are_reported(tmp_path: Path) -> None:
-    """Where one target allows overlaps, a subscription still clashes with the other target's, and with its own URL's."""
+    """Where one target allows overlaps, the other target's codes still clash, and so does one URL."""
     text = """\
 subscriptions:
   a/one:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from reconciler.reports.status_text import observed_text, status_text
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
 
 from reconciler.errors import Place
@@ -20,7 +22,8 @@ from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
 from reconciler.reports.notifications import observed_text
-from reconciler.reports.text import parity_text, status_text
+from reconciler.reports.text import Line, Tone, parity_text, status_text
+from reconciler.reports.wording import settle_advice
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
 B = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
@@ -64,6 +67,14 @@ def standing() -> TargetStanding:
         observed = Observed(at=AT, by=BY, address=address_of(name), url=hooks(name), received={code: AT})
         scene._tell(EUROPE, observed)
     return standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
+
+
+def test_result_that_is_kept_beside_notifications(standing: TargetStanding) -> None:
+    """A result that is kept on this machine settles a create, whatever was received."""
+    (lost,) = (one for one in standing.attempts if one.attempt.address.name == "lost")
+    assert "state resolve europe/staging/lost --created" in settle_advice(lost)
+    kept = replace(lost, attempt=replace(lost.attempt, kept="unrecorded.json"))
+    assert settle_advice(kept).endswith("reconciler state recover unrecorded.json")
 
 
 def test_parity_text() -> None:

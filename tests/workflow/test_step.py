@@ -66,6 +66,18 @@ def test_max_creates(partner: Partner, approved: bool) -> None:
     assert partner.service.untouched
 
 
+def test_digest_of_another_plan(partner: Partner) -> None:
+    """What was approved is applied, and nothing else."""
+    partner.begin(offers=["ONB10011"])
+    digest = partner.plan()["digest"]
+    partner.want(offers=["ONB10011", "ONB10012"])
+    log = partner.path / "log"
+    with log.open("wb") as file, partner.appending():
+        assert 1 == step(partner, file.fileno(), INPUT_EXPECT_DIGEST=digest)
+    assert f"--expect-digest {digest}" in log.read_text()
+    assert partner.service.untouched
+
+
 @pytest.mark.parametrize("variable", ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"])
 def test_a_file_of_the_runner_that_is_full(partner: Partner, variable: str) -> None:
     """What was created is not called a failure for it."""
