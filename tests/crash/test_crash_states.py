@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.disk_machine import DiskMachine, read_tree, settled, wanting
 from support.disk_model import DiskModel, Fact, Syncing
 from support.disk_recorder import Killed
-from support.disk_scene import DiskMachine, read_tree, settled, wanting
 from support.journal_samples import TARGET, begun, imported
 
 from reconciler.errors import RecordMissing, RecordRolledBack
@@ -28,7 +28,7 @@ from reconciler.state.stores import files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from support.disk_scene import Facts
+    from support.disk_machine import Facts
 
 FIRST = wanting("alpha", "bravo", "charlie")
 SECOND = wanting("alpha", "bravo", "charlie", host="elsewhere")

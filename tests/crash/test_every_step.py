@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -47,7 +47,7 @@ def cases() -> Sequence[object]:
 @pytest.mark.parametrize(("targets", "failpoint"), cases())
 def test_an_apply_ended_at_any_step_is_recovered_from(tmp_path: Path, targets: tuple[str, ...], failpoint: str) -> None:
     """Whatever the step and the signal: nothing is lost or twice, and after resolving truthfully all is there once."""
-    with Scene(tmp_path, subscriptions(COUNTS[targets]), targets) as scene:
+    with SandboxProject(tmp_path, subscriptions(COUNTS[targets]), targets) as scene:
         ended = scene.apply("--parallelism", "1", failpoint=failpoint)
         assert CODES[failpoint.rpartition(":")[2]] == ended.code, ended
         scene.recover()
@@ -59,7 +59,7 @@ def test_the_steps_above_are_all_there_are(tmp_path: Path, targets: tuple[str, .
     count = len(targets) * COUNTS[targets]
     appends = count + len(targets)
     beyond = f"before-append:{appends + 1}:kill,before-send:{count + 1}:kill,any:{2 * (count + appends) + 1}:kill"
-    with Scene(tmp_path, subscriptions(COUNTS[targets]), targets) as scene:
+    with SandboxProject(tmp_path, subscriptions(COUNTS[targets]), targets) as scene:
         assert 0 == scene.apply("--parallelism", "1", failpoint=beyond).code
         assert {(targets, f"after-append:{appends}"), (targets, f"after-send:{count}")} < set(STEPS)
         scene.assert_done()
@@ -81,7 +81,7 @@ USUAL = (("after-append", 2), ("after-send", 4))
 )
 def test_calls_that_go_out_side_by_side_are_recovered_from(tmp_path: Path, failpoint: str) -> None:
     """With four calls in flight, no more than four are left open, and all of them can be settled."""
-    with Scene(tmp_path, subscriptions(6)) as scene:
+    with SandboxProject(tmp_path, subscriptions(6)) as scene:
         ended = scene.apply(failpoint=failpoint)
         assert CODES[failpoint.rpartition(":")[2]] == ended.code, ended
         assert scene.recover() <= 4
@@ -91,7 +91,7 @@ def test_calls_that_go_out_side_by_side_are_recovered_from(tmp_path: Path, failp
 @pytest.mark.parametrize("what", ["int", "term"])
 def test_a_signal_just_before_the_call_keeps_it_from_being_sent(tmp_path: Path, what: str) -> None:
     """An interrupted run starts no further call, not even one whose intent is recorded: it is recorded as not sent."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         assert CODES[what] == scene.apply(failpoint=f"before-send:1:{what}").code
         assert 0 == scene.sandbox.world.requests["create", HERE]
         assert [Outcome.NOT_SENT] == [attempt.outcome for attempt in scene.attempts()]
@@ -100,7 +100,7 @@ def test_a_signal_just_before_the_call_keeps_it_from_being_sent(tmp_path: Path, 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_signal_waits_for_the_call_in_flight(tmp_path: Path, number: signal.Signals) -> None:
     """A call that is answered within the grace of an interrupted run is recorded as created, and no other begun."""
-    with Scene(tmp_path, subscriptions(3)) as scene:
+    with SandboxProject(tmp_path, subscriptions(3)) as scene:
         answers = scene.hold()
         apply = scene.start_apply("--parallelism", "1")
         scene.wait_until_committed()
@@ -118,7 +118,7 @@ def test_a_call_that_is_not_waited_for_any_longer_is_unknown(
     tmp_path: Path, failpoint: str, signals: list[signal.Signals]
 ) -> None:
     """Once the grace has passed, or a second signal comes, the call in flight is recorded as what it is: unknown."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         answers = scene.hold()
         apply = scene.start_apply("--parallelism", "1", failpoint=failpoint)
         scene.wait_until_committed()
@@ -133,7 +133,7 @@ def test_a_call_that_is_not_waited_for_any_longer_is_unknown(
 
 def test_what_may_still_be_in_flight_is_not_settled_without_force(tmp_path: Path) -> None:
     """Before its call is settled at the latest, an open intent is settled by force only, and the refusal says when."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         assert -signal.SIGKILL == scene.apply(failpoint="before-send:1:kill").code
         refused = scene.project.run("state", "resolve", f"{HERE}/s0", "--not-created")
         assert 1 == refused.code
@@ -144,7 +144,7 @@ def test_what_may_still_be_in_flight_is_not_settled_without_force(tmp_path: Path
 
 def test_what_is_overdue_is_settled_without_force(tmp_path: Path) -> None:
     """Once the call is settled at the latest, a person's word is enough; until it comes, nothing is sent."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         scene.apply("--timeout", "0.1", failpoint="send_window=0.1,margin=0,after-append:1:kill")
         time.sleep(0.3)
         assert 3 == scene.apply().code
@@ -155,7 +155,7 @@ def test_what_is_overdue_is_settled_without_force(tmp_path: Path) -> None:
 
 def test_a_connection_that_is_dropped_ends_an_apply_as_a_signal_does(tmp_path: Path) -> None:
     """SIGHUP is 129: nothing more is begun, and what was answered is recorded."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         done = scene.apply("--parallelism", "1", failpoint="before-append:2:hup")
         assert 129 == done.code, done
         assert 1 == len(scene.sandbox.world.commits)
@@ -164,7 +164,7 @@ def test_a_connection_that_is_dropped_ends_an_apply_as_a_signal_does(tmp_path: P
 
 def test_nohup_goes_on(tmp_path: Path) -> None:
     """Where SIGHUP is ignored it stays so."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         done = scene.run_under(["nohup"], "apply", "--auto-approve", failpoint="before-append:2:hup")
         assert 0 == done.code, done
         scene.assert_done()

@@ -11,7 +11,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
 
 from reconciler.applying.terms import Limits
 
@@ -42,7 +42,7 @@ def test_the_limits_leave_a_runner_time() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_lock_that_somebody_holds_does_not_keep_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
     """The journal's lock is held for good as an outcome is to be appended: the run ends, and the outcome is kept."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         answered = scene.hold()
         process = scene.start_apply(failpoint=SOON)
         scene.wait_until_committed()
@@ -69,7 +69,7 @@ def test_a_remote_that_hangs_does_not_keep_an_interrupted_run(tmp_path: Path, co
     git = programs / "git"
     git.write_text(STAND_IN.format(command=command, flag=flag, git=shutil.which("git")))
     git.chmod(0o755)
-    scene = Scene(tmp_path / "project", subscriptions(1))
+    scene = SandboxProject(tmp_path / "project", subscriptions(1))
     scene.project.environment |= {
         "RECONCILER_STATE": f"git+file://{origin}#state",
         "PATH": f"{programs}:{os.environ['PATH']}",

@@ -8,15 +8,15 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, Scene, finish, subscriptions
 from support.project import end
-from support.stopped import held_by_a_stopped_process
+from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
+from support.stopped_process import held_by_a_stopped_process
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def wait_briefly(scene: Scene) -> None:
+def wait_briefly(scene: SandboxProject) -> None:
     """Have commands give up a lock after a second."""
     hook = "import reconciler.state.stores.files as files\nfiles._PATIENCE = 1.0\n"
     scene.project.environment["PYTHONPATH"] = str(scene.project.write("hooks/sitecustomize.py", hook).parent)
@@ -24,7 +24,7 @@ def wait_briefly(scene: Scene) -> None:
 
 def test_a_journal_locked_before_the_intent_sends_nothing(tmp_path: Path) -> None:
     """Without an intent there is no call, and the message names the file and the process."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         wait_briefly(scene)
         with held_by_a_stopped_process(scene.journal()) as pid:
             done = scene.run_apply()
@@ -36,7 +36,7 @@ def test_a_journal_locked_before_the_intent_sends_nothing(tmp_path: Path) -> Non
 
 def test_a_journal_locked_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) -> None:
     """An outcome that cannot be appended is kept in a private file that is named, and recovered from it."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         wait_briefly(scene)
         released = scene.hold()
         applying = scene.start_apply()
@@ -55,7 +55,7 @@ def test_a_journal_locked_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_second_signal_ends_the_wait(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """The first waits for what is under way, the second does not wait for the lock, and nothing is lost."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         released = scene.hold()
         applying = scene.start_apply()
         scene.wait_until_committed()

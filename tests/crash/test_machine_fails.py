@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, Scene, confined, subscriptions
+from support.sandbox_project import HERE, SandboxProject, confined, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def assert_refused(done: Finished, *words: str) -> None:
     assert "internal error" not in done.err
 
 
-def create_some(scene: Scene) -> None:
+def create_some(scene: SandboxProject) -> None:
     """Have the journal be longer than what is kept of one attempt, and two more creates to make."""
     scene.project.seal()
     scene.project.step("apply", "--auto-approve")
@@ -66,7 +66,7 @@ def create_some(scene: Scene) -> None:
 
 def size_with_intent(path: Path) -> int:
     """How long a journal is once one more intent follows `create_some`."""
-    with Scene(path, subscriptions(4)) as scene:
+    with SandboxProject(path, subscriptions(4)) as scene:
         create_some(scene)
         scene.apply(failpoint="before-send:1:kill")
         return scene.journal().stat().st_size
@@ -75,7 +75,7 @@ def size_with_intent(path: Path) -> int:
 @pytest.mark.parametrize("room", [0, 60], ids=["no room at all", "room for half a line"])
 def test_a_disk_that_is_full_before_the_intent_sends_nothing(tmp_path: Path, room: int) -> None:
     """An intent that does not fit on the disk is never sent, and the journal is as it was."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         scene.project.seal()
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", len(before) + room), "apply", "--auto-approve")
@@ -89,7 +89,7 @@ def test_a_disk_that_is_full_before_the_intent_sends_nothing(tmp_path: Path, roo
 def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) -> None:
     """An outcome that does not fit is kept in a private file that is named, and its address waits for a person."""
     size = size_with_intent(tmp_path / "before")
-    with Scene(tmp_path / "now", subscriptions(4)) as scene:
+    with SandboxProject(tmp_path / "now", subscriptions(4)) as scene:
         create_some(scene)
         done = scene.run_under(confined("fsize", size + 300), "apply", "--auto-approve")
         assert 3 == done.code, done
@@ -112,7 +112,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
 
 def test_a_disk_without_room_for_a_response_is_found_out_before_the_intent(tmp_path: Path) -> None:
     """Responses that would not be sealed are to be kept: where there is no room for one, nothing is begun."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", 1 << 19), "apply", "--auto-approve")
         assert_refused(done, "a create response cannot be written here: File too large")
@@ -122,7 +122,7 @@ def test_a_disk_without_room_for_a_response_is_found_out_before_the_intent(tmp_p
 
 def test_a_record_that_cannot_be_written_sends_nothing(tmp_path: Path) -> None:
     """On a read-only file system plan goes on as ever, and apply sends nothing."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         prefix = read_only(tmp_path / "state")
         assert 2 == scene.run_under(prefix, "plan", "--detailed-exitcode").code
         done = scene.run_under(prefix, "apply", "--auto-approve")
@@ -136,7 +136,7 @@ def test_a_record_that_cannot_be_written_sends_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["state", f"state/{HERE.partition('/')[0]}", f"state/{HERE}.jsonl"])
 def test_something_else_where_the_record_should_be_is_refused(tmp_path: Path, place: str) -> None:
     """A file in the place of a directory, or a directory in the place of a journal, is no missing record."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         path = tmp_path / place
         path.rename(tmp_path / "elsewhere")
         if place.endswith(".jsonl"):
@@ -150,7 +150,7 @@ def test_something_else_where_the_record_should_be_is_refused(tmp_path: Path, pl
 
 def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path) -> None:
     """Where nothing says where the caches go, the line names the variables that do."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         prefix = [*nobody_known(), *without_home()]
         assert_refused(scene.run_under(prefix, "plan"), "no home directory", "XDG_CACHE_HOME")
         caches = f"RECONCILER_CACHE_DIR={tmp_path / 'caches'}"
@@ -165,14 +165,14 @@ def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path) -> None:
 
 def test_an_empty_home_is_no_home(tmp_path: Path) -> None:
     """An empty variable is an unset one: nothing is put into the root directory."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         prefix = [*nobody_known(), *without_home("HOME=")]
         assert_refused(scene.run_under(prefix, "plan"), "no home directory", "XDG_CACHE_HOME")
 
 
 def test_a_careless_umask_opens_nothing(tmp_path: Path) -> None:
     """With a umask of 0, what is private is its owner's only, and nobody else can write to anything."""
-    with Scene(tmp_path / "project", subscriptions(2)) as scene:
+    with SandboxProject(tmp_path / "project", subscriptions(2)) as scene:
         (tmp_path / "project" / "state").rename(tmp_path / "old")
         prefix = confined("umask", 0)
         assert 0 == scene.run_under(prefix, "state", "init", "--force").code
@@ -213,7 +213,7 @@ def give_away(path: Path) -> str:
 )
 def test_a_cache_that_is_not_ones_own_is_refused(tmp_path: Path, below: str, spoil: Callable[[Path], str]) -> None:
     """A cache directory that others could put something into is refused, in a line, before anything is sent."""
-    with Scene(tmp_path / "project", subscriptions(1)) as scene:
+    with SandboxProject(tmp_path / "project", subscriptions(1)) as scene:
         scene.project.step("apply", "--auto-approve")
         scene.declare(subscriptions(2))
         cache = tmp_path / "home" / "cache" / "reconciler"
@@ -238,7 +238,7 @@ def test_a_clock_that_is_years_off_creates_nothing_twice(
     site.mkdir()
     (site / "sitecustomize.py").write_text(CLOCK.format(offset=years * 365 * 86400), encoding="utf-8")
     wrong = ["env", f"PYTHONPATH={os.pathsep.join(filter(None, [str(site), os.environ.get('PYTHONPATH')]))}"]
-    with Scene(tmp_path / "project", subscriptions(3)) as scene:
+    with SandboxProject(tmp_path / "project", subscriptions(3)) as scene:
         ended = scene.run_under(wrong, "apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:2:kill")
         assert -9 == ended.code
         scene.project.step("plan", "--detailed-exitcode", code=3)

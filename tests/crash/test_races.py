@@ -10,8 +10,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
 from support.project import Project
+from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -51,7 +51,7 @@ def _state(pid: int) -> str:
 
 def test_eight_applies_of_one_plan_create_each_route_once(tmp_path: Path) -> None:
     """Eight processes that planned the same thing share it out between them, and ask for one token."""
-    with Scene(tmp_path, subscriptions(5)) as scene:
+    with SandboxProject(tmp_path, subscriptions(5)) as scene:
         ended = start_together([lambda: scene.start_apply(failpoint=STOP)] * 8)
         assert {0, 1} >= {one.code for one in ended}, ended
         assert 0 in {one.code for one in ended}
@@ -62,7 +62,7 @@ def test_eight_applies_of_one_plan_create_each_route_once(tmp_path: Path) -> Non
 
 def test_the_loser_of_a_race_is_done_where_the_winner_was(tmp_path: Path) -> None:
     """What another apply took is skipped, and counts as done once that apply is done with it."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         ended = start_together([lambda: scene.start_apply("--format", "json", failpoint=STOP)] * 2)
         assert [0, 0] == [one.code for one in ended], ended
         outcomes = Counter(one.document["results"][0]["outcome"] for one in ended)
@@ -72,7 +72,7 @@ def test_the_loser_of_a_race_is_done_where_the_winner_was(tmp_path: Path) -> Non
 
 def test_the_loser_fails_where_the_winner_does_not_settle(tmp_path: Path) -> None:
     """What another apply took, and has not settled by the end, counts as not done: 1, since 3 is for one's own."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         answers = scene.hold()
         loser = scene.start_apply(failpoint=STOP)
         wait_until_stopped(loser)
@@ -88,7 +88,7 @@ def test_the_loser_fails_where_the_winner_does_not_settle(tmp_path: Path) -> Non
 @pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.soak)])
 def test_applies_to_different_targets_leave_each_other_alone(tmp_path: Path, count: int) -> None:
     """Applies to two targets at once both succeed, and no one is kept waiting or sent back."""
-    with Scene(tmp_path, subscriptions(3), (HERE, THERE)) as scene:
+    with SandboxProject(tmp_path, subscriptions(3), (HERE, THERE)) as scene:
         starts = [
             lambda target=target: scene.start_apply("-t", target, failpoint=STOP)
             for target in (HERE, THERE) * (count // 2)
@@ -99,7 +99,7 @@ def test_applies_to_different_targets_leave_each_other_alone(tmp_path: Path, cou
 
 def test_codes_added_meanwhile_are_created_once(tmp_path: Path) -> None:
     """Eight processes, half of which want one code more: what both want is created once, what is missing is added."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         scene.declare(scene.wanted, "fewer")
         scene.declare({**scene.wanted, "s0": ["ONB10000", "LOA10000"]})
         starts = [
@@ -137,7 +137,7 @@ class Meddler(Thread):
 
 def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Path) -> None:
     """Someone who keeps saying --not-created during an apply is refused, and nothing is created again."""
-    with Scene(tmp_path, subscriptions(6)) as scene:
+    with SandboxProject(tmp_path, subscriptions(6)) as scene:
         scene.slow_down(lambda: 0.05)
         with Meddler(lambda: scene.project.step("state", "resolve", "*/*/*", "--not-created", code=None)) as meddler:
             assert 0 == scene.run_apply("--parallelism", "1").code
@@ -148,7 +148,7 @@ def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Pa
 
 def test_renaming_during_an_apply_creates_nothing_twice(tmp_path: Path) -> None:
     """A subscription that changes its name to and fro meanwhile is never created under the name it does not have."""
-    with Scene(tmp_path, subscriptions(4)) as scene:
+    with SandboxProject(tmp_path, subscriptions(4)) as scene:
         scene.slow_down(lambda: 0.05)
         names = [f"{HERE}/s0", f"{HERE}/other"]
 
@@ -171,7 +171,7 @@ def test_renaming_during_an_apply_creates_nothing_twice(tmp_path: Path) -> None:
 
 def test_removals_during_an_apply_leave_each_route_once(tmp_path: Path) -> None:
     """While the operator removes a subscription again and again, each apply brings it back once."""
-    with Scene(tmp_path, subscriptions(3)) as scene:
+    with SandboxProject(tmp_path, subscriptions(3)) as scene:
         address, url = f"{HERE}/s0", "https://hooks.partner.example/s0"
 
         def remove() -> Finished:
@@ -195,7 +195,7 @@ def test_removals_during_an_apply_leave_each_route_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("step", "timeout"), [("after-append", 1), ("before-send", 1), ("before-send", 30)])
 def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: str, timeout: int) -> None:
     """One that is suspended between intent and call, and given up meanwhile, does not send once it wakes."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         failpoint = f"send_window=1,margin=0,{step}:1:stop"
         sleeper = scene.start_apply("--timeout", str(timeout), failpoint=failpoint)
         wait_until_stopped(sleeper)
@@ -214,7 +214,7 @@ def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: 
 
 def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) -> None:
     """What is known when it wakes goes into the record, over the person's word, which was the same."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(sleeper)
         assert 1 == scene.settle()
@@ -227,7 +227,7 @@ def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) ->
 
 def test_a_wrong_word_about_a_sleeping_runner_comes_to_light(tmp_path: Path) -> None:
     """Where somebody elsewhere was wrong to say --not-created, both are live in the end; the plan names the second."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(sleeper)
         elsewhere = Project(scene.project.path, {**scene.project.environment, "XDG_DATA_HOME": str(tmp_path / "else")})

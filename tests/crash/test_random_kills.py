@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, THERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signa
 SLOWEST = 0.03  # seconds
 
 
-def kill_at_random(scene: Scene, random: Random) -> Finished:
+def kill_at_random(scene: SandboxProject, random: Random) -> Finished:
     """An apply that is killed at a random step, or gets a random signal at a random time; or ends before that."""
     arguments = ("--timeout", "1", "--parallelism", str(random.choice((1, 2, 4))))
     if random.random() < 0.6:
@@ -40,7 +40,7 @@ def kill_at_random(scene: Scene, random: Random) -> Finished:
 def kill_until_done(path: Path, random: Random, count: int) -> Counter[str]:
     """Apply `count` subscriptions to each of two targets, killed over and over, until all are there; what happened."""
     told: Counter[str] = Counter()
-    with Scene(path, subscriptions(count), (HERE, THERE), FAULTS, random.randrange(1 << 32)) as scene:
+    with SandboxProject(path, subscriptions(count), (HERE, THERE), FAULTS, random.randrange(1 << 32)) as scene:
         scene.slow_down(lambda: random.random() * SLOWEST)
         while scene.due_code():
             ended = kill_at_random(scene, random)

@@ -9,13 +9,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def assert_refused(scene: Scene, *arguments: str, missing: str) -> None:
+def assert_refused(scene: SandboxProject, *arguments: str, missing: str) -> None:
     """Neither a plan nor an apply takes the older record for the record, and nothing more is sent."""
     sent = scene.sandbox.world.requests["create", HERE]
     for done in (scene.project.run("plan"), scene.apply(*arguments)):
@@ -35,7 +35,7 @@ def assert_refused(scene: Scene, *arguments: str, missing: str) -> None:
 )
 def test_what_a_killed_apply_appended_was_seen(tmp_path: Path, failpoint: str, sent: int, missing: str) -> None:
     """A copy of the journal from before a killed apply is refused; with the newer one back, all is recovered from."""
-    with Scene(tmp_path, subscriptions(3)) as scene:
+    with SandboxProject(tmp_path, subscriptions(3)) as scene:
         older = scene.journal().read_bytes()
         assert -signal.SIGKILL == scene.apply("--parallelism", "1", failpoint=f"{failpoint}:kill").code
         assert sent == scene.sandbox.world.requests["create", HERE]
@@ -48,7 +48,7 @@ def test_what_a_killed_apply_appended_was_seen(tmp_path: Path, failpoint: str, s
 
 def test_a_copy_from_the_middle_of_a_killed_apply_is_refused(tmp_path: Path) -> None:
     """Every append is seen, and not the first alone: a journal that lacks the last of them is an older one."""
-    with Scene(tmp_path, subscriptions(6)) as scene:
+    with SandboxProject(tmp_path, subscriptions(6)) as scene:
         assert -signal.SIGKILL == scene.apply(failpoint="after-append:3:kill").code
         lines = scene.journal().read_bytes().splitlines(keepends=True)
         scene.journal().write_bytes(b"".join(lines[:-1]))
@@ -66,7 +66,7 @@ def git(repository: Path, *arguments: str) -> str:
 def test_a_branch_set_back_after_a_killed_apply_is_refused(tmp_path: Path) -> None:
     """So it is on a git branch that somebody has set back to where it was before."""
     origin = tmp_path / "origin.git"
-    scene = Scene(tmp_path / "project", subscriptions(3))
+    scene = SandboxProject(tmp_path / "project", subscriptions(3))
     scene.project.environment["RECONCILER_STATE"] = f"git+file://{origin}#state"
     origin.mkdir()
     git(origin, "init", "--quiet", "--bare")
@@ -80,7 +80,7 @@ def test_a_branch_set_back_after_a_killed_apply_is_refused(tmp_path: Path) -> No
 
 def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
     """What was appended is durable whether or not it can be remembered: the run goes on, and says so on stderr."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         heads = tmp_path / "home" / "cache" / "reconciler" / "heads"
         shutil.rmtree(heads.parent)
         heads.parent.mkdir(mode=0o700)
@@ -94,7 +94,7 @@ def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
 
 def test_a_record_set_back_while_a_call_is_in_flight_is_not_written_to(tmp_path: Path) -> None:
     """What became of the call is kept, with the intent that the older copy lacks, and the copy stays as it is."""
-    with Scene(tmp_path, subscriptions(2)) as scene:
+    with SandboxProject(tmp_path, subscriptions(2)) as scene:
         older, answered = scene.journal().read_bytes(), scene.hold()
         process = scene.start_apply()
         scene.wait_until_committed()

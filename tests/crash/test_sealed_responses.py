@@ -7,7 +7,7 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
-from support.crash_scene import HERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def sealed_files(tmp_path: Path) -> list[Path]:
 
 def test_a_sealed_response_survives_a_kill(tmp_path: Path) -> None:
     """Killed before its outcome is recorded: the secret is shown, and the create is proven to have happened."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         scene.project.seal()
         assert -signal.SIGKILL == scene.apply(failpoint="after-send:1:kill").code
         (kept,) = sealed_files(tmp_path)
@@ -42,7 +42,7 @@ def test_a_sealed_response_survives_a_kill(tmp_path: Path) -> None:
 
 def test_a_sealed_response_leaves_the_disk_once_it_is_recorded(tmp_path: Path) -> None:
     """As soon as the record holds it, the copy is removed; one that a run left behind, by the next run."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         scene.project.seal()
         assert -signal.SIGKILL == scene.apply(failpoint="after-append:2:kill").code
         assert 1 == len(sealed_files(tmp_path))
@@ -54,7 +54,7 @@ def test_a_sealed_response_leaves_the_disk_once_it_is_recorded(tmp_path: Path) -
 
 def test_a_place_where_nothing_could_be_kept_is_found_out_before_the_first_intent(tmp_path: Path) -> None:
     """With recipients too: what cannot be saved to the record must have a place to go to."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         scene.project.seal()
         data = tmp_path / "home" / "data" / "reconciler"
         data.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -68,7 +68,7 @@ def test_a_place_where_nothing_could_be_kept_is_found_out_before_the_first_inten
 
 def test_a_working_directory_that_is_deleted_loses_no_outcome(tmp_path: Path) -> None:
     """Places that are named by relative paths stay where they were as the apply began."""
-    scene = Scene(tmp_path / "project", subscriptions(1))
+    scene = SandboxProject(tmp_path / "project", subscriptions(1))
     scene.project.environment |= {"RECONCILER_STATE": "../record", "RECONCILER_CACHE_DIR": "../caches"}
     with scene:
         answered = scene.hold()

@@ -7,7 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from support.crash_scene import HERE, Scene, finish, subscriptions
+from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
 from test_races import wait_until_stopped
 
 from reconciler.sandbox.exchange import Response
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from reconciler.sandbox.exchange import Request
 
 
-def settle_and_apply(scene: Scene) -> None:
+def settle_and_apply(scene: SandboxProject) -> None:
     """A person settles what another run has begun, against the advice to wait, and a second apply creates it."""
     scene.project.step("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
     scene.project.step("apply", "--auto-approve")
 
 
-def refuse_first(scene: Scene, refusal: Response) -> tuple[Event, Event]:
+def refuse_first(scene: SandboxProject, refusal: Response) -> tuple[Event, Event]:
     """Have the first create refused, once the second event is set; the first event tells that it arrived."""
     handle, arrived, settled = scene.sandbox._server.handle, Event(), Event()
 
@@ -41,7 +41,7 @@ def refuse_first(scene: Scene, refusal: Response) -> tuple[Event, Event]:
 
 def test_an_apply_that_was_stopped_before_its_call_does_not_send_what_was_settled(tmp_path: Path) -> None:
     """A process that is stopped, or a machine that sleeps, just before the first byte reads the record again."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         process = scene.start_apply(failpoint="before-send:1:stop,freshness=0.1")
         wait_until_stopped(process)
         settle_and_apply(scene)
@@ -60,7 +60,7 @@ def test_an_apply_that_was_stopped_before_its_call_does_not_send_what_was_settle
 )
 def test_what_was_settled_before_a_repeat_is_not_sent_again(tmp_path: Path, refusal: Response) -> None:
     """A call that is to be repeated is not, where a person settled it and another run created it meanwhile."""
-    with Scene(tmp_path, subscriptions(1)) as scene:
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
         arrived, settled = refuse_first(scene, refusal)
         process = scene.start_apply()
         assert arrived.wait(30)

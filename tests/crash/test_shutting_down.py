@@ -15,10 +15,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from support.crash_scene import HERE, THERE, Scene, subscriptions
 from support.project import Finished, Project
 from support.raw_server import read_request, reset, wait_for_hangup
 from support.rude_service import json_response, response
+from support.sandbox_project import HERE, THERE, SandboxProject, subscriptions
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -223,7 +223,7 @@ class Falling:
 
     def __init__(
         self,
-        scene: Scene,
+        scene: SandboxProject,
         secured: ssl.SSLContext | None = None,
         host: str = "127.0.0.1:{port}",
     ) -> None:
@@ -276,7 +276,9 @@ class Falling:
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """Makes a scene with so many subscriptions whose service can fall."""
-    return lambda count=1, targets=(HERE,), **how: Falling(Scene(tmp_path, subscriptions(count), targets), **how)
+    return lambda count=1, targets=(HERE,), **how: Falling(
+        SandboxProject(tmp_path, subscriptions(count), targets), **how
+    )
 
 
 @dataclass(frozen=True)

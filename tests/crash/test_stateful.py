@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from support.crash_scene import HERE, Scene, finish
+from support.sandbox_project import HERE, SandboxProject, finish
 
 from reconciler.model.record import Status
 from reconciler.sandbox.faults import FaultPlan
@@ -74,7 +74,7 @@ class Life(RuleBasedStateMachine):
         self.urls = {"alpha": URLS[0], "bravo": URLS[1]}
         self.seen = b""
         self.stack = ExitStack()
-        self.scene = self.stack.enter_context(Scene(path, {"nothing": [CODES[0]]}))
+        self.scene = self.stack.enter_context(SandboxProject(path, {"nothing": [CODES[0]]}))
         self.write_config()
 
     # What people do to the configuration

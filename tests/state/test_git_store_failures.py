@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.git_world import GitWorld, more_lines
 from support.journal_samples import TARGET, begun, entries, imported, journal, journal_bytes
-from support.stopped import held_by_a_stopped_process
+from support.stopped_process import held_by_a_stopped_process
 from support.store_conformance import append_one, read_back
 from werkzeug import Request, Response
 

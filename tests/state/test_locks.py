@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.journal_samples import TARGET, entries, imported, journal, journal_bytes
-from support.stopped import held_by_a_stopped_process
+from support.stopped_process import held_by_a_stopped_process
 from support.store_conformance import append_one, read_back
 
 from reconciler.disk import locks

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 import yaml
+from support.forge import WORKFLOW
 from support.project import Finished, Project
-from support.runner import WORKFLOW
 
 OFFERS = "europe/staging/offers"
 

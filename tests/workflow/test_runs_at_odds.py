@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from support.forge import ACTION, Forge
 from support.project import Project
-from support.runner import ACTION, Forge
-from support.workflow_scene import committed, declared_repository, hold_creates, one_client_sandbox, variables
+from support.sandbox_forge import committed, declared_repository, hold_creates, one_client_sandbox, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from support.runner import Running
+    from support.forge import Running
 
     from reconciler.sandbox import Sandbox
 

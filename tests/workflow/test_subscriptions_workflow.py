@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.workflow_scene import REGIONS, committed, declare, declared_repository, one_client_sandbox, push, variables
+from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.runner import Forge
+    from support.forge import Forge
 
     from reconciler.sandbox import Sandbox
 

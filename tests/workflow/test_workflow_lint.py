@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.runner import ROOT
+from support.forge import ROOT
 
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -38,7 +38,7 @@ def subscriptions(count: int) -> dict[str, list[str]]:
     return {f"s{number}": [f"ONB{10000 + number}"] for number in range(count)}
 
 
-class Scene:
+class SandboxProject:
     """A project below `path`, a sandbox that plays `targets`, and what is wanted on each of them (name -> codes)."""
 
     def __init__(

@@ -6,7 +6,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from reconciler.sandbox import Sandbox
-from support.runner import Forge
+from support.forge import Forge
 
 if TYPE_CHECKING:
     from pathlib import Path
