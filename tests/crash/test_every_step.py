@@ -7,7 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
+from support.project import finish
+from support.sandbox_pace import hold_creates
+from support.sandbox_project import HERE, THERE, SandboxProject, subscriptions
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
@@ -101,7 +103,7 @@ def test_a_signal_just_before_the_call_keeps_it_from_being_sent(tmp_path: Path, 
 def test_one_signal_waits_for_the_call_in_flight(tmp_path: Path, number: signal.Signals) -> None:
     """A call that is answered within the grace of an interrupted run is recorded as created, and no other begun."""
     with SandboxProject(tmp_path, subscriptions(3)) as scene:
-        answers = scene.hold()
+        answers = hold_creates(scene.sandbox)
         apply = scene.start_apply("--parallelism", "1")
         scene.wait_until_committed()
         apply.send_signal(number)
@@ -119,7 +121,7 @@ def test_a_call_that_is_not_waited_for_any_longer_is_unknown(
 ) -> None:
     """Once the grace has passed, or a second signal comes, the call in flight is recorded as what it is: unknown."""
     with SandboxProject(tmp_path, subscriptions(2)) as scene:
-        answers = scene.hold()
+        answers = hold_creates(scene.sandbox)
         apply = scene.start_apply("--parallelism", "1", failpoint=failpoint)
         scene.wait_until_committed()
         for number in signals:

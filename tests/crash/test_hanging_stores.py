@@ -11,7 +11,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
+from support.project import finish
+from support.sandbox_pace import hold_creates
+from support.sandbox_project import HERE, SandboxProject, subscriptions
 
 from reconciler.applying.terms import Limits
 
@@ -43,7 +45,7 @@ def test_the_limits_leave_a_runner_time() -> None:
 def test_a_lock_that_somebody_holds_does_not_keep_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
     """The journal's lock is held for good as an outcome is to be appended: the run ends, and the outcome is kept."""
     with SandboxProject(tmp_path, subscriptions(2)) as scene:
-        answered = scene.hold()
+        answered = hold_creates(scene.sandbox)
         process = scene.start_apply(failpoint=SOON)
         scene.wait_until_committed()
         with scene.journal().open("rb+") as journal:
@@ -75,7 +77,7 @@ def test_a_remote_that_hangs_does_not_keep_an_interrupted_run(tmp_path: Path, co
         "PATH": f"{programs}:{os.environ['PATH']}",
     }
     with scene:
-        answered = scene.hold()
+        answered = hold_creates(scene.sandbox)
         process = scene.start_apply("--unsealed", failpoint=SOON)
         scene.wait_until_committed()
         flag.touch()

@@ -8,8 +8,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.project import end
-from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
+from support.project import end, finish
+from support.sandbox_pace import hold_creates
+from support.sandbox_project import HERE, SandboxProject, subscriptions
 from support.stopped_process import held_by_a_stopped_process
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
 
 def wait_briefly(scene: SandboxProject) -> None:
-    """Have commands give up a lock after a second."""
-    hook = "import reconciler.state.stores.files as files\nfiles._PATIENCE = 1.0\n"
-    scene.project.environment["PYTHONPATH"] = str(scene.project.write("hooks/sitecustomize.py", hook).parent)
+    """Have commands give up a lock after a fifth of a second."""
+    scene.project.before_steps = "import reconciler.state.stores.files as files\nfiles._PATIENCE = 0.2\n"
 
 
 def test_a_journal_locked_before_the_intent_sends_nothing(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_journal_locked_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) 
     """An outcome that cannot be appended is kept in a private file that is named, and recovered from it."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         wait_briefly(scene)
-        released = scene.hold()
+        released = hold_creates(scene.sandbox)
         applying = scene.start_apply()
         scene.wait_until_committed()
         with held_by_a_stopped_process(scene.journal()) as pid:
@@ -56,7 +56,7 @@ def test_a_journal_locked_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) 
 def test_a_second_signal_ends_the_wait(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """The first waits for what is under way, the second does not wait for the lock, and nothing is lost."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
-        released = scene.hold()
+        released = hold_creates(scene.sandbox)
         applying = scene.start_apply()
         scene.wait_until_committed()
         with held_by_a_stopped_process(scene.journal()):

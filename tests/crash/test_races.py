@@ -5,48 +5,36 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
-from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from support.project import Project
-from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
+from support.project import Project, finish
+from support.sandbox_pace import hold_creates, slow_down
+from support.sandbox_project import HERE, THERE, SandboxProject, subscriptions
+from support.stopped_process import wait_until_stopped
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from support.project import Finished
+    from support.warm import Started
 
 STOP = "before-append:1:stop"
 
 
-def start_together(starts: Sequence[Callable[[], subprocess.Popen[bytes]]]) -> list[Finished]:
+def start_together(starts: Sequence[Callable[[], Started]]) -> list[Finished]:
     """Start commands that stop before their first append, and let them go on all at once, planned on one head."""
     processes = [start() for start in starts]
     for process in processes:
-        wait_until_stopped(process)
+        wait_until_stopped(process.pid)
     for process in processes:
         process.send_signal(signal.SIGCONT)
     return [finish(process) for process in processes]
-
-
-def wait_until_stopped(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has stopped itself."""
-    until = time.monotonic() + 30
-    while _state(process.pid) != "T":
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until, "it does not stop"
-        time.sleep(0.005)
-
-
-def _state(pid: int) -> str:
-    """What the system says of a process, as a letter (proc(5)); Z once it is dead."""
-    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
 
 
 def test_eight_applies_of_one_plan_create_each_route_once(tmp_path: Path) -> None:
@@ -73,9 +61,9 @@ def test_the_loser_of_a_race_is_done_where_the_winner_was(tmp_path: Path) -> Non
 def test_the_loser_fails_where_the_winner_does_not_settle(tmp_path: Path) -> None:
     """What another apply took, and has not settled by the end, counts as not done: 1, since 3 is for one's own."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
-        answers = scene.hold()
+        answers = hold_creates(scene.sandbox)
         loser = scene.start_apply(failpoint=STOP)
-        wait_until_stopped(loser)
+        wait_until_stopped(loser.pid)
         winner = scene.start_apply()
         scene.wait_until_committed()
         loser.send_signal(signal.SIGCONT)
@@ -138,7 +126,7 @@ class Meddler(Thread):
 def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Path) -> None:
     """Someone who keeps saying --not-created during an apply is refused, and nothing is created again."""
     with SandboxProject(tmp_path, subscriptions(6)) as scene:
-        scene.slow_down(lambda: 0.05)
+        slow_down(scene.sandbox, lambda: 0.05)
         with Meddler(lambda: scene.project.step("state", "resolve", "*/*/*", "--not-created", code=None)) as meddler:
             assert 0 == scene.run_apply("--parallelism", "1").code
             scene.project.step("apply", "--auto-approve")
@@ -149,7 +137,7 @@ def test_resolving_does_not_touch_what_a_living_apply_has_in_flight(tmp_path: Pa
 def test_renaming_during_an_apply_creates_nothing_twice(tmp_path: Path) -> None:
     """A subscription that changes its name to and fro meanwhile is never created under the name it does not have."""
     with SandboxProject(tmp_path, subscriptions(4)) as scene:
-        scene.slow_down(lambda: 0.05)
+        slow_down(scene.sandbox, lambda: 0.05)
         names = [f"{HERE}/s0", f"{HERE}/other"]
 
         def rename() -> Finished:
@@ -198,7 +186,7 @@ def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: 
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         failpoint = f"send_window=1,margin=0,{step}:1:stop"
         sleeper = scene.start_apply("--timeout", str(timeout), failpoint=failpoint)
-        wait_until_stopped(sleeper)
+        wait_until_stopped(sleeper.pid)
         (attempt,) = scene.unsettled()
         assert not scene.was_created(attempt)
         time.sleep(max(0.0, attempt.send_by + min(timeout, 1) - time.time()) + 0.1)
@@ -216,7 +204,7 @@ def test_a_runner_that_sleeps_after_its_call_still_records_it(tmp_path: Path) ->
     """What is known when it wakes goes into the record, over the person's word, which was the same."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
-        wait_until_stopped(sleeper)
+        wait_until_stopped(sleeper.pid)
         assert 1 == scene.settle()
         scene.project.step("apply", "--auto-approve")
         sleeper.send_signal(signal.SIGCONT)
@@ -229,7 +217,7 @@ def test_a_wrong_word_about_a_sleeping_runner_comes_to_light(tmp_path: Path) -> 
     """Where somebody elsewhere was wrong to say --not-created, both are live in the end; the plan names the second."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         sleeper = scene.start_apply(failpoint="after-send:1:stop")
-        wait_until_stopped(sleeper)
+        wait_until_stopped(sleeper.pid)
         elsewhere = Project(scene.project.path, {**scene.project.environment, "XDG_DATA_HOME": str(tmp_path / "else")})
         elsewhere.step("state", "resolve", f"{HERE}/s0", "--not-created", "--force")
         elsewhere.step("apply", "--auto-approve")

@@ -9,7 +9,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_project import HERE, THERE, SandboxProject, finish, subscriptions
+from support.project import finish
+from support.sandbox_pace import slow_down
+from support.sandbox_project import HERE, THERE, SandboxProject, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ def kill_until_done(path: Path, random: Random, count: int) -> Counter[str]:
     """Apply `count` subscriptions to each of two targets, killed over and over, until all are there; what happened."""
     told: Counter[str] = Counter()
     with SandboxProject(path, subscriptions(count), (HERE, THERE), FAULTS, random.randrange(1 << 32)) as scene:
-        scene.slow_down(lambda: random.random() * SLOWEST)
+        slow_down(scene.sandbox, lambda: random.random() * SLOWEST)
         while scene.due_code():
             ended = kill_at_random(scene, random)
             assert ended.code in {0, 1, 3, 130, 143, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}, ended

@@ -9,7 +9,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
+from support.project import finish
+from support.sandbox_pace import hold_creates
+from support.sandbox_project import HERE, SandboxProject, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +97,7 @@ def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
 def test_a_record_set_back_while_a_call_is_in_flight_is_not_written_to(tmp_path: Path) -> None:
     """What became of the call is kept, with the intent that the older copy lacks, and the copy stays as it is."""
     with SandboxProject(tmp_path, subscriptions(2)) as scene:
-        older, answered = scene.journal().read_bytes(), scene.hold()
+        older, answered = scene.journal().read_bytes(), hold_creates(scene.sandbox)
         process = scene.start_apply()
         scene.wait_until_committed()
         scene.journal().write_bytes(older)

@@ -7,7 +7,9 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
-from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
+from support.project import finish
+from support.sandbox_pace import hold_creates
+from support.sandbox_project import HERE, SandboxProject, subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +73,7 @@ def test_a_working_directory_that_is_deleted_loses_no_outcome(tmp_path: Path) ->
     scene = SandboxProject(tmp_path / "project", subscriptions(1))
     scene.project.environment |= {"RECONCILER_STATE": "../record", "RECONCILER_CACHE_DIR": "../caches"}
     with scene:
-        answered = scene.hold()
+        answered = hold_creates(scene.sandbox)
         process = scene.start_apply()
         scene.wait_until_committed()
         shutil.rmtree(scene.project.path)

@@ -7,8 +7,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_project import HERE, SandboxProject, finish, subscriptions
-from test_races import wait_until_stopped
+from support.project import finish
+from support.sandbox_project import HERE, SandboxProject, subscriptions
+from support.stopped_process import wait_until_stopped
 
 from reconciler.sandbox.exchange import Response
 
@@ -43,7 +44,7 @@ def test_an_apply_that_was_stopped_before_its_call_does_not_send_what_was_settle
     """A process that is stopped, or a machine that sleeps, just before the first byte reads the record again."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         process = scene.start_apply(failpoint="before-send:1:stop,freshness=0.1")
-        wait_until_stopped(process)
+        wait_until_stopped(process.pid)
         settle_and_apply(scene)
         process.send_signal(signal.SIGCONT)
         done = finish(process)

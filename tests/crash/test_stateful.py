@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from support.sandbox_project import HERE, SandboxProject, finish
+from support.project import finish
+from support.sandbox_project import HERE, SandboxProject
 
 from reconciler.model.record import Status
 from reconciler.sandbox.faults import FaultPlan

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from support.project import Project
+from support.stopped_process import process_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +84,7 @@ class Running:
         while time.monotonic() < until:
             assert self._process.poll() is None, self._log.read_text()
             for pid in children(self._process.pid):
-                if _state(pid)[:1] == ["T"]:
+                if process_state(pid)[:1] == ["T"]:
                     return pid
             time.sleep(0.01)
         raise AssertionError("it does not stop\n" + self._log.read_text())
@@ -95,16 +96,8 @@ class Running:
 def children(parent: int) -> list[int]:
     """The processes that a process has started, and that have not ended."""
     pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    states = [(pid, _state(pid)) for pid in pids]
+    states = [(pid, process_state(pid)) for pid in pids]
     return [pid for pid, state in states if state[:1] != ["Z"] and state[1:2] == [str(parent)]]
-
-
-def _state(pid: int) -> list[str]:
-    """What the system says of a process after its name (proc(5)): its state, its parent, ...; empty once it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 @dataclass

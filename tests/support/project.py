@@ -102,9 +102,13 @@ class Project:
 
     def step(self, *arguments: str | Path, code: int | None = 0, stdin: str = "") -> Finished:
         """As `run`, but fast (see `warm`), for what a test is not about; fails the test if the exit code is another."""
-        done = Finished(*warm.run([*map(str, arguments)], self.path, self.variables(), stdin, self.before_steps))
+        done = finish(self.start_step(*arguments, stdin=stdin), timeout=None)
         assert code in (done.code, None), f"{arguments}: {done}"
         return done
+
+    def start_step(self, *arguments: str | Path, stdin: str = "") -> warm.Started:
+        """As `start`, but fast, where it is not the start that a test is about."""
+        return warm.Started([*map(str, arguments)], self.path, self.variables(), stdin, self.before_steps)
 
     def run_raw(self, *arguments: str) -> bytes:
         """The bytes of what a command prints, which must succeed."""
@@ -133,7 +137,7 @@ class Project:
         return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(self, *arguments: str | Path, stdout: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """Start `reconciler` and go on; whoever starts it ends it (see `end`)."""
+        """Start `reconciler` and go on; whoever starts it ends it (see `end` and `finish`)."""
         return subprocess.Popen(
             [EXECUTABLE, *arguments],
             cwd=self.path,
@@ -144,9 +148,17 @@ class Project:
         )
 
 
-def end(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM, timeout: float = 60) -> Finished:
+def finish(process: subprocess.Popen[bytes] | warm.Started, timeout: float | None = 60) -> Finished:
+    """Wait until a command that was started comes to its end."""
+    out, err = process.communicate(timeout=timeout)
+    assert process.returncode is not None
+    return Finished(process.returncode, (out or b"").decode(), (err or b"").decode())
+
+
+def end(
+    process: subprocess.Popen[bytes] | warm.Started, number: signal.Signals = signal.SIGTERM, timeout: float = 60
+) -> Finished:
     """Send a signal to a started command, unless it has ended, and wait for its end."""
     if process.poll() is None:
         process.send_signal(number)
-    out, err = process.communicate(timeout=timeout)
-    return Finished(process.returncode, (out or b"").decode(), (err or b"").decode())
+    return finish(process, timeout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event
 from typing import TYPE_CHECKING
 
 from reconciler.sandbox import Sandbox
@@ -10,8 +9,6 @@ from support.forge import Forge
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from reconciler.sandbox.exchange import Request, Response
 
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 CREDENTIALS = {"CLIENT_ID": "client", "CLIENT_SECRET": "the-client-secret"}
@@ -71,17 +68,3 @@ def push(forge: Forge, sandbox: Sandbox, environment: str, **extra: str) -> tupl
     forge.variables = variables(sandbox, environment)
     done = forge.run("push", {}, job=f"apply-{environment}", extra=extra)
     return done.code, done.log
-
-
-def hold_creates(sandbox: Sandbox) -> Event:
-    """Have creates be committed, and answered only once the event is set."""
-    handle, released = sandbox._server.handle, Event()
-
-    def handle_and_hold(request: Request) -> Response:
-        response = handle(request)
-        if request.path.endswith("/webhooksubscription"):
-            released.wait(60)
-        return response
-
-    sandbox._server.handle = handle_and_hold
-    return released

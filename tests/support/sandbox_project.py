@@ -9,22 +9,22 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from contextlib import suppress
-from threading import Event
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from reconciler.model.address import TargetName
 from reconciler.model.record import Status
 from reconciler.sandbox import Sandbox
 from reconciler.state.journal.chain import parse
-from support.project import EXECUTABLE, Finished, Project
+from support.project import EXECUTABLE, Finished, Project, finish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from reconciler.model.record import Attempt, Record
-    from reconciler.sandbox.exchange import Request, Response
+    from support.warm import Started
 
 Route = tuple[str, str, str]
 """A target, an event code and the URL it is delivered to."""
@@ -82,18 +82,19 @@ class SandboxProject:
 
     def at(self, failpoint: str) -> Project:
         """The project, with an environment in which something happens at a durable step."""
-        return Project(self.project.path, {**self.project.environment, "RECONCILER_TEST_FAILPOINT": failpoint})
+        environment = {**self.project.environment, "RECONCILER_TEST_FAILPOINT": failpoint}
+        return replace(self.project, environment=environment)
 
     def apply(self, *arguments: str, failpoint: str = "") -> Finished:
         """Apply in a process of its own that is a `step`: it dies as any other, and starts ten times as fast."""
         return self.at(failpoint).step("apply", "--auto-approve", *arguments, code=None)
 
     def run_apply(self, *arguments: str) -> Finished:
-        """Apply as a user does, beside what else goes on."""
-        return self.project.run("apply", "--auto-approve", *arguments)
+        """Apply, beside what else goes on."""
+        return finish(self.start_apply(*arguments))
 
-    def start_apply(self, *arguments: str, failpoint: str = "") -> subprocess.Popen[bytes]:
-        return self.at(failpoint).start("apply", "--auto-approve", *arguments)
+    def start_apply(self, *arguments: str, failpoint: str = "") -> Started:
+        return self.at(failpoint).start_step("apply", "--auto-approve", *arguments)
 
     def run_under(self, prefix: Sequence[str], *arguments: str, failpoint: str = "") -> Finished:
         """Run `reconciler` by way of another command."""
@@ -202,37 +203,12 @@ class SandboxProject:
             time.sleep(0.005)
         assert {} == self.sandbox._server._connections
 
-    def hold(self) -> Event:
-        """Have creates be committed, and answered only once the event is set."""
-        handle, released = self.sandbox._server.handle, Event()
-
-        def handle_and_hold(request: Request) -> Response:
-            response = handle(request)
-            if request.path.endswith("/webhooksubscription"):
-                released.wait(30)
-            return response
-
-        self.sandbox._server.handle = handle_and_hold
-        return released
-
     def wait_until_committed(self, count: int = 1) -> None:
         """Wait until so many creates were committed."""
         until = time.monotonic() + 30
         while len(self.sandbox.world.commits) < count:
             assert time.monotonic() < until, "no create arrived"
             time.sleep(0.005)
-
-    def slow_down(self, delay: Callable[[], float]) -> None:
-        """Have the sandbox take its time, in seconds, before and after it does what it is asked to."""
-        handle = self.sandbox._server.handle
-
-        def handle_slowly(request: Request) -> Response:
-            time.sleep(delay())
-            response = handle(request)
-            time.sleep(delay())
-            return response
-
-        self.sandbox._server.handle = handle_slowly
 
 
 _LAUNCHER = """\
@@ -244,12 +220,6 @@ if name == "fsize":
     resource.setrlimit(resource.RLIMIT_FSIZE, (value, value))
 os.execv(command[0], command)
 """
-
-
-def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Finished:
-    """Wait until a command that was started comes to its end."""
-    out, err = process.communicate(timeout=timeout)
-    return Finished(process.returncode, (out or b"").decode(), (err or b"").decode())
 
 
 def confined(name: str, value: int) -> list[str]:

@@ -14,7 +14,8 @@ import pytest
 import yaml
 from support.forge import ACTION, Forge
 from support.project import Project
-from support.sandbox_forge import committed, declared_repository, hold_creates, one_client_sandbox, variables
+from support.sandbox_forge import committed, declared_repository, one_client_sandbox, variables
+from support.sandbox_pace import hold_creates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
