@@ -301,6 +301,24 @@ class TestResolve:
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
 
+    def test_created_with_notifications(self, unknown: Partner) -> None:
+        """They speak for it: no force is needed."""
+        unknown.write("received.jsonl", _received("ONB10011"))
+        unknown.step("state", "observe", "received.jsonl")
+        unknown.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
+        with unknown.appending("resolved"):
+            unknown.step("state", "resolve", OFFERS, "--created")
+
+    def test_created_where_nothing_can_be_read(self, unknown: Partner, tmp_path: Path) -> None:
+        """What this machine may know could only confirm it; against --not-created it might speak."""
+        kept = tmp_path / "home" / "data" / "reconciler" / "unrecorded"
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / "other.jsonl").mkdir()
+        with unknown.appending():
+            unknown.step("state", "resolve", OFFERS, "--not-created", "--force", code=1)
+        with unknown.appending("resolved"):
+            unknown.step("state", "resolve", OFFERS, "--created")
+
     def test_a_wrong_not_created_is_corrected(self, unknown: Partner) -> None:
         """By what was named then: nothing is created again, and a correction after an apply shows the duplicate."""
         corrected = ("state", "resolve", OFFERS, "--created", "--attempt", unknown.attempt())

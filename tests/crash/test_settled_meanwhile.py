@@ -11,6 +11,7 @@ from support.project import finish
 from support.sandbox_project import HERE, SandboxProject, subscriptions
 from support.stopped_process import wait_until_stopped
 
+from reconciler.model.outcome import Outcome
 from reconciler.sandbox.exchange import Response
 
 if TYPE_CHECKING:
@@ -72,3 +73,17 @@ def test_what_was_settled_before_a_repeat_is_not_sent_again(tmp_path: Path, refu
         assert f"HTTP {refusal.status}" in done.out
         assert "not repeated: it was settled meanwhile" in done.out
         scene.assert_done()
+
+
+def test_what_the_service_has_refused_is_not_corrected_to_created(tmp_path: Path) -> None:
+    """An outcome that came after a person's word is certain: no other word is taken then."""
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
+        scene.sandbox.world.fail_next("422", count=1)
+        process = scene.start_apply(failpoint="after-send:1:stop")
+        wait_until_stopped(process.pid)
+        (attempt,) = scene.unsettled()
+        scene.project.step("state", "resolve", attempt.address, "--not-created", "--force")
+        process.send_signal(signal.SIGCONT)
+        finish(process)
+        assert [Outcome.REJECTED] == [attempt.outcome for attempt in scene.attempts()]
+        scene.project.step("state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force", code=1)
