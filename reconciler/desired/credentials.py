@@ -61,5 +61,5 @@ def _is_credential(name: str) -> bool:
 
 def _refuse(key: Scalar, prefix: str, mistakes: Mistakes) -> None:
     field = "CLIENT_ID" if key.value.lower().endswith("id") else "CLIENT_SECRET"
-    remedy = f"set {prefix}{field} in the environment instead, and if this was ever committed, have it replaced"
-    mistakes.add(place(key), "a credential has no place in the configuration", remedy)
+    remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace the credential"
+    mistakes.add(place(key), "credentials are not allowed in the configuration", remedy)

@@ -17,7 +17,7 @@ SIZE_LIMIT = 8 * 1024 * 1024
 """Bytes in one file. Ten thousand subscriptions take about two million."""
 
 _SUFFIXES = (".yaml", ".yml")
-_EXAMPLE = "config/ of reconciler's own repository is an example"
+_EXAMPLE = "for an example, see config/ in reconciler's repository"
 
 
 class File(NamedTuple):
@@ -62,22 +62,23 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
 
 
 def _refuse_way_out(path: Path, mistakes: Mistakes) -> None:
-    what = "this is a symbolic link that leads out of the configuration directory"
-    mistakes.hide(_top(_name(path)), what, "replace it with a copy, or name the whole directory with --config")
+    what = "the symbolic link points outside of the configuration directory"
+    remedy = "replace it with a copy, or set --config to the directory that contains both"
+    mistakes.hide(_top(_name(path)), what, remedy)
 
 
 def _names(directory: Path, mistakes: Mistakes) -> list[str]:
     try:
         return os.listdir(directory)  # noqa: PTH208 - only the names are wanted
     except OSError as problem:
-        _refuse(directory, f"the directory cannot be read: {problem.strerror}", mistakes)
+        _refuse(directory, f"cannot read the directory: {problem.strerror}", mistakes)
         return []
 
 
 def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
     """One file. A pipe is read only where it was named itself: in a directory it would be waited for in vain."""
     if not explicit and not path.is_file():
-        _refuse(path, "this is not a regular file, or a link that leads nowhere", mistakes)
+        _refuse(path, "not a regular file, or a broken symbolic link", mistakes)
         return None
     try:
         with path.open("rb") as stream:
@@ -87,7 +88,7 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
         return None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a file name"
-        _refuse(path, f"the file cannot be read: {reason}", mistakes)
+        _refuse(path, f"cannot read the file: {reason}", mistakes)
         return None
     if len(data) > SIZE_LIMIT:
         mistakes.hide(
@@ -103,7 +104,7 @@ def _decoded(file: File, mistakes: Mistakes) -> File | None:
         file.data.decode()
     except UnicodeDecodeError as problem:
         before = file.data[: problem.start].decode()
-        mistakes.hide(place_after(file.name, before), "the file is not UTF-8 from here on", "save it as UTF-8")
+        mistakes.hide(place_after(file.name, before), "invalid UTF-8", "save it as UTF-8")
         return None
     return file
 
@@ -114,7 +115,7 @@ def place_after(name: str, text: str) -> Place:
 
 
 def _refuse(path: Path, what: str, mistakes: Mistakes) -> None:
-    remedy = f"name a readable file or directory with --config or RECONCILER_CONFIG; {_EXAMPLE}"
+    remedy = f"set --config or RECONCILER_CONFIG to a readable file or directory; {_EXAMPLE}"
     mistakes.hide(_top(_name(path)), what, remedy)
 
 

@@ -46,9 +46,9 @@ def _refuse_undeclared(
 ) -> None:
     if mistakes.hidden:
         return
-    remedy = f"declare it under `targets:`; declared are: {listed(targets)}"
+    remedy = f"declare it under `targets:`; declared targets: {listed(targets)}"
     for name in patterns.keys() - {match for target in targets for match in _patterns_of(target)}:
-        what = f"{name} matches no declared target" if "*" in name else f"the target {name} is not declared"
+        what = f"{name} matches no declared target" if "*" in name else f"target {name} is not declared"
         for key in patterns[name].keys:
             at = place(key)
             mistakes.add(at, what if mistakes.crowd(at) else what + suggest(name, targets), remedy)
@@ -65,8 +65,8 @@ def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) ->
 
 def _refuse_too_many(patterns: Mapping[str, Pattern], mistakes: Mistakes) -> None:
     largest = max(patterns.values(), key=lambda pattern: len(pattern.entries))
-    what = f"the targets and what is wanted on each come to more than {ROUTE_LIMIT} routes"
-    mistakes.hide(place(largest.keys[0]), what, "split the configuration, and keep a state record for each part")
+    what = f"the configuration defines more than {ROUTE_LIMIT} routes"
+    mistakes.hide(place(largest.keys[0]), what, "split it, with a separate state record for each part")
 
 
 def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
@@ -99,7 +99,7 @@ class _Merger:
         for name in of_region.keys() & of_environment.keys():
             first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
             if first.wanted != later.wanted:
-                self._refuse_conflict(f"whether {name} is wanted", first.key, later.key)
+                self._refuse_conflict(f"only one of the two excludes {name} with null", first.key, later.key)
             if first.codes and later.codes and first.codes.sound and later.codes.sound:
                 self._compare(name, "eventCodes", first.codes, later.codes)
             self._compare(name, "webhookUrl", first.url, later.url)
@@ -110,11 +110,11 @@ class _Merger:
         if first is None or later is None or first.value is None or later.value is None:
             return
         if first.value != later.value:
-            self._refuse_conflict(f"{field} of {name}", first.node, later.node)
+            self._refuse_conflict(f"they set {field} of {name} differently", first.node, later.node)
 
-    def _refuse_conflict(self, subject: str, first: Node, later: Node) -> None:
-        what = f"{subject} is given otherwise at {place(first)}, by a pattern of the same rank for {self._target}"
-        remedy = f"let one of the two patterns say it, or write it under {self._target} and under neither"
+    def _refuse_conflict(self, conflict: str, first: Node, later: Node) -> None:
+        what = f"conflicts with the pattern of the same rank for {self._target} at {place(first)}: {conflict}"
+        remedy = f"keep it in one of the two patterns, or set it under {self._target} itself"
         self._mistakes.add(place(later), what, remedy)
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
@@ -133,8 +133,8 @@ class _Merger:
         if self._mistakes.hidden:
             return
         missing = [field for field, given in (("eventCodes", patch.codes), ("webhookUrl", patch.url)) if given is None]
-        what = f"{self._target}/{name} has no {' and no '.join(missing)}"
-        self._mistakes.add(place(patch.key), what, "give it here or in a more general pattern")
+        what = f"{self._target}/{name}: missing {' and '.join(missing)}"
+        self._mistakes.add(place(patch.key), what, "add it here or in a more general pattern")
 
     def _expand(self, name: str, template: str, node: Node) -> str | None:
         try:
@@ -155,5 +155,5 @@ class _Merger:
             return
         at = place(node)
         known = [] if self._mistakes.crowd(at) else [*self._variables]
-        what = f"webhookUrl: the variable {name} is unknown for {self._target}{suggest(name, known)}"
-        self._mistakes.add_first(at, what, f"known are: {listed(known)}; more can stand in its `vars`")
+        what = f"webhookUrl: unknown variable {name} for {self._target}{suggest(name, known)}"
+        self._mistakes.add_first(at, what, f"available: {listed(known)}; define more under `vars` of the target")

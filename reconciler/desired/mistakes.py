@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from yaml.error import Mark
 
 FILE_LIMIT: Final = 100
-"""Mistakes of one file that are told: a file that was generated wrongly has one on each line."""
+"""Mistakes of one file that are reported: a file that was generated wrongly has one on each line."""
 
 _FILE_KEPT = 10 * FILE_LIMIT  # they are not found in the order of their places
 _SHOWN = 60
@@ -77,8 +77,8 @@ class Mistakes:
             first = list(islice(of_file, FILE_LIMIT + 1))
             mistakes += first[:FILE_LIMIT]
             for rest in first[FILE_LIMIT:]:
-                what = f"{self._in_file[file] - FILE_LIMIT} more mistakes in this file"
-                mistakes.append(Mistake(rest.place, what, "correct the ones above first"))
+                what = f"{self._in_file[file] - FILE_LIMIT} more mistakes not shown"
+                mistakes.append(Mistake(rest.place, what, "fix the ones above first"))
         return mistakes
 
     def add_first(self, at: Place, what: str, remedy: str) -> None:

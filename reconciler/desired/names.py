@@ -13,4 +13,4 @@ PATTERN: Final = re.compile(rf"({_SEGMENT}|\*)/({_SEGMENT}|\*)")
 ADDRESS_PATTERN: Final = re.compile(rf"{_SEGMENT}|({_SEGMENT}|\*)/({_SEGMENT}|\*)/({_SEGMENT}|\*)")
 VARIABLE: Final = re.compile("[a-z][a-z0-9_]*")
 
-SPELLING: Final = "write it with a-z, 0-9 and -, beginning with a letter or digit"
+SPELLING: Final = "use a-z, 0-9 and -, starting with a letter or digit"

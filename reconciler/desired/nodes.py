@@ -105,9 +105,9 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
         return _Builder(islice(iter(loader.get_event, None), EVENT_LIMIT).__next__, mistakes).document()
     except _TooDeep as problem:
         what = f"the file is nested deeper than {DEPTH_LIMIT} levels"
-        mistakes.hide(problem.args[0], what, "nothing in a configuration goes that deep")
+        mistakes.hide(problem.args[0], what, "reduce the nesting")
     except StopIteration:
-        mistakes.hide(Place(file.name, 1, 1), "the file holds too much", "split it into several files")
+        mistakes.hide(Place(file.name, 1, 1), "the file has too many values", "split it into several files")
     except MarkedYAMLError as problem:
         mistakes.hide(*_syntax_mistake(file, problem))
     except (yaml.YAMLError, ValueError):  # ValueError: the pure parser on an escape beyond Unicode
@@ -130,14 +130,14 @@ class _Builder:
             self._next()
             event = self._next()
         if type(event) is not StreamEndEvent:
-            self._mistakes.hide(place(event), "a second document begins here", "put it into a file of its own")
+            self._mistakes.hide(place(event), "more than one YAML document", "move this document to its own file")
         return root
 
     def _node(self, event: Event, depth: int) -> Node:
         if type(event) is ScalarEvent and not event.anchor and not event.tag:
             return Scalar(event)
         if type(event) is AliasEvent:
-            self._mistakes.add(place(event), "a YAML alias is not taken", "write the value out")
+            self._mistakes.add(place(event), "YAML aliases are not supported", "repeat the value")
             return Broken(event)
         self._refuse_properties(event)
         if type(event) is ScalarEvent:
@@ -166,19 +166,19 @@ class _Builder:
     def _refuse_properties(self, event: Event) -> None:
         node = cast("ScalarEvent | CollectionStartEvent", event)
         if node.anchor:
-            self._mistakes.add(place(event), "a YAML anchor is not taken", "write the value out where it is wanted")
+            self._mistakes.add(place(event), "YAML anchors are not supported", "repeat the value")
         if node.tag:
-            self._mistakes.add(place(event), "a YAML tag is not taken", "write the value without the !")
+            self._mistakes.add(place(event), "YAML tags are not supported", "remove the tag")
 
     def _refuse_key(self, key: Node) -> None:
         if not isinstance(key, Broken):
-            self._mistakes.add(place(key), "a key must be text", "put a key that holds { or [ in quotes")
+            self._mistakes.add(place(key), "expected a text key", "quote a key that contains { or [")
 
 
 def refuse_duplicate(key: Scalar, first: Scalar, mistakes: Mistakes) -> None:
     """Report a key that stands elsewhere already, in the same mapping or in another file."""
-    what = f"duplicate key {shown(key.value)}, which stands at {place(first)} already"
-    mistakes.add(place(key), what, "keep one of the two")
+    what = f"duplicate key {shown(key.value)}: already defined at {place(first)}"
+    mistakes.add(place(key), what, "remove one of them")
 
 
 def _syntax_mistake(file: File, problem: MarkedYAMLError) -> tuple[Place, str, str]:
@@ -189,11 +189,11 @@ def _syntax_mistake(file: File, problem: MarkedYAMLError) -> tuple[Place, str, s
     column = mark.column if line == mark.line else len(lines[line])
     around = lines[line][max(column - 1, 0) : column + 1]
     if "\t" in around:
-        remedy = "indent with spaces: YAML takes no tab here"
+        remedy = "use spaces to indent, not tabs"
     elif "*" in around:
-        remedy = 'a pattern stands in quotes: "*/*"'
+        remedy = 'quote the pattern: "*/*"'
     else:
-        remedy = "mend the YAML; text that holds { } [ ] * & ! # % @ or a colon wants quotes"
+        remedy = "correct the YAML; quote text that contains { } [ ] * & ! # % @ or a colon"
     return Place(file.name, line + 1, column + 1), f"YAML syntax: {problem.problem}", remedy
 
 
@@ -201,4 +201,4 @@ def _character_mistake(file: File) -> tuple[Place, str, str]:
     text = file.data.decode()
     strange = _UNPRINTABLE.search(text)
     before = text[: strange.start()] if strange else ""
-    return place_after(file.name, before), "the file holds a character that YAML does not take", "take it out"
+    return place_after(file.name, before), "the file contains a character that YAML does not allow", "remove it"

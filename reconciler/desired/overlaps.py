@@ -75,13 +75,10 @@ def _clashing(
 
 def _report(first: Subscription, later: Subscription, codes: list[str], mistakes: Mistakes) -> None:
     if normal_url(first.url) == normal_url(later.url):
-        what = (
-            f"{later.address} would have {listed(codes)} delivered to the URL of {first.address} a second time, "
-            "and nothing could tell the two apart"
-        )
-        remedy = "give the codes to one of the two"
+        what = f"{later.address} and {first.address} deliver the same event codes to the same URL: {listed(codes)}"
+        remedy = "keep the codes in one of the two"
     else:
-        what = f"{later.address} and {first.address} of one service both hold {listed(codes)}"
+        what = f"{later.address} and {first.address}, of the same service, have the same event codes: {listed(codes)}"
         concerned = listed({first.address.target, later.address.target})
-        remedy = f"give the codes to one of the two, or say `overlap: allow` under {concerned}"
+        remedy = f"keep the codes in one of the two, or set `overlap: allow` under {concerned}"
     mistakes.add(later.place, what, remedy)

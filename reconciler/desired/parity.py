@@ -31,7 +31,7 @@ def _exception(node: Node, mistakes: Mistakes) -> ParityException | None:
         return None
     for field in _KEYS:
         if field not in found:
-            mistakes.add(place(node), f"ignore: an exception has no {field}", f"add `{field}`")
+            mistakes.add(place(node), f"ignore: the exception is missing {field}", f"add `{field}`")
     address = _address(found["address"], mistakes) if "address" in found else None
     reason = _reason(found["reason"], mistakes) if "reason" in found else None
     return ParityException(address, reason, place(node)) if address and reason else None
@@ -41,8 +41,8 @@ def _address(node: Node, mistakes: Mistakes) -> str | None:
     address = shapes.text(node, "address", mistakes)
     if address is None or ADDRESS_PATTERN.fullmatch(address):
         return address
-    what = f"address: {shown(address)} is neither region/environment/name nor the name of a subscription"
-    mistakes.add(place(node), what, "write for instance europe/staging/offers, */staging/offers or offers")
+    what = f"address: expected region/environment/name or a name, got {shown(address)}"
+    mistakes.add(place(node), what, "for example: europe/staging/offers, */staging/offers or offers")
     return None
 
 
@@ -50,6 +50,6 @@ def _reason(node: Node, mistakes: Mistakes) -> str | None:
     reason = shapes.text(node, "reason", mistakes)
     words = " ".join((reason or "").split())
     if reason is not None and not (words and words.isprintable()):
-        mistakes.add(place(node), "reason: this says nothing that could be printed", "write why the two may differ")
+        mistakes.add(place(node), "reason: expected printable text", "explain why the two may differ")
         return None
     return reason

@@ -70,8 +70,8 @@ def _patch_without_fields(key: Scalar, node: Node, mistakes: Mistakes) -> Patch:
     if shapes.is_plain(node, "null"):
         return Patch(key, wanted=False)
     if shapes.is_empty(node):
-        what = f"{key.value}: no value is given"
-        mistakes.add(place(node), what, "write `null`, in full, where the subscription is not wanted")
+        remedy = "to exclude the subscription here, write `null` in full"
+        mistakes.add(place(node), f"{key.value}: no value", remedy)
     else:
         shapes.entries(node, key.value, mistakes)
     return Patch(key, codes=Codes((), node, sound=False), url=Url(None, node))
@@ -81,10 +81,9 @@ def _template(node: Node, mistakes: Mistakes) -> str | None:
     template = shapes.text(node, "webhookUrl", mistakes)
     if template is None or templates.is_sound(template):
         return template
-    what = f"webhookUrl: {shown(template)} holds a brace that belongs to no placeholder"
-    mistakes.add(
-        place(node), what, "write {region}, {environment}, {name} or one of the target's vars; {{ and }} for braces"
-    )
+    what = f"webhookUrl: unmatched brace in {shown(template)}"
+    remedy = "use {region}, {environment}, {name} or a variable of the target; write {{ and }} for literal braces"
+    mistakes.add(place(node), what, remedy)
     return None
 
 
@@ -93,13 +92,14 @@ def _codes(node: Node, mistakes: Mistakes) -> Codes:
     if items is None:
         return Codes((), node, sound=False)
     if not (sound := bool(items)):
-        mistakes.add(place(node), "eventCodes is empty", "name a code, or write null for the whole subscription")
+        remedy = "add a code, or write null for the subscription to exclude it"
+        mistakes.add(place(node), "eventCodes is empty", remedy)
     codes: dict[str, Node] = {}
     for item in items:
         code = _code(item, mistakes)
         if code is not None and codes.setdefault(code, item) is not item:
-            what = f"the event code {code} stands at {place(codes[code])} in the same list already"
-            mistakes.add(place(item), what, "keep one of the two")
+            what = f"duplicate event code {code}: already listed at {place(codes[code])}"
+            mistakes.add(place(item), what, "remove one of them")
             code = None
         sound = sound and code is not None
     return Codes(tuple(sorted(codes)), node, sound)
@@ -112,11 +112,11 @@ def _code(node: Node, mistakes: Mistakes) -> str | None:
     if code is None:
         return None
     if not _CODE.fullmatch(code):
-        what = f"eventCodes: {shown(code)} is not an event code"
-        mistakes.add(place(node), what, "write three capital letters and five digits, as in ONB10011")
+        what = f"eventCodes: not an event code: {shown(code)}"
+        mistakes.add(place(node), what, "use three capital letters and five digits, for example ONB10011")
         return None
-    what = f"the event code {code} is of no documented family ({listed(_FAMILIES)})"
-    mistakes.warn(place(node), what, "see whether it is meant")
+    what = f"event code {code} is not in a documented family ({listed(_FAMILIES)})"
+    mistakes.warn(place(node), what, "check for a typo")
     return code
 
 

@@ -18,7 +18,7 @@ def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
     """The recipients in the order in which they are given. None is ever shown: it might be the secret half."""
     items = shapes.items(node, "recipients", mistakes)
     if items == []:
-        mistakes.add(place(node), "recipients is empty", "name one, or leave recipients out")
+        mistakes.add(place(node), "recipients is empty", "add one, or remove the key")
     found: dict[str, Node] = {}
     for item in items or []:
         recipient = shapes.text(item, "recipients", mistakes)
@@ -26,21 +26,21 @@ def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
             continue
         remedy = _refusal(recipient)
         if remedy:
-            mistakes.add(place(item), "recipients: this is not the X25519 recipient of an age key", remedy)
+            mistakes.add(place(item), "recipients: not an age X25519 public key", remedy)
         elif found.setdefault(recipient, item) is not item:
-            what = f"the recipient stands at {place(found[recipient])} already"
-            mistakes.add(place(item), what, "keep one of the two")
+            what = f"duplicate recipient: already listed at {place(found[recipient])}"
+            mistakes.add(place(item), what, "remove one of them")
     return tuple(found)
 
 
 def _refusal(recipient: str) -> str | None:
     """What to do about a text that nothing can be sealed to; None where it is a recipient."""
     if not _RECIPIENT.fullmatch(recipient):  # age takes it in capitals too: one key would then be two recipients
-        return "write the public key, age1 and 58 letters and digits; the secret half stays with its owner"
+        return "use the public key (age1 and 58 characters), never the secret key"
     import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
 
     try:
         pyrage.x25519.Recipient.from_str(recipient)
     except pyrage.RecipientError:
-        return "a letter of it is wrong; copy the whole line that `age-keygen -y` prints"
+        return "its checksum does not match (a typo?); copy the line that `age-keygen -y` prints"
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, listed, place, shown
-from reconciler.desired.names import NAME, PATTERN, TARGET
+from reconciler.desired.names import NAME, PATTERN, SPELLING, TARGET
 from reconciler.desired.nodes import Broken, MapNode, Node, Scalar, refuse_duplicate
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 Entries = dict[str, tuple[Scalar, Node]]
 
 KEYS: Final = ("targets", "subscriptions", "recipients", "verification", "parity")
-
-_SEGMENT = "a segment is a-z, 0-9 and -, beginning with a letter or digit"
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
             for name, entry in root.entries.items():
                 _add(name, entry, sections, mistakes)
         elif not isinstance(root, Broken) and not shapes.is_plain(root, ""):
-            mistakes.hide(place(root), "a mapping is wanted in a file", f"its keys are: {listed(KEYS)}")
+            mistakes.hide(place(root), "expected a mapping", f"valid keys: {listed(KEYS)}")
     return sections
 
 
@@ -56,11 +54,11 @@ def _add(name: str, entry: tuple[Scalar, Node], sections: Sections, mistakes: Mi
         shapes.refuse_key(key, "a file", KEYS, mistakes)
     elif name == "targets":
         for target, declared in _entries(node, name, mistakes).items():
-            if _is_named(TARGET, declared[0], "a target is written region/environment", mistakes):
+            if _is_named(TARGET, declared[0], "a target region/environment", mistakes):
                 _put(sections.targets, target, declared, mistakes)
     elif name == "subscriptions":
         for pattern, wanted in _entries(node, name, mistakes).items():
-            if _is_named(PATTERN, wanted[0], "a pattern is written region/environment, either may be *", mistakes):
+            if _is_named(PATTERN, wanted[0], "a pattern region/environment (either may be *)", mistakes):
                 _add_pattern(sections.patterns.setdefault(pattern, Pattern()), wanted, mistakes)
     else:
         _put(sections.single, name, entry, mistakes)
@@ -70,7 +68,7 @@ def _add_pattern(pattern: Pattern, entry: tuple[Scalar, Node], mistakes: Mistake
     key, node = entry
     pattern.keys.append(key)
     for name, wanted in (shapes.entries(node, key.value, mistakes) or {}).items():
-        if _is_named(NAME, wanted[0], "the name of a subscription is one segment", mistakes):
+        if _is_named(NAME, wanted[0], "a subscription name", mistakes):
             _put(pattern.entries, name, wanted, mistakes)
 
 
@@ -83,10 +81,10 @@ def _entries(node: Node, name: str, mistakes: Mistakes) -> Entries:
     return found
 
 
-def _is_named(rule: re.Pattern[str], key: Scalar, what: str, mistakes: Mistakes) -> bool:
+def _is_named(rule: re.Pattern[str], key: Scalar, expected: str, mistakes: Mistakes) -> bool:
     if rule.fullmatch(key.value):
         return True
-    mistakes.add(place(key), f"{what}, not {shown(key.value)}", _SEGMENT)
+    mistakes.add(place(key), f"expected {expected}, got {shown(key.value)}", SPELLING)
     return False
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
 
 _REMEDIES: Final = {
-    "text": "write one value; text that begins with { or [ wants quotes",
+    "text": "write a single value; quote text that begins with { or [",
     "a list": "write it as [one, two], or one `- ` line for each",
     "a mapping": "write `key: value` lines, indented beneath it",
 }
@@ -61,7 +61,7 @@ def refuse_key(key: Scalar, name: str, known: Collection[str], mistakes: Mistake
     """Report a key that `name` does not have."""
     at = place(key)
     meant = "" if mistakes.crowd(at) else suggest(key.value, known)
-    mistakes.add(at, f"unknown key {shown(key.value)} in {name}{meant}", f"known are: {listed(known)}")
+    mistakes.add(at, f"unknown key {shown(key.value)} in {name}{meant}", f"valid keys: {listed(known)}")
 
 
 def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes) -> str | None:
@@ -69,7 +69,7 @@ def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes)
     value = text(node, field, mistakes)
     if value is None or value in allowed:
         return value
-    mistakes.add(place(node), f"{field}: {shown(value)} is not one of its values", f"write one of: {listed(allowed)}")
+    mistakes.add(place(node), f"{field}: invalid value {shown(value)}", f"expected one of: {listed(allowed)}")
     return None
 
 
@@ -83,12 +83,11 @@ def is_empty(node: Node) -> bool:
     return type(node) is Scalar and node.plain and node.value in _NO_VALUE
 
 
-def _refuse(node: Node, field: str, wanted: str, mistakes: Mistakes) -> None:
+def _refuse(node: Node, field: str, expected: str, mistakes: Mistakes) -> None:
     if is_empty(node):
-        what, remedy = f"{field}: no value is given, {wanted} is wanted", "write one, or take the line out"
-        mistakes.add(place(node), what, remedy)
+        mistakes.add(place(node), f"{field}: expected {expected}, got no value", "add a value, or remove the key")
     elif type(node) is not Broken:
-        mistakes.add(place(node), f"{field}: {wanted} is wanted, found {_kind(node)}", _REMEDIES[wanted])
+        mistakes.add(place(node), f"{field}: expected {expected}, got {_kind(node)}", _REMEDIES[expected])
 
 
 def _kind(node: Node) -> str:

@@ -52,8 +52,8 @@ def _refuse_shared_variables(names: list[TargetName], entries: Entries, mistakes
     for name in sorted(names, key=lambda name: place(entries[name][0])):
         owner = owners.setdefault(name.variable_prefix, name)
         if owner != name:
-            what = f"the variables of {name} and of {owner} would both begin with {name.variable_prefix}"
-            mistakes.add(place(entries[name][0]), what, "rename one of the two")
+            what = f"targets {name} and {owner} use the same environment variables ({name.variable_prefix}…)"
+            mistakes.add(place(entries[name][0]), what, "rename one of them")
 
 
 class _Reader:
@@ -86,7 +86,7 @@ class _Reader:
         if url == "":
             variable = f"{self._name.variable_prefix}{field.upper()}"
             remedy = f"add `{field}: https://…`, or set {variable}"
-            self._mistakes.add(self._place, f"{self._name} has no {field}", remedy)
+            self._mistakes.add(self._place, f"{self._name}: missing {field}", remedy)
         return url
 
     def _url(self, field: str, node: Node | None) -> str | None:
@@ -127,11 +127,11 @@ class _Reader:
 
     def _is_variable(self, name: str, key: Scalar) -> bool:
         if name in _RESERVED:
-            what = f"the variable {name} is the target's or the subscription's own"
-            self._mistakes.add(place(key), what, "give it another name")
+            what = f"the variable name {name} is reserved"
+            self._mistakes.add(place(key), what, "use another name")
         elif not VARIABLE.fullmatch(name):
-            what = f"vars: {shown(name)} is not the name of a variable"
-            self._mistakes.add(place(key), what, "write it with a-z, 0-9 and _, beginning with a letter")
+            what = f"vars: invalid variable name {shown(name)}"
+            self._mistakes.add(place(key), what, "use a-z, 0-9 and _, starting with a letter")
         else:
             return True
         return False

@@ -25,10 +25,10 @@ class Fault(NamedTuple):
 
 
 USER_INFO: Final = Fault(
-    "holds a URL with user info (user:password@)", "take it out: credentials come from the environment, never from here"
+    "contains credentials (user:password@)", "remove them; credentials are read from the environment"
 )
-_HOST = Fault("has a host that is none", "write a host name or an IP address, without a dot at the end")
-_PORT = Fault("has a port that is none", "write a number from 1 to 65535, or leave the port out")
+_HOST = Fault("has an invalid host", "use a host name or an IP address, without a trailing dot")
+_PORT = Fault("has an invalid port", "use 1 to 65535, or remove the port")
 
 
 def fault(url: str) -> Fault | None:
@@ -48,25 +48,25 @@ def base_fault(url: str) -> Fault | None:
     """What is wrong with a URL that paths are put behind, if anything is."""
     found = fault(url)
     if found is None and "?" in url:
-        return Fault("has a query, and paths are put behind it", "leave out the ? and what follows it")
+        return Fault("has a query, but paths are appended to it", "remove the ? and everything after it")
     return found
 
 
 def _diagnose(url: str) -> Fault:
     """Why a URL is not of the one form that is taken. What is most telling comes first."""
     if _UNWRITABLE.search(url):
-        return Fault("holds white space or a control character", "take it out, or percent-encode it")
+        return Fault("contains white space or a control character", "remove or percent-encode it")
     authority = _AUTHORITY.match(url)
     if authority is None:
-        return Fault("is not an absolute URL", "write it whole, as https://host/path")
+        return Fault("is not an absolute URL", "write the full URL: https://host/path")
     if "@" in authority[1]:
         return USER_INFO
     if not url.lower().startswith(("https://", "http://")):
-        return Fault("is neither https nor http", "write it as https://host/path")
+        return Fault("is neither https nor http", "write the full URL: https://host/path")
     if "#" in url:
-        return Fault("has a fragment, which is never sent", "leave out the # and what follows it")
+        return Fault("has a fragment, which is never sent", "remove the # and everything after it")
     if not url.isascii():
-        return Fault("holds letters beyond ASCII", "write the host in punycode (xn--…), and percent-encode the path")
+        return Fault("contains non-ASCII characters", "write the host in punycode (xn--…), and percent-encode the path")
     host = authority[1].rpartition(":")[0]
     return _PORT if _URL.fullmatch(f"https://{host}") else _HOST
 
@@ -77,7 +77,7 @@ def _host_fault(scheme: str, host: str) -> Fault | None:
     if not _is_host(host):
         return _HOST
     if scheme == "http" and not _is_loopback(host):
-        return Fault("is plain http to a host that is not loopback", "use https")
+        return Fault("uses http, which is allowed for loopback addresses only", "use https")
     return None
 
 

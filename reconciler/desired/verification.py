@@ -33,7 +33,7 @@ def read(node: Node, mistakes: Mistakes) -> Verification | None:
         return None
     missing = [field for field in _REQUIRED if field not in found]
     for field in missing:
-        mistakes.add(place(node), f"verification has no {field}", f"add `{field}`")
+        mistakes.add(place(node), f"verification: missing {field}", f"add `{field}`")
     values = {field: _value(field, value, mistakes) for field, value in found.items()}
     if missing or None in values.values():
         return None
@@ -45,11 +45,11 @@ def _value(field: str, node: Node, mistakes: Mistakes) -> str | bool | None:
         case "enforce":
             return _flag(node, mistakes)
         case "header":
-            return _matching(field, node, _HEADER, "write the name of an HTTP header", mistakes)
+            return _matching(field, node, _HEADER, "use an HTTP header name", mistakes)
         case "prefix":
-            return _matching(field, node, _PREFIX, "write printable ASCII", mistakes)
+            return _matching(field, node, _PREFIX, "use printable ASCII", mistakes)
         case "content":
-            remedy = "write {body} once, and beside it only {header:NAME} and text without braces"
+            remedy = "use {body} exactly once; otherwise only {header:NAME} and text without braces"
             return _matching(field, node, _CONTENT, remedy, mistakes)
         case _:
             return shapes.choice(node, field, _WORDS[field], mistakes)
@@ -59,7 +59,7 @@ def _flag(node: Node, mistakes: Mistakes) -> bool | None:
     if shapes.is_plain(node, "true") or shapes.is_plain(node, "false"):
         return shapes.is_plain(node, "true")
     if shapes.text(node, "enforce", mistakes) is not None:
-        mistakes.add(place(node), "enforce: this is not one of its values", "write true or false, without quotes")
+        mistakes.add(place(node), "enforce: invalid value", "expected true or false, without quotes")
     return None
 
 
@@ -67,5 +67,5 @@ def _matching(field: str, node: Node, rule: re.Pattern[str], remedy: str, mistak
     value = shapes.text(node, field, mistakes)
     if value is None or rule.fullmatch(value):
         return value
-    mistakes.add(place(node), f"{field}: {shown(value)} cannot be used", remedy)
+    mistakes.add(place(node), f"{field}: invalid value {shown(value)}", remedy)
     return None

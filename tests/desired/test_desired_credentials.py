@@ -67,9 +67,9 @@ def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
 def test_user_info_is_reported_once_where_it_stands(tmp_path: Path) -> None:
     """A URL that is a mistake for its user info is not one for anything else besides."""
     text = 'subscriptions: {"*/*": {one: {eventCodes: [ONB10001], webhookUrl: ¦"https://me@hooks.example/#x"}}}'
-    assert_mistakes(tmp_path, text, "user info")
+    assert_mistakes(tmp_path, text, "contains credentials")
     listed = "unknown: [¦https://me@hooks.example, https://hooks.example/@me]"
-    assert_mistakes(tmp_path / "more", "¦" + listed, "unknown key", "user info")
+    assert_mistakes(tmp_path / "more", "¦" + listed, "unknown key", "contains credentials")
 
 
 def test_names_that_only_sound_like_credentials_are_taken(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str) -> None:
     (config / link).symlink_to(tmp_path / "private" / ("key.yaml" if link == "a.yaml" else ""))
     first, second = mistakes_in(config)
     assert (f"{config / link}:1:1", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
-    assert "this is a symbolic link that leads out of the configuration directory" == first.what
+    assert "the symbolic link points outside of the configuration directory" == first.what
 
 
 def test_what_is_not_configuration_may_lead_out(tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def too_large(config: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "place", "words"),
     [
-        (broken_link, "1:1", "leads nowhere"),
-        (link_to_itself, "1:1", "leads nowhere"),
+        (broken_link, "1:1", "broken symbolic link"),
+        (link_to_itself, "1:1", "broken symbolic link"),
         (pipe, "1:1", "not a regular file"),
-        (latin_1, "2:4", "not UTF-8"),
-        (utf_16, "1:1", "not UTF-8"),
+        (latin_1, "2:4", "invalid UTF-8"),
+        (utf_16, "1:1", "invalid UTF-8"),
         (too_large, "1:1", "larger than 8 MiB"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: st
     (mistake,) = mistakes_in(tmp_path / name)
     assert (1, 1) == (mistake.place.line, mistake.place.column)
     assert "--config" in mistake.remedy
-    assert "is an example" in mistake.remedy
+    assert "for an example, see config/" in mistake.remedy
 
 
 def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_a_directory_that_cannot_be_listed_is_a_mistake(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "listdir", refuse)
     (mistake,) = mistakes_in(config)
-    assert mistake.what == "the directory cannot be read: Permission denied"
+    assert mistake.what == "cannot read the directory: Permission denied"

@@ -234,8 +234,8 @@ def test_missing_addresses_name_the_variable_that_would_do(tmp_path: Path) -> No
     with pytest.raises(ConfigError) as caught:
         load(config, no_override)
     assert [
-        "2:3: north-west/b has no auth_url; add `auth_url: https://…`, or set RECONCILER_NORTH_WEST_B_AUTH_URL",
-        "2:3: north-west/b has no base_url; add `base_url: https://…`, or set RECONCILER_NORTH_WEST_B_BASE_URL",
+        "2:3: north-west/b: missing auth_url; add `auth_url: https://…`, or set RECONCILER_NORTH_WEST_B_AUTH_URL",
+        "2:3: north-west/b: missing base_url; add `base_url: https://…`, or set RECONCILER_NORTH_WEST_B_BASE_URL",
     ] == [str(mistake).partition("a.yaml:")[2] for mistake in caught.value.mistakes]
 
 

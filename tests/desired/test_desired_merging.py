@@ -73,7 +73,7 @@ subscriptions:
   "*/staging": {{one: null}}
   europe/staging: {{¦one: {{eventCodes: [LOA10001]}}}}
 """
-    assert_mistakes(tmp_path, text, "europe/staging/one has no webhookUrl")
+    assert_mistakes(tmp_path, text, "europe/staging/one: missing webhookUrl")
 
 
 def test_equal_values_of_one_rank_agree(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ subscriptions:
 """
     beside = "targets: {europe/staging: {auth_url: https://a.example, base_url: https://b.example, vars: {hooks: x}}}"
     assert_mistakes(
-        tmp_path, text, "did you mean 'hooks'?); known are: environment, hooks, name, region",
-        "neither https nor http", "has no eventCodes", beside=beside,
+        tmp_path, text, "did you mean 'hooks'?); available: environment, hooks, name, region",
+        "neither https nor http", "missing eventCodes", beside=beside,
     )  # fmt: skip
     assert_mistakes(
         tmp_path / "more", text.replace("    ¦three: {webhookUrl: https://hooks.example}\n", ""), "hoks", "ftp"
@@ -167,4 +167,4 @@ subscriptions:
   ¦"asia/*": {one: null}
 """
     declared = "europe/production, europe/staging, usa/staging"
-    assert_mistakes(tmp_path, text, "did you mean 'europe/staging'?", f"declared are: {declared}")
+    assert_mistakes(tmp_path, text, "did you mean 'europe/staging'?", f"declared targets: {declared}")

@@ -36,19 +36,19 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         ("parity: {ignore: ¦¦!x &b []}", ["anchor", "tag"]),
         ("¦<<: ¦*base", ["unknown key '<<'", "alias"]),
         ("¦*all", ["alias"]),
-        ("parity: {}\n¦---\nparity: {}", ["second document"]),
-        ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown key", "second document"]),
-        ("parity: {}\n¦parity: {ignore: []}", ["duplicate key 'parity', which stands at"]),
-        ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["a key must be text", "a key must be text", "alias"]),
-        ("a:\n¦\tb: 1", ["indent with spaces"]),
-        ("*¦/*:\n  one: 1", ['a pattern stands in quotes: "*/*"']),
-        ("webhookUrl: {hooks}¦/one", ["wants quotes"]),
+        ("parity: {}\n¦---\nparity: {}", ["more than one YAML document"]),
+        ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown key", "more than one YAML document"]),
+        ("parity: {}\n¦parity: {ignore: []}", ["duplicate key 'parity': already defined at"]),
+        ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["expected a text key", "expected a text key", "alias"]),
+        ("a:\n¦\tb: 1", ["use spaces to indent"]),
+        ("*¦/*:\n  one: 1", ['quote the pattern: "*/*"']),
+        ("webhookUrl: {hooks}¦/one", ["quote text that contains"]),
         ("parity: x¦: y", ["mapping values are not allowed"]),
         ('parity: "\n¦', ["unexpected end"]),
-        ("parity: {}\nx: ä¦\x07", ["a character that YAML does not take"]),
-        ("¦[parity]", ["a mapping is wanted in a file"]),
-        ("¦parity", ["a mapping is wanted in a file"]),
-        ("¦null", ["a mapping is wanted in a file"]),
+        ("parity: {}\nx: ä¦\x07", ["a character that YAML does not allow"]),
+        ("¦[parity]", ["expected a mapping; valid keys: parity"]),
+        ("¦parity", ["expected a mapping; valid keys: parity"]),
+        ("¦null", ["expected a mapping; valid keys: parity"]),
     ],
 )
 def test_what_is_no_plain_tree_is_a_mistake(tmp_path: Path, marked: str, words: list[str]) -> None:
@@ -73,7 +73,7 @@ def test_a_file_may_hold_only_so_much(tmp_path: Path, monkeypatch: pytest.Monkey
     """A file of very many nodes is given up before they fill memory."""
     monkeypatch.setattr(nodes, "EVENT_LIMIT", 1000)
     (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": "parity: [" + "a," * 1000 + "]"}))
-    assert mistake.what == "the file holds too much"
+    assert mistake.what == "the file has too many values"
 
 
 def test_a_syntax_error_hides_nothing_but_its_own_file(tmp_path: Path) -> None:
@@ -103,7 +103,9 @@ def test_a_field_that_an_unreadable_file_may_give_is_not_missed(tmp_path: Path) 
 def test_columns_count_characters(tmp_path: Path) -> None:
     """Letters beyond ASCII, in front of a mistake, are one column each."""
     assert_mistakes(
-        tmp_path, 'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}', "no reason"
+        tmp_path,
+        'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}',
+        "the exception is missing reason",
     )
 
 

@@ -150,11 +150,11 @@ class TestConfigurations:
             ("[" * 10_000, "1:65", "the file is nested deeper than 64 levels"),
             ("{a: " * 10_000, "1:257", "the file is nested deeper than 64 levels"),
             ("- " * 10_000, "1:129", "the file is nested deeper than 64 levels"),
-            (bomb(99), "1:5", "a YAML anchor is not taken"),
-            (bomb(99), "2:10", "a YAML alias is not taken"),
-            ("parity: !!python/object/apply:os.system [touch pwned]", "1:9", "a YAML tag is not taken"),
-            ("parity: [" + "a," * 4_000_000 + "]", "1:1", "the file holds too much"),
-            (crossed(1500), "1503:3", "the targets and what is wanted on each come to more than 500000 routes"),
+            (bomb(99), "1:5", "YAML anchors are not supported"),
+            (bomb(99), "2:10", "YAML aliases are not supported"),
+            ("parity: !!python/object/apply:os.system [touch pwned]", "1:9", "YAML tags are not supported"),
+            ("parity: [" + "a," * 4_000_000 + "]", "1:1", "the file has too many values"),
+            (crossed(1500), "1503:3", "the configuration defines more than 500000 routes"),
             (swollen(1_000_000, 2_000), "2:63", "webhookUrl is longer than 2048 characters"),
         ],
         ids=["large", "lists", "mappings", "items", "anchors", "aliases", "tag", "wide", "crossed", "swollen"],
@@ -176,7 +176,7 @@ class TestConfigurations:
         done = project.run("validate")
         assert done.code == 1
         for field, number in product(("auth_url", "base_url", "audience_base"), range(len(NOT_HERE))):
-            assert re.search(f"config/all.yaml:{number + 2}:[0-9]+: {field} (is plain http|has a host)", done.err)
+            assert re.search(f"config/all.yaml:{number + 2}:[0-9]+: {field} (uses http|has an invalid host)", done.err)
 
     @pytest.mark.parametrize("field", ["AUTH_URL", "BASE_URL", "AUDIENCE_BASE"])
     def test_a_variable_is_no_way_around_it(self, project: Project, field: str) -> None:
@@ -185,9 +185,7 @@ class TestConfigurations:
         project.environment = {**CREDENTIALS, f"RECONCILER_EUROPE_STAGING_{field}": NOT_HERE[0]}
         done = project.run("token", "-t", "europe/staging")
         assert done.code == 1
-        assert (
-            f"the variable RECONCILER_EUROPE_STAGING_{field} is plain http to a host that is not loopback" in done.err
-        )
+        assert f"the variable RECONCILER_EUROPE_STAGING_{field} uses http, which is allowed" in done.err
 
 
 NOT_HERE = (
