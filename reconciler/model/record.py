@@ -101,7 +101,7 @@ class _Fold:
 
     def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901 - one case for each kind of entry
         if (self.entries == 0) != isinstance(entry, Begun):
-            raise MeaninglessEntry("the first entry, and no other, begins a record")
+            raise MeaninglessEntry("expected `begun` as the first entry and only there")
         self.head = digest
         self.entries += 1
         match entry:
@@ -137,14 +137,14 @@ class _Fold:
 
     def _begin(self, attempt: Attempt, digest: str) -> None:
         if attempt.id in self.attempts:
-            raise MeaninglessEntry(f"attempt {attempt.id} begins twice")
+            raise MeaninglessEntry(f"attempt {attempt.id} is started twice")
         self.attempts[attempt.id] = attempt
         self.touched[attempt.address] = digest
 
     def _change(self, entry: About, digest: str) -> None:
         attempt = self.attempts.get(entry.attempt)
         if attempt is None:
-            raise MeaninglessEntry(f"attempt {entry.attempt} was never begun")
+            raise MeaninglessEntry(f"attempt {entry.attempt} was never started")
         self.attempts[attempt.id] = changed(attempt, entry)
         self.touched[attempt.address] = digest
 
@@ -169,7 +169,7 @@ class _Fold:
         try:
             shared = history(known, entry.after)
         except KeyError:
-            raise MeaninglessEntry("the history it joins does not part from this one") from None
+            raise MeaninglessEntry("the merged copy has no common history with this journal") from None
         lines = [*shared, *entry.lines]
         base, theirs = self._at(shared), self._at(lines)
         bases = [self._at(history(known, head)).attempts for head in common_heads(known, index(lines))]

@@ -30,9 +30,9 @@ class Selection:
         for pattern in patterns:
             if pattern.count("/") not in (1, 2) or "" in pattern.split("/"):
                 raise SelectionError(
-                    "a target is written region/environment, an address region/environment/name",
+                    "expected a target region/environment or an address region/environment/name",
                     where=f"-t {pattern}",
-                    remedy="for instance -t 'europe/*' or -t '*/production/offers'",
+                    remedy="for example: -t 'europe/*' or -t '*/production/offers'",
                 )
         return cls(tuple(sorted(set(patterns))))
 

@@ -54,7 +54,7 @@ def counting(record: Record, entries: Iterable[AnyEntry]) -> tuple[Record, froze
         if outcome in _NOT_CREATED:
             continue
         if known is None and attempt not in begun:
-            raise MeaninglessEntry(f"attempt {attempt} was never begun", attempt)
+            raise MeaninglessEntry(f"attempt {attempt} was never started", attempt)
         if known is None or _in_doubt(known, outcome):
             attempts[attempt] = counted = replace(known or begun[attempt], status=Status.UNKNOWN)
             touched[counted.address] = f"unrecorded {attempt}"

@@ -1,4 +1,4 @@
-"""What must not be carried out, however well it was planned."""
+"""What must not be applied, however well it was planned."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def refuse_emptied(desired: Desired, records: Mapping[TargetName, Record], selec
             continue
         live = [one for one in records[name].attempts.values() if one.status is Status.LIVE]
         if live:
+            in_force = f"{len(live)} {'is' if len(live) == 1 else 'are'} in force"
             raise Refused(
-                f"no subscription is desired, while {len(live)} {'is' if len(live) == 1 else 'are'} in force",
+                f"config/ defines no subscription for this target, but {in_force}",
                 where=name,
-                remedy="if all of them are to go, say so with --allow-empty",
+                remedy="to remove all of them, use --allow-empty",
             )
 
 
@@ -37,6 +38,6 @@ def refuse_too_many(plan: Plan, max_creates: int | None) -> None:
     creates = sum(change.action in SENDS for change in plan.changes)
     if max_creates is not None and creates > max_creates:
         raise Refused(
-            f"the plan has {creates} create{'' if creates == 1 else 's'}, and --max-creates allows {max_creates}",
-            remedy="look at the plan; a create cannot be taken back",
+            f"the plan has {creates} create{'' if creates == 1 else 's'}; --max-creates allows {max_creates}",
+            remedy="review the plan; creates cannot be undone",
         )

@@ -58,9 +58,9 @@ def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], se
     unmatched = selection.unmatched([*desired.targets], addresses)
     if unmatched:
         raise SelectionError(
-            "matches no target and no address",
+            "matches no target or address",
             where=" ".join(f"-t {pattern}" for pattern in unmatched),
-            remedy=f"declared are: {', '.join(desired.targets) or 'none'}",
+            remedy=f"declared targets: {', '.join(desired.targets) or 'none'}",
         )
 
 

@@ -42,7 +42,7 @@ def changes_of(
         return [case.change(Action.BLOCKED, block=Block.UNSETTLED, concerns=unsettled, why=why)]
     live = [one for one in attempts if one.status is Status.LIVE]
     if case.wanted is None:
-        return _retire(case, live, "no longer wanted")
+        return _retire(case, live, "no longer in config/")
     return _fulfil(case, case.wanted, live, routes, mode)
 
 
@@ -109,7 +109,7 @@ def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Route
     missing = sorted(set(wanted.codes).difference(*(one.codes for one in kept)))
     if missing:
         return changes + _deliver(case, Request(tuple(missing), wanted.url), kept, old, routes, mode)
-    return changes + _retire(case, old, f"all that is wanted is delivered to {wanted.url}")
+    return changes + _retire(case, old, f"superseded: everything desired is delivered to {wanted.url}")
 
 
 def _restorable(case: _Case, wanted: Request, here: Sequence[Attempt]) -> list[Attempt]:
@@ -146,10 +146,10 @@ def _deliver(
     supplanted = _supplanted(case, request, kept)
     moving = routes.moving(case.address, request)
     if mode is Replace.WAIT and (supplanted or moving):
-        return [*_retire(case, old, "to be replaced once it is gone"), case.waiting([*supplanted, *moving])]
+        return [*_retire(case, old, "to be replaced after its removal"), case.waiting([*supplanted, *moving])]
     if supplanted:
         return [_replace(case, request, supplanted, old, moving)]
-    return [_add(case, request, moving), *_retire(case, old, f"all that is wanted of it is at {request.url} already")]
+    return [_add(case, request, moving), *_retire(case, old, f"superseded: already delivered to {request.url}")]
 
 
 def _supplanted(case: _Case, request: Request, kept: Sequence[Attempt]) -> list[Attempt]:
@@ -169,13 +169,16 @@ def _replace(
     moving: Sequence[Attempt],
 ) -> Change:
     urls = sorted({one.url for one in supplanted if not _is_at(request.url, one)})
-    why = f"the URL changed from {', '.join(urls)}" if urls else "what delivers it awaits removal"
+    why = f"the URL changed from {', '.join(urls)}" if urls else "its current subscription awaits removal"
     return case.change(
         Action.REPLACE,
         request=request,
         concerns=old,
         why=[why],
-        warnings=["until the operator removes the old one, both deliver", *_warnings(case, request, moving)],
+        warnings=[
+            "both subscriptions deliver until the operator removes the old one",
+            *_warnings(case, request, moving),
+        ],
     )
 
 
@@ -183,25 +186,27 @@ def _add(case: _Case, request: Request, moving: Sequence[Attempt]) -> Change:
     """The change that creates `request` beside what is in force, or where nothing is."""
     warnings = _warnings(case, request, moving)
     if case.in_force:
-        why = f"not delivered yet: {', '.join(request.codes)}"
+        why = f"new event codes: {', '.join(request.codes)}"
         return case.change(Action.EXTEND, request=request, why=[why], warnings=warnings)
-    return case.change(Action.CREATE, request=request, why=["nothing is in force for it"], warnings=warnings)
+    return case.change(Action.CREATE, request=request, why=["no subscription in force"], warnings=warnings)
 
 
 def _warnings(case: _Case, request: Request, moving: Sequence[Attempt]) -> list[str]:
     has_secret = any(_is_at(request.url, one) for one in case.in_force)
-    return [*([reasons.another_secret(request.url)] if has_secret else []), *reasons.moving(request, moving)]
+    return [*([reasons.second_secret(request.url)] if has_secret else []), *reasons.moving(request, moving)]
 
 
 def _restore(case: _Case, wanted: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
     if not restored:
         return []
-    warnings = [reasons.withdrawing(case.address, sorted(one.id for one in restored))]
+    warnings = [reasons.cancel_removal(case.address, attempt) for attempt in sorted(one.id for one in restored)]
     codes = {code for one in restored for code in one.codes}
     delivered = {code for one in here for code in one.codes}
-    warnings += reasons.beyond(codes.difference(wanted.codes), "not wanted")
-    warnings += reasons.beyond(codes & delivered.intersection(wanted.codes), "delivered otherwise")
-    why = "it awaits removal and is wanted again"
+    warnings += reasons.also_delivered(codes.difference(wanted.codes), "not in config/")
+    warnings += reasons.also_delivered(
+        codes & delivered.intersection(wanted.codes), "another subscription delivers it too"
+    )
+    why = "it awaits removal but is in config/ again"
     return [case.change(Action.RESTORE, concerns=restored, why=[why], warnings=warnings)]
 
 

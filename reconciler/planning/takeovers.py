@@ -38,7 +38,13 @@ def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Sele
     if change.action is Action.RETIRE and waits_for:
         return [_after(change, waits_for, selection)]
     if change.action is Action.REPLACE and waits_for:
-        retire = replace(change, action=Action.RETIRE, request=None, reasons=("its codes move",), warnings=())
+        retire = replace(
+            change,
+            action=Action.RETIRE,
+            request=None,
+            reasons=("its event codes move to another subscription",),
+            warnings=(),
+        )
         return [replace(change, concerns=()), _after(retire, [change.address, *waits_for], selection)]
     return [change]
 
@@ -82,9 +88,10 @@ def _after(change: Change, waits_for: Sequence[Address], selection: Selection) -
     others = [taker for taker in waits_for if taker not in selected]
     reasons, warnings = change.reasons, change.warnings
     if selected:
-        reasons = (*reasons, f"only once its codes are created under {', '.join(selected)}")
+        reasons = (*reasons, f"after its event codes are taken over by {', '.join(selected)}")
     if others:
-        warnings = (*warnings, f"its codes are wanted under {', '.join(others)}, not selected: apply that first")
+        names = ", ".join(others)
+        warnings = (*warnings, f"its event codes move to {names}, not selected: apply {names} first")
     return replace(change, after_addresses=selected, reasons=reasons, warnings=warnings)
 
 

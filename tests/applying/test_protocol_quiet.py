@@ -29,7 +29,7 @@ def test_what_is_no_longer_wanted_is_retired() -> None:
     bench = Bench(wanting("a"), journal_of(known("a"), known("b"), known("b", attempt="other")))
     bench.begin()
     entries = bench.append()
-    assert [("retired", "no longer wanted")] * 2 == [(one.kind, getattr(one, "reason", None)) for one in entries]
+    assert [("retired", "no longer in config/")] * 2 == [(one.kind, getattr(one, "reason", None)) for one in entries]
     assert ({"retire b": "retired"}, ["old-b", "other"]) == (bench.outcomes, bench.run.retired)
 
 

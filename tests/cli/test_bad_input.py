@@ -55,9 +55,9 @@ COMMAND_LINES = {
     "parallelism 2.5": ("apply --auto-approve --parallelism 2.5", "a whole number above 0, and 64 at most, "),
     "parallelism 65": ("apply --auto-approve --parallelism 65", "a whole number above 0, and 64 at most, "),
     # plan
-    "unknown target": ("plan -t 'asia/*'", "-t asia/*: matches no target and no address; declared are: europe/"),
-    "unknown address": ("plan -t europe/staging/x", "-t europe/staging/x: matches no target and no address; "),
-    "malformed pattern": ("plan -t europe", "-t europe: a target is written region/environment, an address "),
+    "unknown target": ("plan -t 'asia/*'", "-t asia/*: matches no target or address; declared targets: "),
+    "unknown address": ("plan -t europe/staging/x", "-t europe/staging/x: matches no target or address; "),
+    "malformed pattern": ("plan -t europe", "-t europe: expected a target region/environment or an address "),
     "out nowhere": ("plan --out nowhere/plan", "--out nowhere/plan: cannot write the plan: No such file "),
     "out a directory": ("plan --out config", "--out config: cannot write the plan: Is a directory"),
     "out to a full disk": ("plan --out /dev/full", "--out /dev/full: cannot write the plan: No space "),
@@ -72,7 +72,7 @@ COMMAND_LINES = {
     "plan file to come": ("apply later.json", "later.json: not a plan file of this version; make a new one"),
     "plan file bent": ("apply bent.json", "bent.json: not a plan file of this version; make a new one"),
     "other digest": ("apply --expect-digest sha256:0", "--expect-digest sha256:0: the plan has changed: "),
-    "too many creates": ("apply --auto-approve --max-creates 0", "--max-creates allows 0; look at the plan"),
+    "too many creates": ("apply --auto-approve --max-creates 0", "--max-creates allows 0; review the plan"),
     "creates below none": ("apply --max-creates -1", "Invalid value for '--max-creates'"),
     # state
     "init of an address": ("state init -t europe/staging/offers", f"-t {OFFERS}: matches no target; known "),

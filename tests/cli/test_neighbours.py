@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from support.stranger import Partner
 
-IN_FORCE = "is in force under europe/staging/offers (attempt "
+IN_FORCE = "is already in force as europe/staging/offers (attempt "
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ class TestUndeclaredUnknown:
         """It waits for a person as much as any other, and how to settle it is said."""
         done = unknown.run(command, "--detailed-exitcode")
         assert 3 == done.code
-        assert "if the subscription exists: reconciler state resolve europe/staging/offers --created; " in done.err
+        assert "if it does, run: reconciler state resolve europe/staging/offers --created; " in done.err
         unknown.step("state", "resolve", "europe/staging/offers", "--not-created", "--force")
         assert 0 == unknown.step(command, "--detailed-exitcode", code=None).code
 

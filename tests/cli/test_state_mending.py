@@ -129,10 +129,9 @@ class TestImport:
         """An unknown outcome is to be settled first."""
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
-        settle = f"ask the operator; if the subscription exists: reconciler state resolve {OFFERS} --created; if it"
-        assert done.out.startswith(
-            f"  {OFFERS}: skipped: a create has an unknown outcome; {settle} certainly does not "
-        )
+        resolve = f"if it does, run: reconciler state resolve {OFFERS} --created; if it certainly does not, wait until "
+        assert done.out.startswith(f"  {OFFERS}: skipped: a create has an unknown outcome; check with the operator ")
+        assert f" whether the subscription exists; {resolve}" in done.out
         assert done.out.endswith(f": reconciler state resolve {OFFERS} --not-created\n")
 
     def test_not_what_another_address_has(self, imported: Partner) -> None:
@@ -141,8 +140,9 @@ class TestImport:
         with imported.appending("imported"):
             done = imported.succeed("state", "import", "--all")
         assert (
-            f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS}"
-            f" (attempt {imported.attempt(1)}); if it was renamed: reconciler state mv {OFFERS} {CHANCES}\n"
+            f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
+            f" (attempt {imported.attempt(1)}); if the subscription was renamed,"
+            f" run: reconciler state mv {OFFERS} {CHANCES}\n"
             f"  europe/staging/later: imported, ONB10001 to {OTHER_URL}\n"
         ) == done.out
         imported.step("state", "mv", OFFERS, CHANCES)
@@ -156,15 +156,15 @@ class TestImport:
         imported.declare({"chances": (["ONB10011"], OFFERS_URL)})
         with imported.appending():
             done = imported.succeed("state", "import", CHANCES)
-        assert f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS} " in done.out
+        assert f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS} " in done.out
 
     def test_not_what_may_exist_under_another_address(self, unknown: Partner) -> None:
         """An unknown outcome is to be settled first, wherever it is."""
         unknown.declare({"chances": (["ONB10011"], OFFERS_URL)})
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
-        assert f"  {CHANCES}: skipped: it may be in force under {OFFERS} already: a create begun " in done.out
-        assert f"if the subscription exists: reconciler state resolve {OFFERS} --created; " in done.out
+        assert f"  {CHANCES}: skipped: it may already be in force as {OFFERS}: a create started " in done.out
+        assert f"if it does, run: reconciler state resolve {OFFERS} --created; " in done.out
 
     def test_not_what_another_target_of_the_service_has(self, imported: Partner) -> None:
         """A target that is not selected counts, if it is the same service."""
@@ -173,9 +173,9 @@ class TestImport:
         imported.step("state", "init", "-t", "usa/*")
         done = imported.succeed("state", "import", "--all", "-t", "usa/*")
         assert (
-            f"  usa/staging/offers: skipped: ONB10011 to {OFFERS_URL} is in force under {OFFERS}"
+            f"  usa/staging/offers: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
             f" (attempt {imported.attempt()}), another target of the same service;"
-            f" have that removed first: reconciler state retire {OFFERS} --attempt {imported.attempt()}\n"
+            f" to have it removed first, run: reconciler state retire {OFFERS} --attempt {imported.attempt()}\n"
         ) == done.out
         assert [("offers", "live", ["ONB10011"])] == imported.listed()
 
@@ -504,7 +504,7 @@ class TestRetireAndRemoved:
         imported.want()
         done = imported.run("plan")
         assert (1, "") == (done.code, done.out)
-        assert "no subscription is desired, while 1 is in force; " in done.err
+        assert "config/ defines no subscription for this target, but 1 is in force; " in done.err
         imported.step("apply", "--auto-approve", code=1)
         with imported.appending("retired"):
             imported.step("apply", "--auto-approve", "--allow-empty")
@@ -535,7 +535,7 @@ class TestMv:
         )
         blocked = partner.plan()["changes"]
         assert ["blocked", "blocked"] == [change["action"] for change in blocked]
-        advice = blocked[0]["reasons"][0].partition("if they were renamed, in this order: ")[2]
+        advice = blocked[0]["reasons"][0].partition("if these subscriptions were renamed, run: ")[2]
         assert 3 == advice.count("reconciler state mv ")
         with partner.appending("moved", "moved", "moved"):
             assert 0 == partner.shell(advice.replace("reconciler ", '"$reconciler" ')).code

@@ -96,7 +96,9 @@ def test_under_another_name_neither(begun: Partner) -> None:
     assert [("deals", "blocked"), ("offers", "blocked")] == begun.planned()
     begun.step("apply", "--auto-approve", code=None)
     with begun.appending():
-        assert "skipped: it may be in force under europe/staging/offers" in begun.step("state", "import", "--all").out
+        assert (
+            "skipped: it may already be in force as europe/staging/offers" in begun.step("state", "import", "--all").out
+        )
     assert 1 == len(begun.service.creates)
 
 
@@ -211,7 +213,7 @@ def test_nor_on_another_target_of_the_service(begun: Partner) -> None:
     begun.want(loans=["ONB10013"])
     declare_second(begun, "offers", "ONB10011")
     done = begun.run("apply", "--auto-approve", "-t", "eu/staging")
-    assert (3, True) == (done.code, f"it may be in force under {OFFERS} already" in done.out), done
+    assert (3, True) == (done.code, f"it may already be in force as {OFFERS}" in done.out), done
     assert begun.service.untouched
 
 

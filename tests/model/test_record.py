@@ -234,10 +234,10 @@ def test_routes() -> None:
 @pytest.mark.parametrize(
     ("entries", "number", "what"),
     [
-        ([INTENT], 1, "begins a record"),
-        ([BEGUN, BEGUN], 2, "begins a record"),
-        ([BEGUN, INTENT, IMPORTED], 3, "attempt a1 begins twice"),
-        ([BEGUN, CREATED], 2, "attempt a1 was never begun"),
+        ([INTENT], 1, "expected `begun` as the first entry and only there"),
+        ([BEGUN, BEGUN], 2, "expected `begun` as the first entry and only there"),
+        ([BEGUN, INTENT, IMPORTED], 3, "attempt a1 is started twice"),
+        ([BEGUN, CREATED], 2, "attempt a1 was never started"),
     ],
 )
 def test_meaningless(entries: list[AnyEntry], number: int, what: str) -> None:

@@ -109,7 +109,7 @@ def test_an_intent_that_the_record_holds_is_no_news() -> None:
 @pytest.mark.parametrize("outcome", [Outcome.CREATED, Outcome.UNKNOWN])
 def test_an_outcome_of_nothing(outcome: Outcome) -> None:
     """What exists and nobody says what it is, stands in the way of everything."""
-    with pytest.raises(MeaninglessEntry, match="attempt a was never begun"):
+    with pytest.raises(MeaninglessEntry, match="attempt a was never started"):
         counting(journal_of(begun()).record(), [settled(outcome)])
 
 

@@ -55,7 +55,7 @@ def test_create(scene: Scene) -> None:
     assert (Action.CREATE, request, request, (), ()) == (
         change.action, change.request, change.after, change.before, change.concerns,
     )  # fmt: skip
-    assert (("nothing is in force for it",), 0) == (change.reasons, scene.plan().unchanged)
+    assert (("no subscription in force",), 0) == (change.reasons, scene.plan().unchanged)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REJECTED, Outcome.NOT_SENT])
@@ -84,8 +84,8 @@ def test_extend(scene: Scene) -> None:
     assert (Action.EXTEND, Request(("ONB10001", "ONB10003"), hooks("offers"))) == (change.action, change.request)
     assert Request(("ONB10001", "ONB10002", "ONB10003"), hooks("offers")) == change.after
     assert ((scene.attempt(held),), ()) == (change.before, change.concerns)
-    assert ("not delivered yet: ONB10001, ONB10003",) == change.reasons
-    assert (f"{hooks('offers')} then has one more secret: its notifications are signed with either",) == change.warnings
+    assert ("new event codes: ONB10001, ONB10003",) == change.reasons
+    assert (f"this endpoint must now accept two signing secrets: {hooks('offers')}",) == change.warnings
 
 
 def test_extend_with_surplus(scene: Scene) -> None:
@@ -127,7 +127,7 @@ def test_replace(scene: Scene) -> None:
     assert (f"the URL changed from {hooks('old')}",) == change.reasons
     scene.hold("offers", "ONB10002", hooks("older"))
     assert (f"the URL changed from {hooks('old')}, {hooks('older')}",) == scene.change().reasons
-    assert ("until the operator removes the old one, both deliver",) == change.warnings
+    assert ("both subscriptions deliver until the operator removes the old one",) == change.warnings
 
 
 def test_replace_with_other_codes(scene: Scene) -> None:
@@ -158,7 +158,7 @@ def test_replace_finished(scene: Scene) -> None:
     scene.hold("offers", "ONB10001", hooks("new"))
     change = scene.change()
     assert (Action.RETIRE, (old,)) == (change.action, change.concerns)
-    assert (f"all that is wanted is delivered to {hooks('new')}",) == change.reasons
+    assert (f"superseded: everything desired is delivered to {hooks('new')}",) == change.reasons
 
 
 def test_extend_and_retire(scene: Scene) -> None:
@@ -179,7 +179,7 @@ def test_replace_while_awaiting(scene: Scene) -> None:
     assert (Action.REPLACE, Request(("ONB10001",), hooks("offers")), ()) == (
         change.action, change.request, change.concerns,
     )  # fmt: skip
-    assert ("what delivers it awaits removal",) == change.reasons
+    assert ("its current subscription awaits removal",) == change.reasons
     assert 2 == len(change.warnings)
 
 
@@ -207,8 +207,8 @@ def test_wait(scene: Scene) -> None:
     )  # fmt: skip
     assert (
         (
-            f"replace: wait; created once europe/staging/offers (attempt {old}, {hooks('old')}) is removed;"
-            " apply asks for its removal"
+            f"replace: wait; waiting for the removal of europe/staging/offers (attempt {old}, {hooks('old')});"
+            " apply requests its removal"
         ),
     ) == blocked.reasons
     assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.after_addresses)
@@ -261,9 +261,11 @@ def test_restore(scene: Scene) -> None:
     change = scene.change()
     assert (Action.RESTORE, None, (held,)) == (change.action, change.request, change.concerns)
     (warning,) = change.warnings
-    assert warning.startswith(f"withdraw the request to the operator to remove {held}; if it was deleted already, ")
+    assert warning.startswith(
+        f"cancel the removal request for attempt {held} with the operator; if it is already deleted, "
+    )
     assert warning.endswith(f": reconciler state removed {change.address} --attempt {held}")
-    assert ("it awaits removal and is wanted again",) == change.reasons
+    assert ("it awaits removal but is in config/ again",) == change.reasons
 
 
 def test_restore_two(scene: Scene) -> None:
@@ -271,9 +273,11 @@ def test_restore_two(scene: Scene) -> None:
     scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
     for code in ("ONB10001", "ONB10002"):
         scene.retire(scene.hold("offers", code, hooks("offers")))
-    (warning,) = scene.change().warnings
-    assert warning.startswith("withdraw the request to the operator to remove a1, a2; ")
-    assert warning.endswith(" --attempt ID")
+    assert [
+        f"cancel the removal request for attempt {attempt} with the operator; if it is already deleted,"
+        f" first run: reconciler state removed europe/staging/offers --attempt {attempt}"
+        for attempt in ("a1", "a2")
+    ] == [*scene.change().warnings]
 
 
 def test_revert(scene: Scene) -> None:
@@ -323,7 +327,7 @@ def test_restore_in_part(scene: Scene) -> None:
     scene.want("offers", "ONB10001", hooks("first"))
     restore, retire = scene.changes()
     assert (Action.RESTORE, (first,)) == (restore.action, restore.concerns)
-    assert "it delivers ONB10002 as well, which is not wanted" in restore.warnings
+    assert "it also delivers ONB10002 (not in config/)" in restore.warnings
     assert (Action.RETIRE, ("a2",)) == (retire.action, retire.concerns)
     scene.apply()
     assert ([], [Surplus(address_of("offers"), first, ("ONB10002",))]) == (scene.changes(), scene.surplus())
@@ -345,7 +349,7 @@ def test_restore_beside_what_is_live(scene: Scene) -> None:
     held = scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
     scene.retire(held)
     assert (Action.RESTORE, (held,)) == (scene.change().action, scene.change().concerns)
-    assert "it delivers ONB10001 as well, which is delivered otherwise" in scene.change().warnings
+    assert "it also delivers ONB10001 (another subscription delivers it too)" in scene.change().warnings
 
 
 def test_asked_away_stays_away(scene: Scene) -> None:
@@ -382,7 +386,7 @@ def test_retire(scene: Scene) -> None:
     held = scene.hold("offers", "ONB10001", hooks("offers"))
     change = scene.change()
     assert (Action.RETIRE, None, None, (held,)) == (change.action, change.request, change.after, change.concerns)
-    assert ("no longer wanted",) == change.reasons
+    assert ("no longer in config/",) == change.reasons
 
 
 def test_retire_once(scene: Scene) -> None:

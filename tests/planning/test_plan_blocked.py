@@ -27,10 +27,11 @@ def test_blocked_unknown(scene: Scene, *, wanted: bool) -> None:
     )  # fmt: skip
     assert (
         (
-            "a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome; ask the operator;"
-            " if the subscription exists: reconciler state resolve europe/staging/offers --created;"
-            " if it certainly does not exist, and only after 2027-01-15T08:01:00Z:"
-            " reconciler state resolve europe/staging/offers --not-created"
+            "a create started 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;"
+            " check with the operator whether the subscription exists;"
+            " if it does, run: reconciler state resolve europe/staging/offers --created;"
+            " if it certainly does not, wait until 2027-01-15T08:01:00Z,"
+            " then run: reconciler state resolve europe/staging/offers --not-created"
         ),
     ) == change.reasons
 
@@ -68,8 +69,8 @@ def test_blocked_elsewhere(scene: Scene) -> None:
     assert (Action.BLOCKED, Block.ELSEWHERE, ()) == (blocked.action, blocked.block, blocked.concerns)
     assert (
         (
-            f"ONB10001 to {hooks('offers')} is in force under europe/staging/before (attempt {held}); if it was"
-            " renamed: reconciler state mv europe/staging/before europe/staging/after"
+            f"ONB10001 to {hooks('offers')} is already in force as europe/staging/before (attempt {held}); if"
+            " the subscription was renamed, run: reconciler state mv europe/staging/before europe/staging/after"
         ),
     ) == blocked.reasons
     assert (Action.RETIRE, (address_of("after"),)) == (retire.action, retire.after_addresses)
@@ -84,7 +85,7 @@ def test_blocked_elsewhere_with_attempts(scene: Scene) -> None:
     scene.hold("offers", "ONB10003", hooks("offers"))
     scene.want("offers", "ONB10001 ONB10003", hooks("offers"))
     reason = scene.change().reasons[0]
-    assert f"have that removed first: reconciler state retire europe/staging/other --attempt {held}" in reason
+    assert f"to have it removed first, run: reconciler state retire europe/staging/other --attempt {held}" in reason
 
 
 def test_blocked_elsewhere_awaiting(scene: Scene) -> None:
@@ -127,7 +128,7 @@ def test_blocked_elsewhere_unsettled(scene: Scene) -> None:
     assert ((Block.UNSETTLED, (lost,)), (Block.UNSETTLED, (lost,))) == (
         (after.block, after.concerns), (before.block, before.concerns),
     )  # fmt: skip
-    assert after.reasons[0].startswith("it may be in force under europe/staging/before already: a create begun ")
+    assert after.reasons[0].startswith("it may already be in force as europe/staging/before: a create started ")
 
 
 def test_blocked_elsewhere_keeps_old(scene: Scene) -> None:
@@ -153,8 +154,9 @@ def test_shared_service(shared: Scene) -> None:
     assert (Action.BLOCKED, Block.ELSEWHERE) == (blocked.action, blocked.block)
     assert (
         (
-            f"ONB10001 to {hooks('offers')} is in force under usa/staging/offers (attempt {held}), another target of"
-            f" the same service; have that removed first: reconciler state retire usa/staging/offers --attempt {held}"
+            f"ONB10001 to {hooks('offers')} is already in force as usa/staging/offers (attempt {held}), another"
+            " target of the same service; to have it removed first,"
+            f" run: reconciler state retire usa/staging/offers --attempt {held}"
         ),
     ) == blocked.reasons
 
@@ -180,10 +182,10 @@ def test_waits_for_another_target(shared: Scene) -> None:
     held = shared.hold("usa/staging/offers", "ONB10001", hooks("usa"))
     shared.want("offers", "ONB10001", hooks("offers"))
     (blocked,) = shared.changes("europe/*")
-    assert blocked.reasons[0].endswith(f" is removed; {_retire_first('usa/staging/offers', held)}")
+    assert blocked.reasons[0].endswith(f"); {_retire_first('usa/staging/offers', held)}")
     shared.retire(held)
     (blocked,) = shared.changes("europe/*")
-    assert blocked.reasons[0].endswith(f" is removed; {_once_deleted('usa/staging/offers', held)}")
+    assert blocked.reasons[0].endswith(f"); {_once_deleted('usa/staging/offers', held)}")
 
 
 def test_waits_for_what_is_not_selected(scene: Scene) -> None:
@@ -192,12 +194,12 @@ def test_waits_for_what_is_not_selected(scene: Scene) -> None:
     held = scene.hold("old", "ONB10001", hooks("old"))
     scene.want("new", "ONB10001", hooks("new"))
     (blocked,) = scene.changes("*/*/new")
-    assert blocked.reasons[0].endswith(f" is removed; {_retire_first('europe/staging/old', held)}")
+    assert blocked.reasons[0].endswith(f"); {_retire_first('europe/staging/old', held)}")
     (blocked, _) = scene.changes()
-    assert blocked.reasons[0].endswith(" is removed; apply asks for its removal")
+    assert blocked.reasons[0].endswith("); apply requests its removal")
     scene.apply()
     (blocked,) = scene.changes()
-    assert blocked.reasons[0].endswith(f" is removed; {_once_deleted('europe/staging/old', held)}")
+    assert blocked.reasons[0].endswith(f"); {_once_deleted('europe/staging/old', held)}")
 
 
 def test_waits_for_what_is_unsettled(scene: Scene) -> None:
@@ -206,16 +208,16 @@ def test_waits_for_what_is_unsettled(scene: Scene) -> None:
     scene.lose("old", "ONB10001", hooks("old"))
     scene.want("new", "ONB10001", hooks("new"))
     (blocked, _) = scene.changes()
-    assert " is removed, or was never created: a create begun " in blocked.reasons[0]
+    assert "), whose create is unresolved: a create started " in blocked.reasons[0]
     assert blocked.reasons[0].endswith(": reconciler state resolve europe/staging/old --not-created")
 
 
 def _once_deleted(address: str, attempt: str) -> str:
-    return f"when the operator has deleted it: reconciler state removed {address} --attempt {attempt}"
+    return f"after the operator has deleted it, run: reconciler state removed {address} --attempt {attempt}"
 
 
 def _retire_first(address: str, attempt: str) -> str:
-    return f"have that removed first: reconciler state retire {address} --attempt {attempt}"
+    return f"to have it removed first, run: reconciler state retire {address} --attempt {attempt}"
 
 
 def test_other_service(scene: Scene) -> None:

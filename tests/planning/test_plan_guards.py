@@ -34,15 +34,15 @@ def test_emptied(scene: Scene) -> None:
     with pytest.raises(Refused) as caught:
         refuse(scene)
     assert (
-        f"{EUROPE}: no subscription is desired, while 1 is in force;"
-        " if all of them are to go, say so with --allow-empty" == str(caught.value)
+        f"{EUROPE}: config/ defines no subscription for this target, but 1 is in force;"
+        " to remove all of them, use --allow-empty" == str(caught.value)
     )
 
 
 def test_emptied_counts(scene: Scene) -> None:
     """It says how many there are."""
     scene.hold("deals", "ONB10001", hooks("deals"))
-    with pytest.raises(Refused, match="while 2 are in force"):
+    with pytest.raises(Refused, match="but 2 are in force"):
         refuse(scene)
 
 
@@ -89,7 +89,7 @@ def test_too_many_creates(scene: Scene) -> None:
     want_three_creates(scene)
     with pytest.raises(Refused) as caught:
         refuse_too_many(scene.plan(), 2)
-    assert "the plan has 3 creates, and --max-creates allows 2; look at the plan; a create cannot be taken back" == str(
+    assert "the plan has 3 creates; --max-creates allows 2; review the plan; creates cannot be undone" == str(
         caught.value
     )
 
@@ -97,7 +97,7 @@ def test_too_many_creates(scene: Scene) -> None:
 def test_too_many_by_one(scene: Scene) -> None:
     """None allowed, one planned."""
     scene.want("offers", "ONB10011 ONB10001", hooks("offers"))
-    with pytest.raises(Refused, match="the plan has 1 create, and --max-creates allows 0"):
+    with pytest.raises(Refused, match="the plan has 1 create; --max-creates allows 0"):
         refuse_too_many(scene.plan(), 0)
 
 
@@ -143,13 +143,13 @@ def test_select_nothing(scene: Scene) -> None:
     """A pattern that matches nothing is an error that names it, and what there is."""
     with pytest.raises(SelectionError) as caught:
         scene.plan("europe/*", "asia/*", "*/*/ghost")
-    declared = "declared are: europe/staging, usa/staging"
-    assert f"-t */*/ghost -t asia/*: matches no target and no address; {declared}" == str(caught.value)
+    declared = "declared targets: europe/staging, usa/staging"
+    assert f"-t */*/ghost -t asia/*: matches no target or address; {declared}" == str(caught.value)
 
 
 def test_select_among_none() -> None:
     """Where no target is declared, the error says so."""
-    with pytest.raises(SelectionError, match="declared are: none"):
+    with pytest.raises(SelectionError, match="declared targets: none"):
         Scene({}).plan("europe/*")
 
 

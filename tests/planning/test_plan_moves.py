@@ -27,13 +27,10 @@ def test_move_code(scene: Scene) -> None:
     create, retire = scene.changes()
     assert (Action.CREATE, Request(("ONB10001",), hooks("new"))) == (create.action, create.request)
     assert (
-        (
-            f"ONB10001 stay delivered to {hooks('old')} as well, until the operator removes europe/staging/old"
-            f" (attempt {held})"
-        ),
+        (f"ONB10001: also delivered to {hooks('old')} until the operator removes europe/staging/old (attempt {held})"),
     ) == create.warnings
     assert (Action.RETIRE, (address_of("new"),)) == (retire.action, retire.after_addresses)
-    assert "only once its codes are created under europe/staging/new" == retire.reasons[-1]
+    assert "after its event codes are taken over by europe/staging/new" == retire.reasons[-1]
 
 
 def test_move_code_wait(scene: Scene) -> None:
@@ -60,8 +57,8 @@ def test_move_code_between_wanted_wait(scene: Scene) -> None:
     assert (Block.WAITS, (held,), (scene.attempt(held),)) == (change.block, change.concerns, change.waits_for)
     assert (
         (
-            f"replace: wait; created once europe/staging/old (attempt {held}, {hooks('old')}) is removed;"
-            f" have that removed first: reconciler state retire europe/staging/old --attempt {held}"
+            f"replace: wait; waiting for the removal of europe/staging/old (attempt {held}, {hooks('old')});"
+            f" to have it removed first, run: reconciler state retire europe/staging/old --attempt {held}"
         ),
     ) == change.reasons
     scene.ask_away(held)
@@ -102,7 +99,7 @@ def test_move_code_between_wanted(scene: Scene) -> None:
     scene.want("new", "ONB10001 ONB10003", hooks("new"))
     change = scene.change()
     assert (Action.EXTEND, Request(("ONB10001",), hooks("new"))) == (change.action, change.request)
-    assert "ONB10001 stay delivered to" in change.warnings[1]
+    assert "ONB10001: also delivered to" in change.warnings[1]
     assert [Surplus(address_of("old"), held, ("ONB10001",))] == scene.surplus()
 
 
@@ -116,7 +113,10 @@ def test_move_code_and_url(scene: Scene) -> None:
     assert (Action.RETIRE, None, (old,)) == (retire.action, retire.request, retire.concerns)
     assert (address_of("one"), address_of("two")) == retire.after_addresses
     assert (
-        ("its codes move", "only once its codes are created under europe/staging/one, europe/staging/two"), (),
+        (
+            "its event codes move to another subscription",
+            "after its event codes are taken over by europe/staging/one, europe/staging/two",
+        ), (),
     ) == (retire.reasons, retire.warnings)  # fmt: skip
     assert Action.CREATE is create.action
     scene.apply()
@@ -152,7 +152,8 @@ def test_not_selected_taker(scene: Scene) -> None:
     scene.want("new", "ONB10001", hooks("new"))
     scene.want("other", "ONB10002", hooks("other"))
     (retire,) = scene.changes("*/*/old")
-    warning = "its codes are wanted under europe/staging/new, europe/staging/other, not selected: apply that first"
+    takers = "europe/staging/new, europe/staging/other"
+    warning = f"its event codes move to {takers}, not selected: apply {takers} first"
     assert ((warning,), ()) == (retire.warnings, retire.after_addresses)
 
 

@@ -56,7 +56,7 @@ def test_swap() -> None:
     commands = [f"{there}/a {there}/a-moving", f"{there}/b {there}/a", f"{there}/a-moving {there}/b"]
     assert commands == advice(scene)
     assert {1} == {len({change.reasons[0].rpartition(": ")[2] for change in scene.changes()})}
-    assert "if they were renamed, in this order: " in scene.changes()[0].reasons[0]
+    assert "if these subscriptions were renamed, run: " in scene.changes()[0].reasons[0]
     follow(scene)
     assert [] == scene.changes()
 

@@ -71,12 +71,13 @@ def test_plan(scene: Scene) -> None:
 
 **Warnings**
 
-- `europe/staging/lost` is blocked: `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
- ask the operator; if the subscription exists:\
- reconciler state resolve europe/staging/lost --created;\
- if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+- `europe/staging/lost` is blocked:\
+ `a create started 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ check with the operator whether the subscription exists;\
+ if it does, run: reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created`
-- `europe/staging/offers`: `until the operator removes the old one, both deliver`
+- `europe/staging/offers`: `both subscriptions deliver until the operator removes the old one`
 - `europe/staging/shrunk` delivers surplus event codes `ONB10004`; to have it removed, run:\
  `reconciler state retire europe/staging/shrunk --attempt a3`
 
@@ -90,10 +91,10 @@ def test_plan(scene: Scene) -> None:
 <details><summary>Details</summary>
 
 - ! `europe/staging/lost`
-  - `a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
- ask the operator; if the subscription exists:\
- reconciler state resolve europe/staging/lost --created;\
- if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+  - `a create started 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ check with the operator whether the subscription exists;\
+ if it does, run: reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created`
 - ± `europe/staging/offers`
   - ~ `webhookUrl: {hooks("old")} -> {hooks("new")}`

@@ -47,7 +47,7 @@ PLAN_TEMPLATE = """\
         "webhookUrl": "https://hooks.partner.example/loans"
       },
       "reasons": [
-        "nothing is in force for it"
+        "no subscription in force"
       ],
       "warnings": []
     },
@@ -68,7 +68,7 @@ PLAN_TEMPLATE = """\
       "after": null,
       "request": null,
       "reasons": [
-        "no longer wanted"
+        "no longer in config/"
       ],
       "warnings": []
     }

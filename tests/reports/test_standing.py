@@ -154,9 +154,9 @@ def test_status_text(standing: TargetStanding) -> None:
 europe/staging
   europe/staging/flying  unknown  -> {hooks("flying")}  (attempt a3)
       ONB10002  never seen
-      ask the operator; if the subscription exists:\
- reconciler state resolve europe/staging/flying --created;\
- if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+      check with the operator whether the subscription exists;\
+ if it does, run: reconciler state resolve europe/staging/flying --created;\
+ if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/flying --not-created
   europe/staging/gone  awaiting removal  -> {hooks("gone")}  (attempt a2)
       ONB10001  never seen
@@ -216,9 +216,10 @@ def test_status_markdown(standing: TargetStanding) -> None:
     """The same for a comment, what waits for a person first."""
     report = read(status_markdown([standing]))
     settle = (
-        "ask the operator; if the subscription exists: reconciler state resolve europe/staging/flying --created;"
-        " if it certainly does not exist, and only after 2027-01-15T08:01:00Z:"
-        " reconciler state resolve europe/staging/flying --not-created"
+        "check with the operator whether the subscription exists; if it does,"
+        " run: reconciler state resolve europe/staging/flying --created;"
+        " if it certainly does not, wait until 2027-01-15T08:01:00Z,"
+        " then run: reconciler state resolve europe/staging/flying --not-created"
     )
     row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
     assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report

@@ -78,9 +78,9 @@ def test_extend(scene: Scene) -> None:
 europe/staging
   ~ europe/staging/offers  extend
       + eventCodes: LOA10013
-      not delivered yet: LOA10013
+      new event codes: LOA10013
       sends LOA10013 to https://hooks.partner.example/offers
-      warning: https://hooks.partner.example/offers then has one more secret: its notifications are signed with either
+      warning: this endpoint must now accept two signing secrets: https://hooks.partner.example/offers
 
 Plan: 1 to extend, 0 unchanged.
 Digest: (digest)
@@ -101,7 +101,7 @@ europe/staging
       ~ webhookUrl: https://hooks.partner.example/old -> https://hooks.partner.example/new
       the URL changed from https://hooks.partner.example/old
       sends ONB10001 to https://hooks.partner.example/new
-      warning: until the operator removes the old one, both deliver
+      warning: both subscriptions deliver until the operator removes the old one
 
 Plan: 1 to replace, 0 unchanged.
 Digest: (digest)
@@ -123,16 +123,16 @@ def test_all_else(scene: Scene) -> None:
         == """\
 europe/staging
   ↺ europe/staging/back  restore
-      it awaits removal and is wanted again
-      warning: withdraw the request to the operator to remove a1; if it was deleted already, record that before the \
-apply: reconciler state removed europe/staging/back --attempt a1
+      it awaits removal but is in config/ again
+      warning: cancel the removal request for attempt a1 with the operator; if it is already deleted, first run: \
+reconciler state removed europe/staging/back --attempt a1
   - europe/staging/gone  retire
-      no longer wanted
+      no longer in config/
   ! europe/staging/lost  blocked
-      a create begun 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
- ask the operator; if the subscription exists:\
- reconciler state resolve europe/staging/lost --created;\
- if it certainly does not exist, and only after 2027-01-15T08:01:00Z:\
+      a create started 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
+ check with the operator whether the subscription exists;\
+ if it does, run: reconciler state resolve europe/staging/lost --created;\
+ if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created
   warning: europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3
@@ -189,8 +189,8 @@ def test_applied(scene: Scene) -> None:
   + europe/staging/offers  unknown (502)
   - europe/staging/old  retired
 
-  europe/staging/offers: outcome unknown; ask the operator; if the subscription exists:\
- reconciler state resolve europe/staging/offers --created; if it certainly does not exist:\
+  europe/staging/offers: outcome unknown; check with the operator whether the subscription exists;\
+ if it does, run: reconciler state resolve europe/staging/offers --created; if it certainly does not, run:\
  reconciler state resolve europe/staging/offers --not-created
 
   Send to the operator, for europe/staging/old (attempt a1):

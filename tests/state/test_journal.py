@@ -96,7 +96,7 @@ def test_extend() -> None:
 
 def test_extend_with_what_cannot_follow() -> None:
     """Entries that no reader would accept are refused before they are written."""
-    with pytest.raises(MeaninglessEntry, match="begins twice"):
+    with pytest.raises(MeaninglessEntry, match="is started twice"):
         extend(journal(2), [imported("a2")])
 
 

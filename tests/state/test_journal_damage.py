@@ -195,13 +195,13 @@ def test_entry_that_cannot_follow() -> None:
     """The chain may be whole and the history still be none."""
     retired = Retired(at="2026-11-20T13:30:00Z", by={}, attempt="never")
     data = journal_bytes([begun(), imported("a2"), retired, imported("a4")])
-    assert damage(data) == (3, "line 3 cannot follow the lines before it: attempt never was never begun")
+    assert damage(data) == (3, "line 3 cannot follow the lines before it: attempt never was never started")
 
 
 def test_journal_that_does_not_begin() -> None:
     """The first entry must begin the record."""
     line, what = damage(journal_bytes([imported("a1")]))
-    assert (line, "begins a record" in what) == (1, True)
+    assert (line, "expected `begun` as the first entry" in what) == (1, True)
 
 
 def test_seq_as_something_else() -> None:

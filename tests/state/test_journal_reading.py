@@ -188,7 +188,7 @@ def test_append_too_late(store: FileStore, heads: Heads) -> None:
 def test_append_what_cannot_follow(store: FileStore, heads: Heads) -> None:
     """What no reader would accept is never written."""
     read = read_journal(store, TARGET, heads)
-    with pytest.raises(StateError, match="europe/staging: this cannot be recorded: attempt a2 begins twice"):
+    with pytest.raises(StateError, match="europe/staging: this cannot be recorded: attempt a2 is started twice"):
         append_entries(store, read, [imported("a2")], heads, "import")
     assert journal(2) == read_journal(store, TARGET, heads)
 

@@ -234,7 +234,7 @@ DISPLACED = "does not follow line 1: a line is missing, repeated, replaced or re
         (b"\n", "is empty"),
         (NEWER, "was edited"),
         (b"<html>\n", "is no line of a journal"),
-        (BEGUN_TWICE, "cannot follow the lines before it: the first entry, and no other, begins a record"),
+        (BEGUN_TWICE, "cannot follow the lines before it: expected `begun` as the first entry and only there"),
     ],
 )
 def test_damaged_line(line: bytes, trouble: str) -> None:
@@ -318,7 +318,7 @@ def read_until_it_is_gone(here: Path) -> None:
     ),
     (
         lambda here: append_entries(store(here), journal(2), [imported("a2")], Heads(here / "cache"), ""),
-        StateError("this cannot be recorded: attempt a2 begins twice", where="europe/staging"),
+        StateError("this cannot be recorded: attempt a2 is started twice", where="europe/staging"),
     ),
 )
 def test_journals(here: Path, act: Act, expected: ReconcilerError) -> None:

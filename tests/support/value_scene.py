@@ -146,7 +146,7 @@ class Scene:
 
     def retire(self, attempt: str) -> None:
         """A plan retires it."""
-        self._tell_of(attempt, Retired(at=AT, by=BY, attempt=attempt, reason="no longer wanted"))
+        self._tell_of(attempt, Retired(at=AT, by=BY, attempt=attempt, reason="no longer in config/"))
 
     def ask_away(self, attempt: str) -> None:
         """A person asks for its removal."""
