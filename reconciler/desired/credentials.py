@@ -6,11 +6,10 @@ import re
 from functools import lru_cache
 
 from reconciler.desired.mistakes import Mistakes, place
-from reconciler.desired.names import TARGET
 from reconciler.desired.nodes import ListNode, MapNode, Node, Scalar
 from reconciler.desired.shapes import is_plain
 from reconciler.desired.urls import USER_INFO
-from reconciler.model.address import TargetName
+from reconciler.model.address import TARGET, TargetName
 
 _ANY_TARGET = "RECONCILER_<REGION>_<ENVIRONMENT>_"
 

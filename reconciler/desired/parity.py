@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, place, shown
-from reconciler.desired.names import ADDRESS_PATTERN
+from reconciler.model.address import ADDRESS_PATTERN, NAME
 from reconciler.model.desired import ParityException
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _exception(node: Node, mistakes: Mistakes) -> ParityException | None:
 
 def _address(node: Node, mistakes: Mistakes) -> str | None:
     address = shapes.text(node, "address", mistakes)
-    if address is None or ADDRESS_PATTERN.fullmatch(address):
+    if address is None or ADDRESS_PATTERN.fullmatch(address) or NAME.fullmatch(address):
         return address
     what = f"address: expected region/environment/name or a name, got {shown(address)}"
     mistakes.add(place(node), what, "for example: europe/staging/offers, */staging/offers or offers")

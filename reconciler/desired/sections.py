@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, listed, place, shown
-from reconciler.desired.names import NAME, PATTERN, SPELLING, TARGET
 from reconciler.desired.nodes import Broken, MapNode, Node, Scalar, refuse_duplicate
+from reconciler.model.address import NAME, SPELLING, TARGET, TARGET_PATTERN
 
 if TYPE_CHECKING:
     import re
@@ -58,7 +58,7 @@ def _add(name: str, entry: tuple[Scalar, Node], sections: Sections, mistakes: Mi
                 _put(sections.targets, target, declared, mistakes)
     elif name == "subscriptions":
         for pattern, wanted in _entries(node, name, mistakes).items():
-            if _is_named(PATTERN, wanted[0], "a pattern region/environment (either may be *)", mistakes):
+            if _is_named(TARGET_PATTERN, wanted[0], "a pattern region/environment (either may be *)", mistakes):
                 _add_pattern(sections.patterns.setdefault(pattern, Pattern()), wanted, mistakes)
     else:
         _put(sections.single, name, entry, mistakes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from reconciler.desired import shapes, urls
 from reconciler.desired.mistakes import Mistakes, place, shown
-from reconciler.desired.names import VARIABLE
+from reconciler.desired.templates import VARIABLE
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Overlap, Replace, Target
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-from reconciler.desired.names import VARIABLE
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+VARIABLE: Final = re.compile("[a-z][a-z0-9_]*")
+"""How the name of a variable is written."""
 
 _SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE.pattern}\}})*+")
 _PIECE = re.compile(rf"[^{{}}]+|\{{\{{|\}}\}}|\{{({VARIABLE.pattern})\}}")

@@ -1,6 +1,21 @@
-"""What things are called: targets and the addresses of subscriptions."""
+"""The names of targets and the addresses of subscriptions, and how each is written."""
 
 from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import Final
+
+_SEGMENT = "[a-z0-9][a-z0-9-]*"
+_ANY = rf"({_SEGMENT}|\*)"
+
+NAME: Final = re.compile(_SEGMENT)
+TARGET: Final = re.compile(f"{_SEGMENT}/{_SEGMENT}")
+ADDRESS: Final = re.compile(f"{_SEGMENT}/{_SEGMENT}/{_SEGMENT}")
+TARGET_PATTERN: Final = re.compile(f"{_ANY}/{_ANY}")
+ADDRESS_PATTERN: Final = re.compile(f"{_ANY}/{_ANY}/{_ANY}")
+
+SPELLING: Final = "use a-z, 0-9 and -, starting with a letter or digit"
 
 
 class TargetName(str):
@@ -38,3 +53,9 @@ class Address(str):
     @property
     def name(self) -> str:
         return self.rpartition("/")[2]
+
+
+def matches(glob: str, name: str) -> bool:
+    """Whether a glob matches a target or an address segment by segment, so that `*` does not cross a slash."""
+    globs, segments = glob.split("/"), name.split("/")
+    return len(globs) == len(segments) and all(map(fnmatchcase, segments, globs))

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from reconciler.model.url import service_key
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.errors import Mistake, Place
     from reconciler.model.address import Address, TargetName
@@ -91,3 +93,13 @@ class Desired:
         """The subscriptions wanted on one target, sorted by address."""
         prefix = f"{target}/"
         return [wanted for address, wanted in self.subscriptions.items() if address.startswith(prefix)]
+
+    def of_services(self, base_urls: Iterable[str], bound: Mapping[TargetName, str]) -> set[TargetName]:
+        """The targets of the services at `base_urls`: what any of them has recorded exists there.
+
+        They are those declared at such a service, and those whose records are bound to one: `bound` has the base URLs
+        of records by target. A record stays what it is if its target is no longer declared, or declared elsewhere.
+        """
+        services = {service_key(base_url) for base_url in base_urls}
+        declared = ((name, target.base_url) for name, target in self.targets.items())
+        return {name for name, base_url in (*declared, *bound.items()) if service_key(base_url) in services}

@@ -1,21 +1,20 @@
-"""Which targets and addresses a command is about: the patterns given with `-t`."""
+"""Which targets and addresses a command selects: the patterns given with `-t`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SelectionError
+from reconciler.model.address import matches
 
 if TYPE_CHECKING:
     from reconciler.model.address import Address, TargetName
 
 
-def _matches(pattern: str, name: str) -> bool:
-    """Whether a glob matches, segment by segment, so that `*` does not cross a slash."""
-    parts, segments = pattern.split("/"), name.split("/")
-    return len(parts) == len(segments) and all(map(fnmatchcase, segments, parts))
+def is_pattern(text: str) -> bool:
+    """Whether `text` has the two segments of a target or the three of an address, none of them empty."""
+    return len(text.split("/")) in (2, 3) and "" not in text.split("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Selection:
     def of(cls, patterns: tuple[str, ...]) -> Selection:
         """Raises SelectionError for a pattern that is neither `region/environment` nor `region/environment/name`."""
         for pattern in patterns:
-            if pattern.count("/") not in (1, 2) or "" in pattern.split("/"):
+            if not is_pattern(pattern):
                 raise SelectionError(
                     "expected a target region/environment or an address region/environment/name",
                     where=f"-t {pattern}",
@@ -41,16 +40,16 @@ class Selection:
         if not self.patterns:
             return True
         target = address.target
-        return any(_matches(pattern, address if pattern.count("/") == 2 else target) for pattern in self.patterns)
+        return any(matches(pattern, address if pattern.count("/") == 2 else target) for pattern in self.patterns)
 
     def touches(self, target: TargetName) -> bool:
         """Whether the target, or possibly an address on it, is selected."""
-        return not self.patterns or any(_matches("/".join(pattern.split("/")[:2]), target) for pattern in self.patterns)
+        return not self.patterns or any(matches("/".join(pattern.split("/")[:2]), target) for pattern in self.patterns)
 
     def unmatched(self, targets: list[TargetName], addresses: list[Address]) -> list[str]:
         """The patterns that match nothing that is known."""
         return [
             pattern
             for pattern in self.patterns
-            if not any(_matches(pattern, name) for name in (addresses if pattern.count("/") == 2 else targets))
+            if not any(matches(pattern, name) for name in (addresses if pattern.count("/") == 2 else targets))
         ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Refused
 from reconciler.model.address import Address
 from reconciler.model.record import Status
-from reconciler.model.selection import Selection
+from reconciler.model.selection import Selection, is_pattern
 from reconciler.operations.edit import parse_address, pick, record_entries
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class AttemptSelector:
     @classmethod
     def of(cls, text: str, attempt: str | None) -> AttemptSelector:
         """Raises Refused for what is neither an address nor a glob over addresses or targets."""
-        is_pattern = text.count("/") == 1 or any(sign in text for sign in "*?[")
-        if is_pattern and (text.count("/") not in (1, 2) or "" in text.split("/")):
+        is_glob = text.count("/") == 1 or any(sign in text for sign in "*?[")
+        if is_glob and not is_pattern(text):
             raise Refused(
                 "expected a pattern region/environment or region/environment/name",
                 where=text,
                 remedy="for example: 'europe/*' or '*/production/offers'",
             )
-        return cls(text, attempt, is_pattern, Selection((text if is_pattern else parse_address(text),)))
+        return cls(text, attempt, is_glob, Selection((text if is_glob else parse_address(text),)))
 
     def pick(self, record: Record, narrow: Callable[[list[Attempt]], list[Attempt]], what: str) -> list[Attempt]:
         """The attempt of each address that is meant, if any: `narrow` says which of its attempts can be.

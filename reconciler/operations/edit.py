@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, Refused, StateError
-from reconciler.model.address import Address
+from reconciler.model.address import ADDRESS, Address
 from reconciler.model.clock import stamp
 from reconciler.state.heads.tracking import append_entries
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from reconciler.state.journal.chain import Journal
 
 _RETRIES = 20
-_ADDRESS = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2}")
 
 
 def record_entries(
@@ -64,7 +62,7 @@ def now_by(workspace: Workspace) -> tuple[str, Mapping[str, str]]:
 
 def parse_address(text: str, remedy: str = "to list recorded subscriptions, run: reconciler state list") -> Address:
     """Raises Refused for what is not an address."""
-    if not _ADDRESS.fullmatch(text):
+    if not ADDRESS.fullmatch(text):
         raise Refused("expected an address region/environment/name (a-z, 0-9 and -)", where=text, remedy=remedy)
     return Address(text)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
-from reconciler.model.url import service_key
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.tracking import whereabouts
@@ -60,8 +59,10 @@ def read_others(
             unread.append(unread_of(workspace.store, name, problem, seen, location, declared))
         else:
             unread += strays_of(others[name], seen, location)
+    services = (desired.targets[name].base_url for name in records)
+    same = desired.of_services(services, {name: record.base_url for name, record in others.items()})
     return StoreRecords(
-        {**records, **_of_services(desired, records, others)},
+        {**records, **{name: record for name, record in others.items() if name in same}},
         {name: record for name, record in others.items() if name not in desired.targets},
         tuple(unread),
     )
@@ -74,17 +75,6 @@ def read_same_service(
     read = read_others(workspace, desired, records, recorded)
     warn_of_unread(workspace.notices, concerning(read.unread, desired, records))
     return read.records
-
-
-def _of_services(
-    desired: Desired, records: Iterable[TargetName], others: Mapping[TargetName, Record]
-) -> dict[TargetName, Record]:
-    """Those of the other records that are bound to a service of `records`, or whose target is declared there."""
-    services = {service_key(desired.targets[name].base_url) for name in records}
-    declared = {name for name, target in desired.targets.items() if service_key(target.base_url) in services}
-    return {
-        name: record for name, record in others.items() if name in declared or service_key(record.base_url) in services
-    }
 
 
 def warn_of_unread(notices: Notices, unread: Iterable[Unread]) -> None:

@@ -7,10 +7,9 @@ configuration differ in their `vars` and not in their intent.
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from reconciler.model.address import Address
+from reconciler.model.address import Address, matches
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
@@ -103,11 +102,9 @@ def _declared(desired: Desired, a: TargetName, b: TargetName, found: Iterable[Di
 def _concerns(exception: ParityException, target: TargetName) -> bool:
     """Whether a declaration may be about an address of this target."""
     pattern, _, _ = exception.address.rpartition("/")
-    return not pattern or all(map(fnmatchcase, target.split("/"), pattern.split("/")))
+    return not pattern or matches(pattern, target)
 
 
 def _is_about(exception: ParityException, address: Address) -> bool:
     """Whether a declaration (an address whose segments may be `*`, or a bare name) is about an address."""
-    if "/" not in exception.address:
-        return exception.address == address.name
-    return all(map(fnmatchcase, address.split("/"), exception.address.split("/")))
+    return matches(exception.address, address if "/" in exception.address else address.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SelectionError
 from reconciler.model.plan import Plan, TargetPlan
 from reconciler.model.record import Status
-from reconciler.model.url import normal_url, service_key
+from reconciler.model.url import normal_url
 from reconciler.planning.digest import plan_digest, target_digest
 from reconciler.planning.routes import Routes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
@@ -125,10 +125,6 @@ def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Sele
 
 
 def _records_of_service(target: Target, desired: Desired, records: Mapping[TargetName, Record]) -> list[Record]:
-    """The records that say what exists at the service of `target`: those bound to it, and those of targets there.
-
-    A record stays what it is where its target is declared no more, or elsewhere.
-    """
-    key = service_key(target.base_url)
-    declared = {name for name, other in desired.targets.items() if service_key(other.base_url) == key}
-    return [record for name, record in records.items() if name in declared or service_key(record.base_url) == key]
+    """The records that say what exists at the service of `target`."""
+    names = desired.of_services([target.base_url], {name: record.base_url for name, record in records.items()})
+    return [record for name, record in records.items() if name in names]
