@@ -145,7 +145,7 @@ def test_status_of_what_waits(partner: Project, form: str) -> None:
     del partner.environment["RECONCILER_TEST_FAILPOINT"]
     partner.step("state", "import", "europe/production/offers")
     partner.step("state", "retire", "europe/production/offers")
-    assert "ask the operator" in partner.run("status").out
+    assert "check with the operator" in partner.run("status").out
     partner.write("seen.jsonl", line("/staging/offers"))
     partner.step("state", "observe", "seen.jsonl")
     done = partner.step("status", "--format", form, "--detailed-exitcode", code=None)

@@ -131,9 +131,10 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
     done = begun.succeed("state", "recover", other.journal)
     attempt = begun.entries[-2]["attempt"]
     assert (
-        f"The two copies disagree about attempt {attempt}, so its outcome is unknown; ask the operator;"
-        f" if the subscription exists: reconciler state resolve {OFFERS} --created;"
-        f" if it certainly does not exist: reconciler state resolve {OFFERS} --not-created\n" == done.err
+        f"The two copies disagree about attempt {attempt}, so its outcome is unknown;"
+        " check with the operator whether the subscription exists;"
+        f" if it does, run: reconciler state resolve {OFFERS} --created;"
+        f" if it certainly does not, run: reconciler state resolve {OFFERS} --not-created\n" == done.err
     )
     assert 3 == begun.step("plan", "--detailed-exitcode", code=None).code
     assert [("offers", "blocked")] == begun.planned()
