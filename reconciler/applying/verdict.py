@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def is_open(change: Change) -> bool:
     """Whether nobody knows what became of an earlier create."""
-    return change.block is Block.UNSETTLED
+    return change.block is Block.UNRESOLVED
 
 
 def is_in_flight(record: Record, left: Iterable[Change], wall: float) -> bool:

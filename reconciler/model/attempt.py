@@ -30,7 +30,7 @@ class Status(StrEnum):
     GONE = "gone"
 
 
-UNSETTLED = (Status.PENDING, Status.UNKNOWN)
+UNRESOLVED = (Status.PENDING, Status.UNKNOWN)
 IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 
 
@@ -71,9 +71,9 @@ class Attempt:
         return self.status in IN_FORCE
 
     @property
-    def unsettled(self) -> bool:
+    def unresolved(self) -> bool:
         """Whether nobody knows if it delivers."""
-        return self.status in UNSETTLED
+        return self.status in UNRESOLVED
 
     @property
     def disputed(self) -> bool:

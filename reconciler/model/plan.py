@@ -30,7 +30,7 @@ SENDS = (Action.CREATE, Action.EXTEND, Action.REPLACE)
 class Block(StrEnum):
     """Why a change is BLOCKED, which decides the exit code."""
 
-    UNSETTLED = "unsettled"
+    UNRESOLVED = "unsettled"
     ELSEWHERE = "elsewhere"
     WAITS = "waits"
 

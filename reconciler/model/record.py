@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.address import TargetName
-from reconciler.model.attempt import IN_FORCE, UNSETTLED, About, Attempt, Status, changed, imported, intended
+from reconciler.model.attempt import IN_FORCE, UNRESOLVED, About, Attempt, Status, changed, imported, intended
 from reconciler.model.entry import (
     AnyEntry,
     Begun,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import Address
 
-__all__ = ["IN_FORCE", "UNSETTLED", "Attempt", "Heard", "MeaninglessEntry", "Record", "Status", "fold"]
+__all__ = ["IN_FORCE", "UNRESOLVED", "Attempt", "Heard", "MeaninglessEntry", "Record", "Status", "fold"]
 
 Heard = tuple["Address", str, str]
 """An address, an event code, and a URL in the form URLs compare in."""

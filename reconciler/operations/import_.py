@@ -99,14 +99,14 @@ def _blocked(workspace: Workspace, record: Record) -> Mapping[Address, tuple[str
     """
     records = read_same_service(workspace, workspace.desired, {record.target: record}, workspace.store.targets())
     plan = plan_target(record.target, workspace.desired, records, Selection())
-    blocked = (change for change in plan.changes if change.block in (Block.ELSEWHERE, Block.UNSETTLED))
+    blocked = (change for change in plan.changes if change.block in (Block.ELSEWHERE, Block.UNRESOLVED))
     return {change.address: change.reasons for change in blocked}
 
 
 def _checked(record: Record, desired: Subscription, blocked: Mapping[Address, tuple[str, ...]]) -> Import:
     """What of a desired subscription is missing in the record and can be imported."""
     attempts = record.at_address(desired.address)
-    unresolved = [attempt for attempt in attempts if attempt.unsettled]
+    unresolved = [attempt for attempt in attempts if attempt.unresolved]
     if unresolved:
         reason = f"a create has an unknown outcome; {how_to_resolve_attempt(unresolved[0])}"
         return Import(desired, skipped=(reason,))

@@ -76,7 +76,7 @@ def known_result(workspace: Workspace, record: Record, attempt: Attempt) -> Know
 
 def _warn_of_stored_responses(workspace: Workspace, record: Record) -> None:
     """Warn of each unresolved create whose response a run that died has left here: it was created."""
-    for attempt in (attempt for attempt in record.attempts.values() if attempt.unsettled):
+    for attempt in (attempt for attempt in record.attempts.values() if attempt.unresolved):
         with suppress(SettingsError, StateError):
             if _has_response(workspace, record, attempt):
                 workspace.warn_once(
@@ -96,7 +96,7 @@ def _with_files(record: Record, saved: list[Unrecorded], news: Container[str]) -
     return {
         attempt.id: replace(attempt, kept=quote(str(entry.file)))
         for entry in reversed(saved)
-        if (attempt := record.attempts.get(_attempt_of(entry) or "")) and attempt.unsettled and attempt.id in news
+        if (attempt := record.attempts.get(_attempt_of(entry) or "")) and attempt.unresolved and attempt.id in news
     }
 
 

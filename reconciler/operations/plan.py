@@ -14,7 +14,7 @@ from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.same_service import read_others, refuse_possible_duplicates
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
-from reconciler.planning.reasons import unsettled
+from reconciler.planning.reasons import unresolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,14 +46,14 @@ class Planned:
     @property
     def verdict(self) -> Verdict:
         """Whether there is anything to do, or to resolve first."""
-        if any(change.block is Block.UNSETTLED for change in self.plan.changes) or self.unresolved_undeclared():
+        if any(change.block is Block.UNRESOLVED for change in self.plan.changes) or self.unresolved_undeclared():
             return Verdict.UNRESOLVED
         return Verdict.CHANGES if self.plan.changes else Verdict.DONE
 
     def unresolved_undeclared(self) -> list[Attempt]:
         """The selected creates with an unknown outcome, or in flight, of targets that are not declared."""
         attempts = (attempt for record in self.undeclared.values() for attempt in record.attempts.values())
-        return [attempt for attempt in attempts if attempt.unsettled and self.selection.has(attempt.address)]
+        return [attempt for attempt in attempts if attempt.unresolved and self.selection.has(attempt.address)]
 
 
 def make(
@@ -112,4 +112,4 @@ def _warn_of_undeclared(workspace: Workspace, planned: Planned, recorded: Iterab
                     f"{name} has a state record but is not declared in config/: its subscriptions are not managed"
                 )
     for attempt in planned.unresolved_undeclared():
-        workspace.notices.warn(f"{attempt.address}: {unsettled(attempt)}")
+        workspace.notices.warn(f"{attempt.address}: {unresolved(attempt)}")

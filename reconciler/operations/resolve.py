@@ -101,7 +101,7 @@ class Resolution:
 
     def _resolvable(self, attempts: Iterable[Attempt]) -> list[Attempt]:
         return [
-            attempt for attempt in attempts if attempt.unsettled or (self._created and self._is_correctable(attempt))
+            attempt for attempt in attempts if attempt.unresolved or (self._created and self._is_correctable(attempt))
         ]
 
     def _is_correctable(self, attempt: Attempt) -> bool:

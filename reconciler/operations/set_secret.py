@@ -27,7 +27,7 @@ def store_secret(workspace: Workspace, address: Address, attempt_id: str | None,
     secret = read()
 
     def draft(record: Record) -> list[SecretSet]:
-        attempts = [attempt for attempt in record.at_address(address) if attempt.in_force or attempt.unsettled]
+        attempts = [attempt for attempt in record.at_address(address) if attempt.in_force or attempt.unresolved]
         attempt = pick(attempts, attempt_id, address, "in force")
         if recipients:
             location = seal(recipients, secret)

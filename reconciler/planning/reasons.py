@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
 
 
-def unsettled(attempt: Attempt) -> str:
+def unresolved(attempt: Attempt) -> str:
     """What is not known about an attempt, since when and by whom, and how to resolve it.
 
     A result that is in a file of this machine is recovered first: before that, the record may lack the attempt itself.
@@ -26,13 +26,11 @@ def unsettled(attempt: Attempt) -> str:
         return f"{begun} has a result that is not in the record; run: reconciler state recover {attempt.kept}"
     until = stamp(attempt.settled_by)
     if attempt.status is Status.PENDING:
-        return (
-            f"{begun} may be in flight until {until}; if it has no outcome after that, {how_to_settle(attempt.address)}"
-        )
-    return f"{begun} has an unknown outcome; {how_to_settle(attempt.address, until)}"
+        return f"{begun} may be in flight until {until}; if it has no outcome after that, {how_to_resolve(attempt.address)}"
+    return f"{begun} has an unknown outcome; {how_to_resolve(attempt.address, until)}"
 
 
-def how_to_settle(address: str, after: str = "") -> str:
+def how_to_resolve(address: str, after: str = "") -> str:
     """What to do about an unknown outcome; until the time `after` the service may still process the call."""
     resolve = f"run: reconciler state resolve {address}"
     return (
@@ -46,8 +44,8 @@ def elsewhere(address: Address, request: Request, attempt: Attempt, renaming: Se
 
     `renaming` are the commands that rename that address to this one, where it was renamed.
     """
-    if attempt.unsettled:
-        return f"it may already be in force as {attempt.address}: {unsettled(attempt)}"
+    if attempt.unresolved:
+        return f"it may already be in force as {attempt.address}: {unresolved(attempt)}"
     codes = _shared(request, attempt)
     what = f"{codes} to {attempt.url} is already in force as {attempt.address} (attempt {attempt.id})"
     if attempt.address.target != address.target:
@@ -66,8 +64,8 @@ def waiting(attempt: Attempt, *, is_going: bool) -> str:
     as removed before the plan is applied.
     """
     what = f"replace: wait; waiting for the removal of {attempt.address} (attempt {attempt.id}, {attempt.url})"
-    if attempt.unsettled:
-        return f"{what}, whose create is unresolved: {unsettled(attempt)}"
+    if attempt.unresolved:
+        return f"{what}, whose create is unresolved: {unresolved(attempt)}"
     if not is_going:
         return f"{what}; {_remove(attempt)}"
     return f"{what}; {_record_removed(attempt) if attempt.status is not Status.LIVE else 'apply requests its removal'}"

@@ -36,10 +36,10 @@ def changes_of(
 ) -> list[Change]:
     """The changes of one address: mostly none or one; more where something stays, something is added, and some goes."""
     case = _Case(address, Request(wanted.codes, wanted.url) if wanted else None, attempts)
-    unsettled = [one for one in attempts if one.unsettled]
-    if unsettled:
-        why = [reasons.unsettled(one) for one in unsettled]
-        return [case.change(Action.BLOCKED, block=Block.UNSETTLED, concerns=unsettled, why=why)]
+    unresolved = [one for one in attempts if one.unresolved]
+    if unresolved:
+        why = [reasons.unresolved(one) for one in unresolved]
+        return [case.change(Action.BLOCKED, block=Block.UNRESOLVED, concerns=unresolved, why=why)]
     live = [one for one in attempts if one.status is Status.LIVE]
     if case.wanted is None:
         return _retire(case, live, "no longer in config/")
@@ -215,11 +215,11 @@ def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:
 
 
 def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt], routes: Routes) -> Change:
-    unsettled = [one for one in elsewhere if one.unsettled]
+    unresolved = [one for one in elsewhere if one.unresolved]
     return case.change(
         Action.BLOCKED,
-        block=Block.UNSETTLED if unsettled else Block.ELSEWHERE,
-        concerns=unsettled,
+        block=Block.UNRESOLVED if unresolved else Block.ELSEWHERE,
+        concerns=unresolved,
         why=[
             reasons.elsewhere(case.address, request, one, routes.renaming(one.address, case.address))
             for one in elsewhere

@@ -76,7 +76,7 @@ def _takers(changes: Iterable[Change]) -> dict[str, set[Address]]:
     found: dict[str, set[Address]] = {}
     for change in changes:
         taken = change.request if change.action in SENDS else None
-        if change.block in (Block.ELSEWHERE, Block.UNSETTLED):
+        if change.block in (Block.ELSEWHERE, Block.UNRESOLVED):
             taken = change.after
         for code in taken.codes if taken else ():
             found.setdefault(code, set()).add(change.address)

@@ -119,7 +119,7 @@ def list_document(records: Iterable[Record]) -> list[dict[str, object]]:
     return [
         {
             **_attempt(attempt),
-            "status": "unknown" if attempt.unsettled else attempt.status.value,
+            "status": "unknown" if attempt.unresolved else attempt.status.value,
             "at": attempt.at,
             "fields": dict(attempt.fields),
         }
@@ -157,8 +157,8 @@ def status_document(standings: Iterable[TargetStanding]) -> dict[str, object]:
 
 
 def _standing(standing: TargetStanding) -> dict[str, object]:
-    in_force = [known for known in standing.attempts if not known.attempt.unsettled]
-    unknown = [known for known in standing.attempts if known.attempt.unsettled]
+    in_force = [known for known in standing.attempts if not known.attempt.unresolved]
+    unknown = [known for known in standing.attempts if known.attempt.unresolved]
     return {
         "in_force": [{**_heard(known), "status": known.attempt.status.value} for known in in_force],
         "unknown": [

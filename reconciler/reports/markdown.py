@@ -155,7 +155,7 @@ def status_markdown(standings: Iterable[TargetStanding]) -> str:
     """The status of every target: the unknown outcomes first."""
     standings = list(standings)
     paper = _Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
-    unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unsettled]
+    unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unresolved]
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     paper.bullets("Unknown outcomes", advice)
     for standing in standings:

@@ -8,7 +8,7 @@ from reconciler.model.plan import Action, Request
 from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.model.standing import Proof
-from reconciler.planning.reasons import how_to_settle
+from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
@@ -143,7 +143,7 @@ def applied_text(applied: Applied) -> list[Line]:
 
 def _unknown_line(result: Result) -> Line:
     address = visible(result.address)
-    return Line(f"  {address}: outcome unknown; {how_to_settle(address)}", Tone.ERROR)
+    return Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR)
 
 
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
@@ -175,7 +175,7 @@ def list_text(records: Iterable[Record]) -> list[Line]:
         Line(
             f"  {visible(attempt.address)}  {status_word(attempt)}  {', '.join(attempt.codes)}"
             f" -> {visible(attempt.url)}  (attempt {attempt.id}, {attempt.at})",
-            Tone.ERROR if attempt.unsettled else Tone.PLAIN,
+            Tone.ERROR if attempt.unresolved else Tone.PLAIN,
         )
         for attempt in listed(records)
     ]
@@ -212,7 +212,7 @@ def _standing_lines(standing: AttemptStanding) -> list[Line]:
     for code, heard in standing.heard.items():
         when = "" if heard.at is None else f", last {visible(heard.at)}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
-    if attempt.unsettled:
+    if attempt.unresolved:
         lines.append(Line(f"      {visible(resolve_advice(standing))}", Tone.WARNING))
     return lines
 

@@ -9,7 +9,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.result import Done
-from reconciler.planning.reasons import how_to_settle
+from reconciler.planning.reasons import how_to_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ def _since(attempt: Attempt) -> str:
 
 def status_word(attempt: Attempt) -> str:
     """The status of an attempt, in words."""
-    return "unknown" if attempt.unsettled else in_words(attempt.status)
+    return "unknown" if attempt.unresolved else in_words(attempt.status)
 
 
 def in_words(value: StrEnum) -> str:
@@ -98,7 +98,7 @@ def how_to_resolve_attempt(attempt: Attempt) -> str:
     """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
     if attempt.kept:
         return f"its result is not in the record; run: reconciler state recover {attempt.kept}"
-    return how_to_settle(attempt.address, stamp(attempt.settled_by))
+    return how_to_resolve(attempt.address, stamp(attempt.settled_by))
 
 
 def plan_summary(plan: Plan) -> str:

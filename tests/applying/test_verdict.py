@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 A, B = (Address.of(TARGET, name) for name in "ab")
 CREATE = Change(A, Action.CREATE, Request(("ONB10011",), "https://hooks.example/a"))
-OPEN = Change(A, Action.BLOCKED, concerns=("p",), block=Block.UNSETTLED)
+OPEN = Change(A, Action.BLOCKED, concerns=("p",), block=Block.UNRESOLVED)
 WAITS = Change(A, Action.BLOCKED, concerns=("old",), block=Block.WAITS)
 ELSEWHERE = Change(A, Action.BLOCKED, block=Block.ELSEWHERE)
 RETIRE = Change(A, Action.RETIRE, concerns=("old",))

@@ -94,7 +94,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
         done = scene.run_under(confined("fsize", size + 300), "apply", "--auto-approve")
         assert 3 == done.code, done
         assert 5 == len(scene.sandbox.world.commits)
-        (attempt,) = scene.unsettled()
+        (attempt,) = scene.unresolved()
         named = re.search(r"they are kept in (\S+\.jsonl)\.", done.err)
         assert named, done
         kept = Path(named[1])

@@ -187,7 +187,7 @@ def test_a_runner_that_sleeps_past_its_time_sends_nothing(tmp_path: Path, step: 
         failpoint = f"send_window=1,margin=0,{step}:1:stop"
         sleeper = scene.start_apply("--timeout", str(timeout), failpoint=failpoint)
         wait_until_stopped(sleeper.pid)
-        (attempt,) = scene.unsettled()
+        (attempt,) = scene.unresolved()
         assert not scene.was_created(attempt)
         time.sleep(max(0.0, attempt.send_by + min(timeout, 1) - time.time()) + 0.1)
         force = ["--force"] if time.time() < attempt.settled_by else []

@@ -81,7 +81,7 @@ def test_what_the_service_has_refused_is_not_corrected_to_created(tmp_path: Path
         scene.sandbox.world.fail_next("422", count=1)
         process = scene.start_apply(failpoint="after-send:1:stop")
         wait_until_stopped(process.pid)
-        (attempt,) = scene.unsettled()
+        (attempt,) = scene.unresolved()
         scene.project.step("state", "resolve", attempt.address, "--not-created", "--force")
         process.send_signal(signal.SIGCONT)
         finish(process)

@@ -261,7 +261,7 @@ class Life(RuleBasedStateMachine):
 
     def code_due(self) -> int:
         """What an apply that nothing disturbed has to say."""
-        if self.scene.unsettled():
+        if self.scene.unresolved():
             return 3
         wanted = {(f"{HERE}/{name}", code, self.urls[name]) for code, name in self.holders.items()}
         return int(

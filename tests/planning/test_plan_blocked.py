@@ -22,7 +22,7 @@ def test_blocked_unknown(scene: Scene, *, wanted: bool) -> None:
         scene.want("offers", "ONB10001", hooks("offers"))
     lost = scene.lose("offers", "ONB10001", hooks("offers"))
     change = scene.change()
-    assert (Action.BLOCKED, Block.UNSETTLED, None, (lost,)) == (
+    assert (Action.BLOCKED, Block.UNRESOLVED, None, (lost,)) == (
         change.action, change.block, change.request, change.concerns,
     )  # fmt: skip
     assert (
@@ -41,7 +41,7 @@ def test_blocked_in_flight(scene: Scene) -> None:
     scene.want("offers", "ONB10001", hooks("offers"))
     scene.begin("offers", "ONB10001", hooks("offers"))
     change = scene.change()
-    assert Block.UNSETTLED is change.block
+    assert Block.UNRESOLVED is change.block
     assert "may be in flight until 2027-01-15T08:01:00Z" in change.reasons[0]
 
 
@@ -120,12 +120,12 @@ def test_waits_for_what_is_restored(scene: Scene) -> None:
     assert blocked.reasons[0].endswith(_retire_first("europe/staging/old", held))
 
 
-def test_blocked_elsewhere_unsettled(scene: Scene) -> None:
-    """What may be in force under another address blocks as unsettled does."""
+def test_blocked_elsewhere_unresolved(scene: Scene) -> None:
+    """What may be in force under another address blocks as unresolved does."""
     lost = scene.lose("before", "ONB10001", hooks("offers"))
     scene.want("after", "ONB10001", hooks("offers"))
     after, before = scene.changes()
-    assert ((Block.UNSETTLED, (lost,)), (Block.UNSETTLED, (lost,))) == (
+    assert ((Block.UNRESOLVED, (lost,)), (Block.UNRESOLVED, (lost,))) == (
         (after.block, after.concerns), (before.block, before.concerns),
     )  # fmt: skip
     assert after.reasons[0].startswith("it may already be in force as europe/staging/before: a create started ")
@@ -202,7 +202,7 @@ def test_waits_for_what_is_not_selected(scene: Scene) -> None:
     assert blocked.reasons[0].endswith(f"); {_once_deleted('europe/staging/old', held)}")
 
 
-def test_waits_for_what_is_unsettled(scene: Scene) -> None:
+def test_waits_for_what_is_unresolved(scene: Scene) -> None:
     """What may be in force is to be settled, and neither retired nor removed."""
     scene.set_mode(Replace.WAIT)
     scene.lose("old", "ONB10001", hooks("old"))

@@ -82,7 +82,7 @@ def test_never_twice(scene: Scene) -> None:
     held = Counter(
         route
         for one in scene.all_attempts()
-        if one.in_force or one.unsettled
+        if one.in_force or one.unresolved
         for route in _routes(scene, one.address.target, one.codes, one.url)
     )
     for change in scene.changes():

@@ -112,7 +112,7 @@ class SandboxProject:
 
     def settle(self) -> int:
         """Settle every unknown outcome truthfully; how many there were."""
-        truths = {attempt.address: self.was_created(attempt) for attempt in self.unsettled()}
+        truths = {attempt.address: self.was_created(attempt) for attempt in self.unresolved()}
         alike = len(set(truths.values())) == 1
         for address, created in {"*/*/*": next(iter(truths.values()))}.items() if alike else truths.items():
             word = "--created" if created else "--not-created"
@@ -131,9 +131,9 @@ class SandboxProject:
     def attempts(self) -> list[Attempt]:
         return [attempt for target in self.targets for attempt in self.record(target).attempts.values()]
 
-    def unsettled(self) -> list[Attempt]:
+    def unresolved(self) -> list[Attempt]:
         """The attempts of which nobody knows what became."""
-        return [attempt for attempt in self.attempts() if attempt.unsettled]
+        return [attempt for attempt in self.attempts() if attempt.unresolved]
 
     def url_of(self, name: str) -> str:
         """The URL that is wanted of a subscription."""
@@ -158,7 +158,7 @@ class SandboxProject:
         return Counter(route for attempt in self.attempts() if attempt.status in statuses for route in _routes(attempt))
 
     def was_created(self, attempt: Attempt) -> bool:
-        """Whether the create of an unsettled attempt was committed."""
+        """Whether the create of an unresolved attempt was committed."""
         missing = Counter(_routes(attempt)) - (self.committed() - self.recorded(Status.LIVE, Status.AWAITING_REMOVAL))
         return not missing
 
@@ -190,7 +190,7 @@ class SandboxProject:
 
     def due_code(self) -> int:
         """What `plan --detailed-exitcode` has to say."""
-        if self.unsettled():
+        if self.unresolved():
             return 3
         return 0 if self.routes() == self.recorded(Status.LIVE) else 2
 

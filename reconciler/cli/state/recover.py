@@ -12,7 +12,7 @@ from reconciler.cli.options import common_options, pass_terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.recover import recover
 from reconciler.operations.workspace import Workspace
-from reconciler.planning.reasons import how_to_settle
+from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.line import Line
 from reconciler.reports.visible import visible
 
@@ -50,5 +50,5 @@ def _show(terminal: Terminal, recovery: Recovery) -> None:
         terminal.print_problem(problem)
     for attempt, address in recovery.disputed:
         terminal.say(
-            f"The two copies disagree about attempt {attempt}, so its outcome is unknown; {how_to_settle(address)}"
+            f"The two copies disagree about attempt {attempt}, so its outcome is unknown; {how_to_resolve(address)}"
         )

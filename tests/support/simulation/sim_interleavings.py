@@ -105,7 +105,7 @@ class Explorer(Runs):
         in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run._calls}
         for target, journal in state.journals.items() if self._people else ():
             for one in journal.record().attempts.values():
-                if one.unsettled and one.id not in in_hand:
+                if one.unresolved and one.id not in in_hand:
                     yield partial(self._speak, target, one.id)
 
     def _outcomes(self, number: int, index: int, pending: Effect | Report, *, faulty: bool) -> Iterator[Step]:
@@ -246,7 +246,7 @@ class Explorer(Runs):
             entries = [
                 Resolved(at=AT, by=BY, attempt=one.id, created=one.id in self._state.created)
                 for one in journal.record().attempts.values()
-                if one.unsettled
+                if one.unresolved
             ]
             if entries:
                 self._record_all(target, entries)

@@ -57,7 +57,7 @@ class People:
     def settle(self) -> None:
         """`state resolve`: created, where the operator finds it; not created, where not, and its time is over."""
         for target, attempt in self._attempts():
-            if not attempt.unsettled:
+            if not attempt.unresolved:
                 continue
             over = self._is_over(attempt)
             created = self._world.service.exists(attempt.id)
