@@ -65,12 +65,12 @@ class Agenda:
         ready = []
         for _ in range(len(self.quiet)):
             change = self.quiet.popleft()
-            if not under_way.isdisjoint(change.after_addresses):
+            if not under_way.isdisjoint(change.depends_on):
                 self.quiet.append(change)
-            elif all(self._has_created(address) for address in change.after_addresses):
+            elif all(self._has_created(address) for address in change.depends_on):
                 ready.append(change)
             else:
-                detail = f"{', '.join(change.after_addresses)} did not take its codes over"
+                detail = f"{', '.join(change.depends_on)} did not take its codes over"
                 self.conclude(change, Done.SKIPPED, detail=detail)
         return ready
 

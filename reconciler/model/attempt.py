@@ -38,7 +38,7 @@ IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 class Attempt:
     """One create call (or an imported subscription) and what is known of it.
 
-    `at` and `by` are of its last change; `since` and `begun_by` of its beginning. `send_by` and `settled_by` are
+    `at` and `by` are of its last change; `since` and `started_by` of its beginning. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose` says of one that awaits removal that a person asked for it: no
     plan restores it. `kept`, which no journal holds, is the file of this machine that tells more of it than the record,
     as a shell takes it.
@@ -50,7 +50,7 @@ class Attempt:
     url: str
     status: Status
     since: str
-    begun_by: Mapping[str, str]
+    started_by: Mapping[str, str]
     at: str
     by: Mapping[str, str]
     send_by: float = 0.0

@@ -49,7 +49,7 @@ class Change:
 
     `before` are the attempts in force; `after` what is wanted, None where nothing is. `request` is what a create call
     sends, None where none is made. `concerns` are the attempts that a RETIRE or RESTORE is about, and those that a
-    REPLACE retires once its create is done. `after_addresses` are addresses whose creates must have succeeded before
+    REPLACE retires once its create is done. `depends_on` are addresses whose creates must have succeeded before
     this change (a RETIRE whose codes move there) is carried out. `waits_for` are the attempts, of whatever address,
     that have to be gone before a change that WAITS is more than that. Two changes are the same if they would do the
     same: words (`reasons`, `warnings`), `before` and the order in which it is done do not count.
@@ -60,7 +60,7 @@ class Change:
     request: Request | None = None
     concerns: tuple[str, ...] = ()
     block: Block | None = None
-    after_addresses: tuple[Address, ...] = field(default=(), compare=False)
+    depends_on: tuple[Address, ...] = field(default=(), compare=False)
     waits_for: tuple[Attempt, ...] = field(default=(), compare=False)
     after: Request | None = field(default=None, compare=False)
     before: tuple[Attempt, ...] = field(default=(), compare=False)

@@ -13,10 +13,10 @@ from reconciler.errors import SelectionError
 from reconciler.model.plan import Plan, TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
+from reconciler.planning.dependencies import with_dependencies
 from reconciler.planning.digest import plan_digest, target_digest
 from reconciler.planning.routes import Routes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
-from reconciler.planning.takeovers import after_takeovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def _plan_target(
         for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
     ]
     changed = {change.address for change in found}
-    changes = tuple(change for change in after_takeovers(found, selection) if selection.has(change.address))
+    changes = tuple(change for change in with_dependencies(found, selection) if selection.has(change.address))
     return TargetPlan(
         name=target.name,
         digest=target_digest(target, record, changes, desired.recipients),

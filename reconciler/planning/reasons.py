@@ -21,13 +21,14 @@ def unresolved(attempt: Attempt) -> str:
 
     A result that is in a file of this machine is recovered first: before that, the record may lack the attempt itself.
     """
-    begun = f"a create started {attempt.since} by {who(attempt.begun_by)}"
+    started = f"a create started {attempt.since} by {who(attempt.started_by)}"
     if attempt.kept:
-        return f"{begun} has a result that is not in the record; run: reconciler state recover {attempt.kept}"
+        return f"{started} has a result that is not in the record; run: reconciler state recover {attempt.kept}"
     until = stamp(attempt.settled_by)
     if attempt.status is Status.PENDING:
-        return f"{begun} may be in flight until {until}; if it has no outcome after that, {how_to_resolve(attempt.address)}"
-    return f"{begun} has an unknown outcome; {how_to_resolve(attempt.address, until)}"
+        advice = how_to_resolve(attempt.address)
+        return f"{started} may be in flight until {until}; if it has no outcome after that, {advice}"
+    return f"{started} has an unknown outcome; {how_to_resolve(attempt.address, until)}"
 
 
 def how_to_resolve(address: str, after: str = "") -> str:

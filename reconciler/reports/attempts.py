@@ -24,7 +24,7 @@ def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
             "status": in_words(attempt.status),
             "eventCodes": ", ".join(attempt.codes),
             "webhookUrl": attempt.url,
-            "started": f"{attempt.since} by {who(attempt.begun_by)}",
+            "started": f"{attempt.since} by {who(attempt.started_by)}",
             "last change": f"{attempt.at} by {who(attempt.by)}",
             "detail": attempt.detail,
             "response": _location(attempt.response),
@@ -62,7 +62,7 @@ def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str]
     `received`: when notifications of its codes were received last, since it was started; `proof`: the evidence on this
     machine.
     """
-    started = f"started {attempt.since}{_ago(attempt.since, now)} by {who(attempt.begun_by)}"
+    started = f"started {attempt.since}{_ago(attempt.since, now)} by {who(attempt.started_by)}"
     outcome = f"outcome: {attempt.detail or 'unknown'}" if attempt.outcome else "no outcome recorded"
     codes = ", ".join(f"{code} last {at}" for code, at in sorted(received.items()))
     notifications = f"notifications received since: {codes or 'none'}"

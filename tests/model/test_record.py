@@ -142,7 +142,7 @@ def test_settled() -> None:
     attempt = attempt_of(INTENT, told)
     assert (Outcome.CREATED, "as sent", {"id": "7"}, "file", LATER, OTHER, AT, BY) == (
         attempt.outcome, attempt.detail, attempt.fields, attempt.response,
-        attempt.at, attempt.by, attempt.since, attempt.begun_by,
+        attempt.at, attempt.by, attempt.since, attempt.started_by,
     )  # fmt: skip
 
 
@@ -276,7 +276,7 @@ def test_prefixes(entries: list[AnyEntry]) -> None:
 
 
 def _origin(attempt: Attempt) -> object:
-    return attempt.codes, attempt.url, attempt.since, attempt.begun_by, attempt.send_by, attempt.settled_by
+    return attempt.codes, attempt.url, attempt.since, attempt.started_by, attempt.send_by, attempt.settled_by
 
 
 @quick

@@ -211,7 +211,7 @@ def test_wait(scene: Scene) -> None:
             " apply requests its removal"
         ),
     ) == blocked.reasons
-    assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.after_addresses)
+    assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.depends_on)
 
 
 def test_wait_waits(scene: Scene) -> None:

@@ -73,7 +73,7 @@ def test_blocked_elsewhere(scene: Scene) -> None:
             " the subscription was renamed, run: reconciler state mv europe/staging/before europe/staging/after"
         ),
     ) == blocked.reasons
-    assert (Action.RETIRE, (address_of("after"),)) == (retire.action, retire.after_addresses)
+    assert (Action.RETIRE, (address_of("after"),)) == (retire.action, retire.depends_on)
     scene.move("before", "after")
     assert [] == scene.changes()
 

@@ -29,7 +29,7 @@ def test_move_code(scene: Scene) -> None:
     assert (
         (f"ONB10001: also delivered to {hooks('old')} until the operator removes europe/staging/old (attempt {held})"),
     ) == create.warnings
-    assert (Action.RETIRE, (address_of("new"),)) == (retire.action, retire.after_addresses)
+    assert (Action.RETIRE, (address_of("new"),)) == (retire.action, retire.depends_on)
     assert "after its event codes are taken over by europe/staging/new" == retire.reasons[-1]
 
 
@@ -40,7 +40,7 @@ def test_move_code_wait(scene: Scene) -> None:
     scene.want("new", "ONB10001", hooks("new"))
     blocked, retire = scene.changes()
     assert (Block.WAITS, (held,)) == (blocked.block, blocked.concerns)
-    assert (Action.RETIRE, ()) == (retire.action, retire.after_addresses)
+    assert (Action.RETIRE, ()) == (retire.action, retire.depends_on)
     scene.apply()
     assert Block.WAITS is scene.change().block
     scene.remove(held)
@@ -111,7 +111,7 @@ def test_move_code_and_url(scene: Scene) -> None:
     replaced, retire, create = scene.changes()
     assert (Action.REPLACE, ()) == (replaced.action, replaced.concerns)
     assert (Action.RETIRE, None, (old,)) == (retire.action, retire.request, retire.concerns)
-    assert (address_of("one"), address_of("two")) == retire.after_addresses
+    assert (address_of("one"), address_of("two")) == retire.depends_on
     assert (
         (
             "its event codes move to another subscription",
@@ -142,7 +142,7 @@ def test_retire_waits_for_what_leaves(scene: Scene) -> None:
     scene.want("two", "ONB10001", hooks("two"))
     create, retire = sorted(scene.changes(), key=lambda change: change.action)
     assert (Action.CREATE, (), Action.RETIRE, ()) == (
-        create.action, create.warnings, retire.action, retire.after_addresses,
+        create.action, create.warnings, retire.action, retire.depends_on,
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def test_not_selected_taker(scene: Scene) -> None:
     (retire,) = scene.changes("*/*/old")
     takers = "europe/staging/new, europe/staging/other"
     warning = f"its event codes move to {takers}, not selected: apply {takers} first"
-    assert ((warning,), ()) == (retire.warnings, retire.after_addresses)
+    assert ((warning,), ()) == (retire.warnings, retire.depends_on)
 
 
 # surplus and duplicates

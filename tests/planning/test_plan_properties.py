@@ -65,7 +65,7 @@ def test_applied_is_done(scene: Scene) -> None:
     left = scene.changes()
     blocked = {change.address for change in left if change.action is Action.BLOCKED}
     assert [] == [
-        change for change in left if change.action is not Action.BLOCKED and not blocked & {*change.after_addresses}
+        change for change in left if change.action is not Action.BLOCKED and not blocked & {*change.depends_on}
     ]
     before = scene.records
     scene.apply()

@@ -214,7 +214,7 @@ class Scene:
         for one in (plan or self.plan()).targets.values():
             outcomes = {change.address: self._send(change, become) for change in one.changes if change.action in SENDS}
             for change in one.changes:
-                if all(outcomes.get(address) is Outcome.CREATED for address in change.after_addresses):
+                if all(outcomes.get(address) is Outcome.CREATED for address in change.depends_on):
                     self._settle_quietly(change)
 
     def _send(self, change: Change, become: Callable[[Change], Outcome]) -> Outcome:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.selection import Selection
 
 
-def after_takeovers(changes: Sequence[Change], selection: Selection) -> list[Change]:
+def with_dependencies(changes: Sequence[Change], selection: Selection) -> list[Change]:
     """`changes` of one target, each RETIRE after the creates that take its codes over, so that no event falls between.
 
     A REPLACE that would retire such codes leaves that to a RETIRE of its own. Not waited for is a change that itself
@@ -92,7 +92,7 @@ def _after(change: Change, waits_for: Sequence[Address], selection: Selection) -
     if others:
         names = ", ".join(others)
         warnings = (*warnings, f"its event codes move to {names}, not selected: apply {names} first")
-    return replace(change, after_addresses=selected, reasons=reasons, warnings=warnings)
+    return replace(change, depends_on=selected, reasons=reasons, warnings=warnings)
 
 
 def _leaving(change: Change) -> set[str]:
