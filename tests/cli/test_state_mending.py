@@ -14,6 +14,8 @@ from support.stranger import refusal
 from support.terminal import at_terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from reconciler.reports.status_text import observed_text, status_text
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
 
 from reconciler.errors import Place
@@ -22,8 +21,8 @@ from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
 from reconciler.reports.notifications import observed_text
-from reconciler.reports.text import Line, Tone, parity_text, status_text
-from reconciler.reports.wording import settle_advice
+from reconciler.reports.text import parity_text, status_text
+from reconciler.reports.wording import resolve_advice
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
 B = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}
@@ -72,9 +71,9 @@ def standing() -> TargetStanding:
 def test_result_that_is_kept_beside_notifications(standing: TargetStanding) -> None:
     """A result that is kept on this machine settles a create, whatever was received."""
     (lost,) = (one for one in standing.attempts if one.attempt.address.name == "lost")
-    assert "state resolve europe/staging/lost --created" in settle_advice(lost)
+    assert "state resolve europe/staging/lost --created" in resolve_advice(lost)
     kept = replace(lost, attempt=replace(lost.attempt, kept="unrecorded.json"))
-    assert settle_advice(kept).endswith("reconciler state recover unrecorded.json")
+    assert resolve_advice(kept).endswith("reconciler state recover unrecorded.json")
 
 
 def test_parity_text() -> None:
