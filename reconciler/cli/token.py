@@ -9,17 +9,16 @@ import click
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import print_value
+from reconciler.model.apis import API_NAMES
 from reconciler.operations.workspace import Workspace
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
 
-APIS = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
-
 
 @click.command("token")
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Whose identity provider and account.")
-@click.option("--api", type=click.Choice(APIS), default="notification", help="For which API.  [notification]")
+@click.option("--api", type=click.Choice(API_NAMES), default="notification", help="For which API.  [notification]")
 @common_options
 @pass_terminal
 def command(terminal: Terminal, target: str, api: str) -> None:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, place, shown
 from reconciler.model.desired import Verification
+from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
 
 if TYPE_CHECKING:
     from reconciler.desired.nodes import Node
 
 _WORDS: Final = {
-    "algorithm": ("hmac-sha256", "hmac-sha512", "hmac-sha1"),
-    "encoding": ("base64", "hex"),
-    "key_encoding": ("utf8", "base64", "hex"),
+    "algorithm": tuple(ALGORITHMS),
+    "encoding": ENCODINGS,
+    "key_encoding": KEY_ENCODINGS,
 }
 _KEYS: Final = ("header", "algorithm", "prefix", "encoding", "key_encoding", "content", "enforce")
 _REQUIRED: Final = ("header", "algorithm")

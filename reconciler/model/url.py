@@ -1,8 +1,9 @@
-"""How URLs compare: host case and default port make no difference."""
+"""How URLs compare, where host case and default port make no difference; and which hosts are loopback."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
@@ -29,3 +30,11 @@ def same_service(one: str, other: str) -> bool:
 def service_key(base_url: str) -> str:
     """What two base URLs of one service have in common."""
     return normal_url(base_url).rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host never leaves this machine: an address, or a name that RFC 6761 reserves for that."""
+    try:
+        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -8,11 +8,13 @@ from heapq import heappop, heappush
 from itertools import count as count_up
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from reconciler.errors import Refused
+from reconciler.model.url import is_loopback
 from reconciler.sandbox.checks import is_event_code
 from reconciler.sandbox.notification import SIGNATURE_HEADER, notification_body, sign_notification
-from reconciler.sandbox.posting import NoAnswer, Post, is_on_loopback
+from reconciler.sandbox.posting import NoAnswer, Post
 from reconciler.sandbox.world import DeliveryAttempt
 
 if TYPE_CHECKING:
@@ -122,7 +124,7 @@ class Deliveries:
 
     def _attempt(self, delivery: _Delivery) -> bool:
         """Whether there is nothing more to do: it was answered with a 2xx, or must not be sent."""
-        if not is_on_loopback(delivery.subscription.url):
+        if not is_loopback(urlsplit(delivery.subscription.url).hostname or ""):
             self._log(delivery, None, "not delivered: not on loopback")
             return True
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from ipaddress import ip_address
 from socket import SHUT_RDWR
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -59,12 +58,3 @@ class Post:
     def _expire(self) -> None:
         self._late = True
         self.cut()
-
-
-def is_on_loopback(url: str) -> bool:
-    """Whether a URL stays on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -7,6 +7,7 @@ prefix, and one that fits is enough, as is one secret that fits.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 from base64 import b64decode
@@ -17,15 +18,12 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.model.desired import Verification
+from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-ALGORITHMS = {"hmac-sha256": "sha256", "hmac-sha512": "sha512", "hmac-sha1": "sha1"}
-ENCODINGS = ("hex", "base64")
-KEY_ENCODINGS = ("utf8", "base64", "hex")
-
-_DIGEST_SIZES = {"hmac-sha256": 32, "hmac-sha512": 64, "hmac-sha1": 20}
+_DIGEST_SIZES = {name: hashlib.new(hash_name).digest_size for name, hash_name in ALGORITHMS.items()}
 _BODY = "{body}"
 _JOINED = ("{{header:{}}}.{{body}}", "{{header:{}}}{{body}}", "{{header:{}}}:{{body}}")
 _PLACEHOLDER = re.compile(r"\{body\}|\{header:([^{}]+)\}")

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from reconciler.service.token_cache import TokenCache
     from reconciler.service.transport import Transport
 
-API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
-"""The names that an audience ends with (SERVICE.md, section 5)."""
-
 
 class Tokens:
     """Gives tokens from a cache, and asks for what the cache has not; `timeout` is in seconds, for one request."""
@@ -31,7 +28,7 @@ class Tokens:
         self._pauses = pauses
 
     def token(self, target: Target, credentials: Credentials, api: str) -> str:
-        """A token for one of API_NAMES on `target`. Raises TokenError."""
+        """A token for one API on `target`. Raises TokenError."""
         purpose = _purpose(target, credentials, api)
         request = TokenRequest(target, credentials, purpose.audience)
         return self._cache.get(

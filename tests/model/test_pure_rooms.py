@@ -14,7 +14,8 @@ SOURCES = sorted(path for room in ("model", "planning", "reports") for path in (
 
 PURE = {
     "__future__", "collections", "collections.abc", "dataclasses", "datetime", "deepdiff", "enum", "fnmatch",
-    "functools", "hashlib", "html", "itertools", "json", "operator", "re", "string", "typing", "urllib.parse",
+    "functools", "hashlib", "html", "ipaddress", "itertools", "json", "operator", "re", "string", "typing",
+    "urllib.parse",
 }  # fmt: skip
 
 

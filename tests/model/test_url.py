@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.url import normal_url, same_service
+from reconciler.model.url import is_loopback, normal_url, same_service
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,23 @@ def test_normal_twice(scheme: str, host: str, port: int | None, path: str) -> No
     rest = f"{'' if port is None else f':{port}'}{path}"
     normal = normal_url(f"{scheme}://{host}{rest}")
     assert normal == normal_url(normal) == normal_url(f"{scheme.swapcase()}://{host.swapcase()}{rest}")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:8000/", True),
+        ("http://127.9.9.9/", True),
+        ("http://localhost/", True),
+        ("http://hooks.localhost/", True),
+        ("https://[::1]:8443/", True),
+        ("http://10.0.0.1/", False),
+        ("http://localhost.partner.example/", False),
+        ("http://notlocalhost/", False),
+        ("http://127.0.0.1.partner.example/", False),
+        ("http:///", False),
+    ],
+)
+def test_loopback(url: str, *, expected: bool) -> None:
+    """Loopback addresses and the names reserved for them are loopback; a name that looks like one is not."""
+    assert expected is is_loopback(urlsplit(url).hostname or "")

@@ -23,7 +23,7 @@ from werkzeug import Response
 from reconciler.errors import Refused
 from reconciler.sandbox import Sandbox, deliveries
 from reconciler.sandbox.notification import notification_body
-from reconciler.sandbox.posting import Post, is_on_loopback
+from reconciler.sandbox.posting import Post
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -242,24 +242,6 @@ def test_nothing_leaves_the_machine(sandbox: Sandbox) -> None:
     assert [(one.number, one.status, one.detail) for one in sandbox.world.delivery_attempts] == [
         (1, None, "not delivered: not on loopback")
     ]
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://127.0.0.1:8000/", True),
-        ("http://127.9.9.9/", True),
-        ("http://localhost/", True),
-        ("https://[::1]:8443/", True),
-        ("http://10.0.0.1/", False),
-        ("http://localhost.partner.example/", False),
-        ("http://127.0.0.1.partner.example/", False),
-        ("http:///", False),
-    ],
-)
-def test_loopback_is_told_from_the_rest(url: str, *, expected: bool) -> None:
-    """Loopback addresses and localhost, and no name that only looks like them."""
-    assert expected is is_on_loopback(url)
 
 
 def test_call_that_was_cut_before_it_began_is_sent_all_the_same(httpserver: HTTPServer) -> None:

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.desired import Verification
+from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
 from reconciler.sandbox.notification import sign_notification
-from reconciler.service.signatures import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verdict, infer, verify
+from reconciler.service.signatures import Verdict, infer, verify
 
 BODY = b'{"EventCode":"ONB10011","Message":"Offers Provided","EventProperties":{}}'
 KEY = bytes(range(1, 33))

@@ -11,10 +11,11 @@ from support.lending_service import SECRET
 from support.raw_server import reset, say
 
 from reconciler.errors import TokenError
+from reconciler.model.apis import API_NAMES
 from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.token_request import TokenAnswer
-from reconciler.service.tokens import API_NAMES, Tokens
+from reconciler.service.tokens import Tokens
 
 if TYPE_CHECKING:
     import socket

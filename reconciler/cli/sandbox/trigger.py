@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from http.client import HTTPConnection, HTTPException
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import SplitResult, urlsplit
@@ -14,6 +13,7 @@ import click
 
 from reconciler.cli.options import common_options, pass_terminal
 from reconciler.errors import CallFailed, SettingsError
+from reconciler.model.url import is_loopback
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
 
@@ -64,16 +64,12 @@ def _address(url: str | None, workspace: Workspace) -> SplitResult:
         raise SettingsError("where the sandbox is, is not said", where=f"--url or {_VARIABLE}", remedy=remedy)
     try:
         parts = urlsplit(given)
-        known = parts.scheme == "http" and parts.port != 0 and _is_on_loopback(parts.hostname or "")
+        known = parts.scheme == "http" and parts.port != 0 and is_loopback(parts.hostname or "")
     except ValueError:
         known = False
     if not known:
         raise SettingsError("an http URL of this machine is wanted", where=where, remedy=remedy)
     return parts
-
-
-def _is_on_loopback(host: str) -> bool:
-    return host == "localhost" or ip_address(host).is_loopback
 
 
 def _read(path: Path) -> str:
