@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from http.client import HTTPMessage
 from http.client import responses as reason_phrases
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import BufferedReader
 from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
-from socketserver import TCPServer
-from threading import Lock, Thread, current_thread
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from reconciler.errors import SettingsError
+from reconciler.loopback import LoopbackServer
 from reconciler.receiver.bodies import Unread, check_framing, read_body
 from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.pace import PacedSocket, TooSlow
@@ -22,27 +18,20 @@ from reconciler.receiver.pace import PacedSocket, TooSlow
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from email.message import Message
-    from socket import socket
     from types import TracebackType
     from typing import Any, Self
 
 HEAD_LIMIT = 64 * 1024
 _ANSWER_SECONDS = 10.0  # for a sender to take the answer
-_EXHAUSTED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
-_ROOM_SECONDS = 0.25  # between two tries to accept a connection that the system has no room for
 _FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
 
 
-class Server(ThreadingHTTPServer):
-    """A server bound to a port of 127.0.0.1 (0: any that is free), serving while it is entered.
+class Server(LoopbackServer):
+    """The receiver's server, which serves while it is entered; `handle` answers a request.
 
-    `patience` is in seconds: what a request has from its first byte to its last, and a connection between two. `warn`
-    gets a line where the system has no room for more connections. Raises SettingsError where the port cannot be had.
+    `patience` is in seconds: the time from a request's first byte to its last, and that between two requests.
     """
 
-    daemon_threads = True
-    allow_reuse_address = True
-    allow_reuse_port = False  # another receiver on the same port is a mistake, not a partner
     request_queue_size = 1024
 
     def __init__(
@@ -51,81 +40,19 @@ class Server(ThreadingHTTPServer):
     ) -> None:  # fmt: skip
         self.handle = handle
         self.patience = patience
-        self._warn = warn
-        self._short = False
-        self._lock = Lock()
-        self._connections: dict[Thread, socket] = {}
-        try:
-            super().__init__(("127.0.0.1", port), _Connection)
-        except (OSError, OverflowError) as problem:
-            raise SettingsError(
-                f"cannot listen there: {problem}", where=f"127.0.0.1:{port}", remedy="choose another --port"
-            ) from None
-        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="receiver-acceptor", daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def server_bind(self) -> None:
-        """Binds, without the look-up of the host's full name that HTTPServer makes, which may take seconds."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+        super().__init__(port, _Connection, "receiver", warn)
 
     def __enter__(self) -> Self:
-        self._acceptor.start()
+        self.start_accepting()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes no more requests, lets those that are here be answered, for seconds at most, and ends the threads."""
-        self.shutdown()
-        self._acceptor.join()
-        self.server_close()
-        self._end_connections(SHUT_RD, _FAREWELL)
-        self._end_connections(SHUT_RDWR, 1)
-
-    def _end_connections(self, how: int, seconds: float) -> None:
-        with self._lock:
-            connections = dict(self._connections)
-        for connection in connections.values():
-            with suppress(OSError):
-                connection.shutdown(how)
-        deadline = monotonic() + seconds
-        for thread in connections:
-            thread.join(max(0.0, deadline - monotonic()))
-
-    def get_request(self) -> tuple[Any, Any]:
-        """Accepts a connection. One that cannot be taken stays ready to be, so that the next try must wait."""
-        try:
-            return super().get_request()
-        except OSError as problem:
-            if problem.errno in _EXHAUSTED:
-                self._wait_for_room(problem)
-            raise
-
-    def _wait_for_room(self, problem: OSError) -> None:
-        if not self._short:
-            self._short = True
-            self._warn(f"{problem.strerror}: new connections wait until others have ended")
-        sleep(_ROOM_SECONDS)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, which the end of the server waits for."""
-        thread = Thread(
-            target=self.process_request_thread, args=(request, client_address), name="receiver-connection", daemon=True
-        )
-        with self._lock:
-            thread.start()
-            self._connections[thread] = request
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._connections.pop(current_thread(), None)
+        """Accept no more requests, let the open ones be answered, for seconds at most, and end the threads."""
+        self.stop_accepting()
+        self.end_connections(SHUT_RD, _FAREWELL)
+        self.end_connections(SHUT_RDWR, 1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a sender that has gone: what was kept is kept, and it will deliver again."""

@@ -43,7 +43,7 @@ class Sandbox:
         plan = FaultPlan(faults or {}, seed)
         self._closed = Event()
         self._server = Server(port, warn)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = self._server.url
         self.world = World(lay_out(self.url, targets, credentials), plan, token_lifetime=token_lifetime)
         self.deliveries = Deliveries(self.world, retry_interval)
         self._routes = Routes(self.world, self.deliveries, self.url)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from http.client import responses as reason_phrases
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from socket import SHUT_RDWR
-from socketserver import TCPServer
-from threading import Lock, Thread, current_thread
-from time import sleep
 from typing import TYPE_CHECKING
 
-from reconciler.errors import SettingsError
+from reconciler.loopback import LoopbackServer
 from reconciler.sandbox.exchange import Manner, Request, Response, error_response, refusal
 from reconciler.sandbox.wire import announced_length, transmit
 
@@ -21,105 +16,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from email.message import Message
     from io import BufferedIOBase
-    from socket import socket
     from typing import Any
 
 MAX_BODY = 1024 * 1024
 _MAX_DISCARD = 16 * MAX_BODY
-_EXHAUSTED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
-_ROOM_SECONDS = 0.25  # between two tries to accept a connection that the system has no room for
 
 
-class Server(ThreadingHTTPServer):
-    """A server bound to a port of 127.0.0.1 (0: any that is free), serving from `start` to `stop`.
+class Server(LoopbackServer):
+    """The sandbox's server, which serves from `start` to `stop`."""
 
-    `warn` gets a line where the system has no room for more connections. Raises SettingsError where the port
-    cannot be had.
-    """
-
-    daemon_threads = True
-    allow_reuse_address = True
-    allow_reuse_port = False  # another sandbox on the same port is a mistake, not a partner
     request_queue_size = 64
 
-    def __init__(self, port: int, warn: Callable[[str], object] = lambda _: None) -> None:
-        self._warn = warn
-        self._short = False
-        self._lock = Lock()
-        self._connections: dict[Thread, socket] = {}
-        self._acceptor: Thread | None = None
-        try:
-            super().__init__(("127.0.0.1", port), _Connection)
-        except (OSError, OverflowError) as problem:
-            raise SettingsError(
-                f"cannot listen there: {problem}", where=f"127.0.0.1:{port}", remedy="choose another --port"
-            ) from None
-
-    def server_bind(self) -> None:
-        """Binds, without the look-up of the host's full name that HTTPServer makes, which may take seconds."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+    def __init__(self, port: int, warn: Callable[[str], object]) -> None:
+        super().__init__(port, _Connection, "sandbox", warn)
 
     def start(self, handle: Callable[[Request], Response], log_failure: Callable[[BaseException | None], None]) -> None:
-        """Begins to accept connections, in a thread of its own.
-
-        `handle` answers a request; `log_failure` gets what it raises, which is a defect.
-        """
+        """Accept connections; `handle` answers a request, and `log_failure` gets what it raises, which is a defect."""
         self.handle, self._log_failure = handle, log_failure
-        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="sandbox-acceptor", daemon=True)
-        self._acceptor.start()
+        self.start_accepting()
 
     def stop(self) -> None:
-        """Closes the port and every connection, and ends the threads."""
-        if self._acceptor is not None:
-            self.shutdown()
-            self._acceptor.join()
-        self.server_close()
-        with self._lock:
-            connections = dict(self._connections)
-        for connection in connections.values():
-            with suppress(OSError):
-                connection.shutdown(SHUT_RDWR)
-        for thread in connections:
-            thread.join(timeout=5)
-
-    def get_request(self) -> tuple[Any, Any]:
-        """Accepts a connection. One that cannot be taken stays ready to be, so that the next try must wait."""
-        try:
-            return super().get_request()
-        except OSError as problem:
-            if problem.errno in _EXHAUSTED:
-                self._wait_for_room(problem)
-            raise
-
-    def _wait_for_room(self, problem: OSError) -> None:
-        if not self._short:
-            self._short = True
-            self._warn(f"{problem.strerror}: new connections wait until others have ended")
-        sleep(_ROOM_SECONDS)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, which `stop` knows of."""
-        thread = Thread(
-            target=self.process_request_thread, args=(request, client_address), name="sandbox-connection", daemon=True
-        )
-        with self._lock:
-            self._connections[thread] = request
-        thread.start()
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._connections.pop(current_thread(), None)
+        """Close the port and every connection, and end the threads."""
+        self.stop_accepting()
+        self.end_connections(SHUT_RDWR, 5)
 
     def shutdown_request(self, request: Any) -> None:
-        """Closes a connection. The inherited one ends it in order first, and no reset would be left to send."""
+        """Close a connection. The inherited method ends it in order first, which leaves no reset to send."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Takes a client that has gone for what it is, and keeps anything else."""
+        """Ignore a client that has closed its connection, and log anything else."""
         problem = sys.exception()
         if not isinstance(problem, OSError):
             self._log_failure(problem)

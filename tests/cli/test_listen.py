@@ -198,7 +198,7 @@ class TestRefusals:
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
             port = other.getsockname()[1]
             done = project.run("listen", "--record", "r.jsonl", "--port", str(port))
-        assert (1, True) == (done.code, f"127.0.0.1:{port}: cannot listen there" in done.err)
+        assert (1, True) == (done.code, f"127.0.0.1:{port}: cannot listen on this port" in done.err)
 
     def test_a_home_that_is_none(self, project: Project) -> None:
         """There is nowhere to keep notifications, unless a file is named."""

@@ -77,7 +77,7 @@ def test_serve_on_a_port_that_is_taken(project: Project) -> None:
         taken.listen()
         done = project.run("sandbox", "serve", "--port", str(taken.getsockname()[1]))
     assert (1, "") == (done.code, done.out)
-    assert "cannot listen there: " in done.err
+    assert "cannot listen on this port: " in done.err
 
 
 def test_demo(project: Project) -> None:

@@ -58,4 +58,4 @@ def test_a_server_without_descriptors_rests(tmp_path: Path, command: tuple[str, 
         client.close()
     finally:
         done = end(process)
-    assert 1 == done.err.count("Warning: Too many open files: new connections wait until others have ended\n")
+    assert 1 == done.err.count("Warning: Too many open files: new connections wait until open ones are closed\n")

@@ -315,7 +315,7 @@ class TestEnd:
 
     def test_a_port_that_is_taken(self, server: Server) -> None:
         """Is an error that names it."""
-        with pytest.raises(SettingsError, match=f"^127.0.0.1:{server.server_port}: cannot listen there"):
+        with pytest.raises(SettingsError, match=f"^127.0.0.1:{server.server_port}: cannot listen on this port"):
             Server(server.server_port, lambda _: Response(200))
 
     def test_only_loopback_is_bound(self, server: Server) -> None:
@@ -330,5 +330,5 @@ def test_there_is_no_thread_to_be_had(server: Server, desk: Desk, monkeypatch: p
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as scarce:
-        scarce.setattr("reconciler.receiver.shell.Thread.start", refuse)
+        scarce.setattr("reconciler.loopback.Thread.start", refuse)
         assert b"" == talk(server.server_port)
