@@ -19,7 +19,7 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
 
 
 class Unread(Exception):
-    """A body that is not taken, with the response to it. What is left of it was not read."""
+    """A body that is refused, with the response to it. The rest of it was not read."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -27,19 +27,20 @@ class Unread(Exception):
 
 
 def check_framing(lengths: Sequence[str], codings: Sequence[str]) -> int | None:
-    """The length announced, None where the body comes in chunks; from the values of Content-Length and
-    Transfer-Encoding. Raises Unread.
+    """The length announced by the values of Content-Length and Transfer-Encoding; None for a body in chunks.
+
+    Raises Unread.
     """
     if codings:
         if lengths:
-            raise Unread(400, "both content-length and transfer-encoding are there")
-        if [one.strip().lower() for one in codings] != ["chunked"]:
-            raise Unread(501, "of the transfer codings, chunked alone is known")
+            raise Unread(400, "both content-length and transfer-encoding are set")
+        if [coding.strip().lower() for coding in codings] != ["chunked"]:
+            raise Unread(501, "unsupported transfer-encoding: expected chunked")
         return None
     different = {length.strip() for length in lengths} or {"0"}
     length = different.pop()
     if different or not _LENGTH.fullmatch(length):
-        raise Unread(400, "content-length is not one number")
+        raise Unread(400, "invalid content-length")
     if int(length) > BODY_LIMIT:
         raise _too_large()
     return int(length)
@@ -53,7 +54,7 @@ def read_body(stream: BufferedIOBase, length: int | None) -> bytes:
 def _read_exactly(stream: BufferedIOBase, length: int) -> bytes:
     data = stream.read(length)
     if len(data) < length:
-        raise Unread(400, "the body broke off")
+        raise Unread(400, "the body is incomplete")
     return data
 
 
@@ -64,19 +65,19 @@ def _read_chunks(stream: BufferedIOBase) -> bytes:
             raise _too_large()
         body += _read_exactly(stream, size)
         if stream.readline(3).rstrip(b"\r\n"):
-            raise Unread(400, "a chunk is longer than it says")
+            raise Unread(400, "a chunk is longer than its declared size")
     for _ in range(_TRAILERS):
         if not stream.readline(_LINE_LIMIT).rstrip(b"\r\n"):
             return bytes(body)
-    raise Unread(400, "the trailer does not end")
+    raise Unread(400, "unterminated trailer")
 
 
 def _chunk_size(line: bytes) -> int:
     found = _CHUNK_SIZE.fullmatch(line)
     if found is None:
-        raise Unread(400, "the size of a chunk cannot be read")
+        raise Unread(400, "invalid chunk size")
     return int(found[1], 16)
 
 
 def _too_large() -> Unread:
-    return Unread(413, f"a body has at most {BODY_LIMIT} bytes")
+    return Unread(413, f"the body is larger than {BODY_LIMIT} bytes")

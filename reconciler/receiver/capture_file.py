@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from reconciler.receiver.captured import Captured
 
-_REMEMBERED = 64 * 1024 * 1024  # bytes at the end of a file that are read again when it is opened
-_PATIENCE = 10.0  # seconds to wait for whoever else appends; the sender of a notification waits as long
+_REMEMBERED = 64 * 1024 * 1024  # bytes at the end of a file that are read when it is opened
+_PATIENCE = 10.0  # seconds to wait for another process that appends; the sender of a notification waits as long
 _LINE_START = b'{"at": '
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Lines that go to the disk together. `problem` is why they did not get there."""
+    """Lines that are written together. `problem` is why they could not be."""
 
     lines: list[bytes] = field(default_factory=list)
     written: bool = False
@@ -39,8 +39,8 @@ class _Batch:
 class CaptureFile:
     """An open capture file. Several processes may append to one file.
 
-    It is made where there is none, for its owner only. Raises SettingsError for one that cannot be written, or that
-    holds something else.
+    A missing file is created, for its owner only. Raises SettingsError for a file that cannot be written or has other
+    contents.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,9 +51,9 @@ class CaptureFile:
         self._descriptor = _open(path)
 
     def append(self, line: bytes) -> None:
-        """Append a line, and return once it is on the disk. Raises OSError where it is not.
+        """Append a line, and return after it is on the disk. Raises OSError if it is not.
 
-        Whoever comes first writes for all who came since the last write.
+        This is a group commit: the first thread writes the lines of all that wait.
         """
         with self._filling:
             batch = self._batch
@@ -74,13 +74,13 @@ class CaptureFile:
         batch.written = True
 
     def latest(self) -> Iterator[Captured]:
-        """What the file holds; of a long one, the end. Raises SettingsError."""
+        """The requests in the file; of a long file, those at the end. Raises SettingsError."""
         size = os.fstat(self._descriptor).st_size
         if size <= _REMEMBERED:
             yield from captured_in(self.path)
             return
         tail = os.pread(self._descriptor, _REMEMBERED, size - _REMEMBERED)
-        for line in tail.split(b"\n")[1:-1]:  # the first is broken off, and the last is not whole
+        for line in tail.split(b"\n")[1:-1]:  # the first and the last may be incomplete
             yield parse_captured(line, self.path)
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ def _open(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
     except OSError as problem:
-        raise SettingsError(f"cannot be written: {problem.strerror}", where=path) from None
+        raise SettingsError(f"cannot write: {problem.strerror}", where=path) from None
     try:
         _check_ours(descriptor, path)
         _sync_name(path)
@@ -111,14 +111,16 @@ def _open(path: Path) -> int:
 
 
 def _check_ours(descriptor: int, path: Path) -> None:
-    """Raises SettingsError for a file with other contents: what looks like a torn line in it would be cut off."""
+    """Raises SettingsError for a file with other contents: an append would remove an incomplete last line from it."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise SettingsError("is not a regular file, so nothing in it would last", where=path)
+        raise SettingsError("not a regular file, so notifications would not be saved", where=path)
     first, newline, _ = os.pread(descriptor, LINE_LIMIT, 0).partition(b"\n")
     if newline:
         parse_captured(first, f"{path}:1")
     elif not (first.startswith(_LINE_START) or _LINE_START.startswith(first)):
-        raise SettingsError("holds something else than captured requests", where=path, remedy="name another file")
+        raise SettingsError(
+            "the file contains something other than captured requests", where=path, remedy="use another file"
+        )
 
 
 def _sync_name(path: Path) -> None:
@@ -143,7 +145,7 @@ def _append(descriptor: int, path: Path, data: bytes) -> None:
                 rest, offset = rest[written:], offset + written
             os.fdatasync(descriptor)
         except OSError:
-            with suppress(OSError):  # what is left then is a torn write
+            with suppress(OSError):  # otherwise an incomplete line stays, which readers ignore
                 os.ftruncate(descriptor, end)
             raise
     finally:
@@ -151,7 +153,7 @@ def _append(descriptor: int, path: Path, data: bytes) -> None:
 
 
 def _whole_size(descriptor: int) -> int:
-    """The file's size up to and with its last newline."""
+    """The file's size up to and including its last newline."""
     size = os.fstat(descriptor).st_size
     if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
         return size

@@ -1,4 +1,4 @@
-"""Captured requests, and the lines they are kept as (see the package for the format)."""
+"""Captured requests, and the lines they are saved as (see the package for the format)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Captured:
 
 
 def line_of(captured: Captured) -> bytes:
-    """The line, with its newline; pure ASCII, so that nothing in it can act as anything."""
+    """The line, with its newline; pure ASCII, so that no terminal or shell interprets anything in it."""
     headers = {name: LEFT_OUT if name.lower() in UNRECORDED else text for name, text in captured.headers.items()}
     document = {
         "at": captured.at,
@@ -57,23 +57,23 @@ def _body_fields(body: bytes) -> dict[str, str]:
 
 
 def parse_captured(line: bytes, where: object = None) -> Captured:
-    """The request that a line holds. Raises SettingsError, which tells nothing of what is in it."""
+    """The request in a line. Raises SettingsError, whose text shows nothing of the line."""
     try:
         document = json.loads(line.decode())
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise _unreadable("is not a JSON object", where)
+        raise _invalid("not a JSON object", where)
     at, url, headers = document.get("at"), document.get("url"), document.get("headers", {})
     verified, duplicate = document.get("verified"), document.get("duplicate", False)
     confirmed = document.get("confirmed", True)
     path = document.get("path", _path_of(url))
     if not isinstance(at, str) or not isinstance(path, str) or not isinstance(url, str | None):
-        raise _unreadable("has an `at`, `path` or `url` that is no text, or no `at`", where)
+        raise _invalid("`at` is missing, or `at`, `path` or `url` is not a string", where)
     if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
-        raise _unreadable("has `headers` that are not names and texts", where)
-    if not isinstance(verified, bool | None) or not all(isinstance(one, bool) for one in (duplicate, confirmed)):
-        raise _unreadable("has a `verified`, `duplicate` or `confirmed` that is neither true nor false", where)
+        raise _invalid("`headers` must be strings by name", where)
+    if not isinstance(verified, bool | None) or not all(isinstance(flag, bool) for flag in (duplicate, confirmed)):
+        raise _invalid("`verified`, `duplicate` and `confirmed` must be true or false", where)
     return Captured(at, _body(document, where), path, url, headers, verified, duplicate, confirmed)
 
 
@@ -86,7 +86,7 @@ def _body(document: Mapping[str, Any], where: object) -> bytes:
             return b64decode(encoded, validate=True)
     except ValueError:
         pass
-    raise _unreadable("wants a `body` that is text, or a `body_base64`", where)
+    raise _invalid("expected a `body` string or a `body_base64`", where)
 
 
 def _path_of(url: object) -> str:
@@ -97,17 +97,17 @@ def _path_of(url: object) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _unreadable(what: str, where: object) -> SettingsError:
+def _invalid(what: str, where: object) -> SettingsError:
     return SettingsError(
-        f"this captured request {what}", where=where, remedy="it is wanted as `listen --record` writes it"
+        f"invalid captured request: {what}", where=where, remedy="use a line written by `listen --record`"
     )
 
 
-def captured_in(path: Path, left_out: Callable[[SettingsError], object] = lambda _: None) -> Iterator[Captured]:
-    """The requests in a capture file, in order. What follows the last newline is left out if it cannot be read.
+def captured_in(path: Path, skipped: Callable[[SettingsError], object] = lambda _: None) -> Iterator[Captured]:
+    """The requests in a capture file, in order. What follows the last newline is skipped if it cannot be read.
 
-    `left_out` is told then, since it may be a line that is still being written. Raises SettingsError for a file or a
-    line that cannot be read, the line by its number.
+    It may be a line that is still being written; `skipped` gets the reason. Raises SettingsError for a file or a line
+    that cannot be read; the error names the line by its number.
     """
     try:
         with path.open("rb") as file:
@@ -120,4 +120,4 @@ def captured_in(path: Path, left_out: Callable[[SettingsError], object] = lambda
     except SettingsError as problem:
         if line.endswith(b"\n") or len(line) == LINE_LIMIT:
             raise
-        left_out(problem)
+        skipped(problem)

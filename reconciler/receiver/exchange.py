@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Request:
     """One request. `target` is path and query; `headers` have their names as sent, each name once.
 
-    `problem` is the answer to a request that cannot be read to its end, or that is none; the body is empty then.
+    `problem` is the answer to a request that cannot be read completely, or is not HTTP; the body is empty then.
     """
 
     method: str
@@ -24,12 +24,12 @@ class Request:
 
     def header(self, name: str) -> str | None:
         """The value of a header, its name in any case."""
-        return next((value for one, value in self.headers.items() if one.lower() == name.lower()), None)
+        return next((value for sent_name, value in self.headers.items() if sent_name.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; `text` says why it is no 2xx."""
+    """One response; `text` is the reason if it is not a 2xx."""
 
     status: int
     text: str = ""

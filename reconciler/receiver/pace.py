@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class TooSlow(Exception):
-    """The time allowed is over. No OSError, which those that read would take for a broken connection."""
+    """The time allowed is over. Not an OSError, which readers treat as a broken connection."""
 
 
 class PacedSocket(RawIOBase):
-    """The receiving side of a socket. Reading raises TooSlow once the time that `allow` gave is over."""
+    """The receiving side of a socket. Reading raises TooSlow after the time that `allow` gave is over."""
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
         self._deadline = 0.0
 
     def allow(self, seconds: float) -> None:
-        """Give whatever is read from now on so many seconds, in all."""
+        """Allow so many seconds, in all, for everything that is read from now on."""
         self._deadline = time.monotonic() + seconds
 
     def readable(self) -> bool:

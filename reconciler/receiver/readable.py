@@ -1,4 +1,4 @@
-"""Whether a body is something that a notification could be: a JSON object in UTF-8, of a sane depth."""
+"""Whether a body can be a notification: a JSON object in UTF-8 that is not nested too deeply."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEPTH_LIMIT = 100
 
 
 def unreadable(body: bytes) -> str | None:
-    """Why a body is no notification; None where it may be one. What its fields are is not judged."""
+    """Why a body cannot be a notification; None if it can. Its fields are not checked."""
     try:
         # Numbers stay text: an int of many digits is costly, and refused by the interpreter.
         document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=_refuse_constant)
@@ -29,7 +29,7 @@ def unreadable(body: bytes) -> str | None:
 def _is_deeper(document: object, limit: int) -> bool:
     level = [document]
     for _ in range(limit):
-        level = [one for value in level for one in _within(value)]
+        level = [inner for value in level for inner in _within(value)]
         if not level:
             return False
     return True
@@ -37,12 +37,8 @@ def _is_deeper(document: object, limit: int) -> bool:
 
 def _within(value: object) -> list[object]:
     """The arrays and objects directly in a value."""
-    match value:
-        case dict():
-            inner = list(value.values())
-        case _:
-            inner = value if isinstance(value, list) else []
-    return [one for one in inner if isinstance(one, dict | list)]
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [member for member in members if isinstance(member, dict | list)]
 
 
 def _too_deep() -> str:

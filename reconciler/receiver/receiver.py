@@ -1,4 +1,4 @@
-"""The receiver as one function from request to response, and what it tells of each request."""
+"""The receiver as a function from request to response, and its report of each request."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How the receiver answers what it could confirm.
+    """How the receiver answers a notification that it could confirm.
 
-    `fail_first`: that many deliveries of each notification get a 503; `status` is for the others, and `delay`, in
-    seconds, passes before it. `enforce`: a signature that is not right is refused, not only told.
+    The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
+    `enforce`: a bad signature is refused, not only reported.
     """
 
     status: int = 200
@@ -33,16 +33,11 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """What became of verifying a signature: None as `problem` where it is right."""
-
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Delivery:
-    """One request and its answer, to be told. `number` counts the deliveries of a notification, from 1; None where the
-    request was none. `problem` says what was wrong with it, or why it failed.
+    """One request and the status it was answered with.
+
+    `number` counts the deliveries of a notification, from 1; None for what was refused unread. `problem` is what was
+    wrong with the request, or why it failed.
     """
 
     request: Captured
@@ -55,83 +50,82 @@ class Delivery:
 class Receiver:
     """Answers requests, from any number of threads.
 
-    `keep` appends a line durably, or raises OSError; `tell` gets every delivery before it is answered; `verify` says
-    whether the signature of a request is right; `sleep` waits so many seconds, or less when the receiver is to end.
+    `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check` gives
+    what is wrong with the signature of a request, None if it is right; `sleep` waits for a number of seconds, or less
+    when the receiver is about to end.
     """
 
     def __init__(
         self,
-        keep: Callable[[bytes], None],
-        tell: Callable[[Delivery], None],
+        save: Callable[[bytes], None],
+        report: Callable[[Delivery], None],
         behaviour: Behaviour | None = None,
-        verify: Callable[[Request], Signature] | None = None,
+        check: Callable[[Request], str | None] | None = None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._keep = keep
-        self._tell = tell
+        self._save = save
+        self._report = report
         self._behaviour = behaviour or Behaviour()
-        self._verify = verify
+        self._check = check
         self._sleep = sleep
         self._repeats = Repeats()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Take requests for confirmed that were captured before, but for those that were refused."""
-        for one in earlier:
-            if not one.confirmed:
-                continue
-            self._repeats.count(one.path, one.body)
-            self._repeats.confirm(one.path, one.body)
+        """Treat requests that were captured earlier as confirmed, but for those that were refused."""
+        for captured in earlier:
+            if captured.confirmed:
+                self._repeats.count(captured.path, captured.body)
+                self._repeats.confirm(captured.path, captured.body)
 
     def handle(self, request: Request) -> Response:
-        """The response to a request, whatever it is: 2xx, or 401, once it is kept; 400 or 413 if unreadable."""
+        """The response to any request: 2xx or 401 after it has been saved; 400 or 413 if it cannot be read."""
         delivery, response = self._judge(request, _captured(request))
-        self._tell(delivery)
+        self._report(delivery)
         return response
 
     def _judge(self, request: Request, captured: Captured) -> tuple[Delivery, Response]:
         refusal = request.problem or _refuse_method(request)
         if refusal is not None:
             return _refused(request, captured, refusal)
-        signature = self._verify(request) if self._verify else None
-        doubt = signature.problem if signature else None
-        if signature is not None:
-            captured = replace(captured, verified=doubt is None)
-        if doubt is not None and self._behaviour.enforce:
-            return self._refuse_signature(request, captured, Response(401, doubt))
+        bad_signature = self._check(request) if self._check else None
+        if self._check:
+            captured = replace(captured, verified=bad_signature is None)
+        if bad_signature is not None and self._behaviour.enforce:
+            return self._refuse_signature(request, captured, Response(401, bad_signature))
         problem = unreadable(request.body)
         if problem is not None:
             return _refused(request, captured, Response(400, problem))
-        return self._receive(request, captured, doubt)
+        return self._receive(request, captured, bad_signature)
 
     def _refuse_signature(self, request: Request, captured: Captured, refusal: Response) -> tuple[Delivery, Response]:
-        """Refuses, and keeps what may be a notification: of an unknown create there may be no more than its events."""
+        """Refuse, and save what may be a notification: it can be the only evidence of a create of unknown outcome."""
         captured = replace(captured, confirmed=False)
-        failure = self._keep_line(captured) if unreadable(request.body) is None else None
+        failure = self._save_line(captured) if unreadable(request.body) is None else None
         return _refused(request, captured, failure or refusal)
 
-    def _receive(self, request: Request, captured: Captured, doubt: str | None) -> tuple[Delivery, Response]:
-        """Confirms a notification, or fails on purpose. `doubt` is what is wrong with it all the same."""
+    def _receive(self, request: Request, captured: Captured, bad_signature: str | None) -> tuple[Delivery, Response]:
+        """Confirm a notification, or fail on purpose; a `bad_signature` is only reported."""
         number = self._repeats.count(captured.path, captured.body)
         if number <= self._behaviour.fail_first:
-            failed = Response(503, f"failed on purpose, {number} of {self._behaviour.fail_first}")
+            failed = Response(503, f"simulated failure {number} of {self._behaviour.fail_first}")
             return _refused(request, captured, failed, number)
         response = Response(self._behaviour.status)
         if response.is_confirmation:
             captured = replace(captured, duplicate=self._repeats.confirm(captured.path, captured.body))
-            failure = self._keep_line(captured)
+            failure = self._save_line(captured)
             if failure is not None:
                 return _refused(request, captured, failure, number)
         self._sleep(self._behaviour.delay)
-        return Delivery(captured, request.method, response.status, number, doubt), response
+        return Delivery(captured, request.method, response.status, number, bad_signature), response
 
-    def _keep_line(self, captured: Captured) -> Response | None:
-        """The answer where a request could not be kept: the service is to deliver it again."""
+    def _save_line(self, captured: Captured) -> Response | None:
+        """The answer if a request could not be saved, so that the service delivers it again."""
         try:
-            self._keep(line_of(captured))
+            self._save(line_of(captured))
         except OSError as problem:
             if captured.confirmed and not captured.duplicate:
                 self._repeats.withdraw(captured.path, captured.body)
-            return Response(503, f"it could not be kept: {problem.strerror or type(problem).__name__}")
+            return Response(503, f"could not save it: {problem.strerror or type(problem).__name__}")
         return None
 
 
@@ -144,7 +138,7 @@ def _refused(
 def _refuse_method(request: Request) -> Response | None:
     if request.method == "POST":
         return None
-    return Response(405, "notifications are POSTed (SERVICE.md, section 4.4)", (("Allow", "POST"),))
+    return Response(405, "expected POST", (("Allow", "POST"),))
 
 
 def _captured(request: Request) -> Captured:

@@ -1,4 +1,4 @@
-"""Which notifications came before: the service delivers again what was not confirmed in time."""
+"""Which notifications were delivered before: the service retries what was not confirmed in time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _CAPACITY = 50_000
 
 @dataclass(slots=True)
 class _Known:
-    """What is remembered of one notification. `confirmed`: it is in the capture file, or about to be."""
+    """The deliveries of one notification so far. `confirmed`: it is in the capture file, or about to be."""
 
     deliveries: int = 0
     confirmed: bool = False
 
 
 class Repeats:
-    """Deliveries by body and path, from any number of threads; the `capacity` notifications seen last."""
+    """Deliveries by body and path, from any number of threads, of the last `capacity` notifications."""
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
         self._capacity = capacity
@@ -27,21 +27,21 @@ class Repeats:
         self._lock = Lock()
 
     def count(self, target: str, body: bytes) -> int:
-        """Which delivery of this notification this is, from 1."""
+        """The number of this delivery of the notification, from 1."""
         with self._lock:
             known = self._find(target, body)
             known.deliveries += 1
             return known.deliveries
 
     def confirm(self, target: str, body: bytes) -> bool:
-        """Take a notification for confirmed; whether it was before."""
+        """Mark a notification as confirmed; returns whether it was confirmed before."""
         with self._lock:
             known = self._find(target, body)
             before, known.confirmed = known.confirmed, True
             return before
 
     def withdraw(self, target: str, body: bytes) -> None:
-        """A notification could not be confirmed after all."""
+        """Unmark a notification that could not be saved."""
         with self._lock:
             self._find(target, body).confirmed = False
 

@@ -55,11 +55,11 @@ class Server(LoopbackServer):
         self.end_connections(SHUT_RDWR, 1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing of a sender that has gone: what was kept is kept, and it will deliver again."""
+        """Report nothing if a sender has closed its connection: it will deliver again."""
 
 
 class _Connection(BaseHTTPRequestHandler):
-    """One connection and the requests that come on it, one after the other."""
+    """One connection and its requests, one after the other."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -73,7 +73,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.rfile = BufferedReader(self._pace)
 
     def handle_one_request(self) -> None:
-        """Reads a request and answers it; one that is not whole in time, with a 408."""
+        """Read a request and answer it; one that is incomplete when its time is over, with a 408."""
         self.command, self.path, self.headers, self.close_connection = "", "", HTTPMessage(), True
         self._awaits_go_ahead = False
         self._pace.allow(self.server.patience)
@@ -81,12 +81,12 @@ class _Connection(BaseHTTPRequestHandler):
             if not self.rfile.peek(1):
                 return
         except TooSlow:
-            return  # nobody wants anything
+            return  # no further request
         self._pace.allow(self.server.patience)
         try:
             super().handle_one_request()
         except TooSlow:
-            self._refuse(408, f"the request was not whole within {self.server.patience:g} seconds")
+            self._refuse(408, f"the request was incomplete after {self.server.patience:g} seconds")
 
     def _serve(self) -> None:
         try:
@@ -101,7 +101,7 @@ class _Connection(BaseHTTPRequestHandler):
     def _read(self) -> Request:
         headers = _joined(self.headers)
         if sum(len(name) + len(value) for name, value in headers.items()) > HEAD_LIMIT:
-            raise Unread(431, f"the headers have at most {HEAD_LIMIT} bytes")
+            raise Unread(431, f"the headers are larger than {HEAD_LIMIT} bytes")
         length = check_framing(
             self.headers.get_all("content-length", []), self.headers.get_all("transfer-encoding", [])
         )
@@ -110,16 +110,16 @@ class _Connection(BaseHTTPRequestHandler):
         return Request(self.command, self.path, headers, read_body(self.rfile, length))
 
     def handle_expect_100(self) -> bool:
-        """Puts off the go-ahead until it is known that the body will be read."""
+        """Postpone the go-ahead until it is known that the body will be read."""
         self._awaits_go_ahead = True
         return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answers what is not even a request: a malformed line, an unknown method."""
-        self._refuse(code, message or reason_phrases.get(code, "not a request"))
+        """Answer what is not a request: a malformed line, an unknown method."""
+        self._refuse(code, message or reason_phrases.get(code, "not an HTTP request"))
 
     def _refuse(self, status: int, text: str) -> None:
-        """Answers a request that was not read to its end, and ends the connection."""
+        """Answer a request that was not read completely, and end the connection."""
         self.close_connection = True
         request = Request(self.command, self.path, _joined(self.headers), problem=Response(status, text))
         self._send(self.server.handle(request))
@@ -140,7 +140,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.connection.sendall(head.encode("latin-1") + (b"" if self.command == "HEAD" else body))
 
     def _drain(self) -> None:
-        """Reads off what the sender still sends. Closing before would reset the connection, and lose the answer."""
+        """Read what the sender still sends: closing earlier would reset the connection, and lose the answer."""
         with suppress(OSError, TooSlow):
             self.connection.shutdown(SHUT_WR)
             self._pace.allow(self.server.patience)
@@ -148,14 +148,14 @@ class _Connection(BaseHTTPRequestHandler):
                 pass
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing: the receiver tells what happened."""
+        """Log nothing: the receiver reports each request."""
 
 
 def _joined(message: Message) -> Mapping[str, str]:
     """The headers, each name once; several values are one list (RFC 9110, section 5.3)."""
-    found: dict[str, tuple[str, str]] = {}
+    joined: dict[str, tuple[str, str]] = {}
     for name, value in message.items():
         key = name.lower()
         text = str(value).strip()
-        found[key] = (found[key][0], f"{found[key][1]}, {text}") if key in found else (name, text)
-    return dict(found.values())
+        joined[key] = (joined[key][0], f"{joined[key][1]}, {text}") if key in joined else (name, text)
+    return dict(joined.values())

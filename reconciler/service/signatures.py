@@ -39,15 +39,15 @@ _MOST_PREFIXES = 8
 _MOST_MOMENTS = 12
 
 
-class Verdict(StrEnum):
-    """What a signature comes to. MISSING: a header that the scheme needs is not there."""
+class SignatureMatch(StrEnum):
+    """Whether a signature matches a secret. MISSING: a header that the scheme needs is missing."""
 
     MATCH = "match"
     MISSING = "missing"
     MISMATCH = "mismatch"
 
 
-def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> Verdict:
+def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> SignatureMatch:
     """Whether one of the secrets signed this request, compared in constant time.
 
     A secret that is not what `key_encoding` says fits nothing. Header names are in any case; `body` is as received.
@@ -55,7 +55,7 @@ def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, st
     value = _header(headers, how.header)
     content = _content(how.content, headers, body)
     if value is None or content is None:
-        return Verdict.MISSING
+        return SignatureMatch.MISSING
     signatures = [decoded for item in _items(value, how.prefix) if (decoded := _decode(item, how.encoding))]
     for secret in secrets:
         key = _decode_key(secret, how.key_encoding)
@@ -63,8 +63,8 @@ def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, st
             continue
         expected = hmac.digest(key, content, ALGORITHMS[how.algorithm])
         if any(hmac.compare_digest(expected, signature) for signature in signatures):
-            return Verdict.MATCH
-    return Verdict.MISMATCH
+            return SignatureMatch.MATCH
+    return SignatureMatch.MISMATCH
 
 
 def infer(secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> list[Verification]:

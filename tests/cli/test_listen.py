@@ -103,9 +103,9 @@ class TestReceiving:
         with listening(project) as listen:
             post(listen.url, b"{}")
         kept = project.path.parent / "home" / "data" / "reconciler" / "notifications.jsonl"
-        assert listen.said.startswith(f"Listening at {listen.url} for any path; ")
-        assert f"Notifications are kept in {kept}." in listen.said
-        assert "a tunnel of your choice" in listen.said
+        assert listen.said.startswith(f"Listening at {listen.url} on every path. ")
+        assert f"Notifications are saved to {kept}." in listen.said
+        assert f"forward a tunnel to {listen.url} " in listen.said
         assert [b"{}"] == [one.body for one in captured_in(kept)]
 
     def test_behaviour(self, project: Project) -> None:
@@ -164,7 +164,7 @@ class TestReceiving:
         url = process.stderr.readline().decode().partition("Listening at ")[2].partition(" ")[0]
         assert [200] * 20 == [post(url, notification()).status for _ in range(20)]
         done = end(process, number)
-        assert (code, True) == (done.code, "not all deliveries were shown" in done.err)
+        assert (code, True) == (done.code, "some deliveries were not printed because" in done.err)
         os.close(reading)
         assert 20 == len(list(captured_in(project.path / "r.jsonl")))
 
@@ -175,14 +175,14 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (["--delay", "-1"], "Error: --delay: 0 to 3600 seconds are wanted"),
-            (["--delay", "nan"], "Error: --delay: 0 to 3600 seconds are wanted"),
+            (["--delay", "-1"], "Error: --delay: expected 0 to 3600 seconds"),
+            (["--delay", "nan"], "Error: --delay: expected 0 to 3600 seconds"),
             (["--respond", "100"], "is not in the range 200<=x<=599"),
             (["--fail-first", "-1"], "is not in the range"),
-            (["--identity", "key"], "--verify, which is not asked for"),
-            (["--verify"], "Error: --verify: config/ does not say how notifications are signed"),
-            (["--record", "config/all.yaml"], "config/all.yaml:1: this captured request is not a JSON object"),
-            (["--record", "config"], "Error: config: cannot be written: Is a directory"),
+            (["--identity", "key"], "--identity requires --verify"),
+            (["--verify"], "Error: --verify: config/ has no `verification:` section"),
+            (["--record", "config/all.yaml"], "config/all.yaml:1: invalid captured request: not a JSON object"),
+            (["--record", "config"], "Error: config: cannot write: Is a directory"),
         ],
         ids=str,
     )
@@ -205,7 +205,7 @@ class TestRefusals:
         project.write("data", "")
         project.environment["XDG_DATA_HOME"] = str(project.path / "data")
         done = project.run("listen")
-        assert (1, True) == (done.code, "name a file with --record" in done.err)
+        assert (1, True) == (done.code, "choose another file with --record" in done.err)
 
 
 class TestWithTheSandbox:
@@ -275,11 +275,14 @@ class TestVerifying:
             ]  # fmt: skip
             told = listen.wait_told(7)
         assert [200, 401, 401, 401, 401, 401, 401] == [one.status for one in answers]
-        assert "bad signature: X-Signature fits no recorded secret of this endpoint" == answers[1].text
+        assert "bad signature: X-Signature matches no recorded secret of this endpoint" == answers[1].text
         assert "no signature: the header X-Signature is missing" == answers[2].text
         assert [True] + [False] * 6 == [one["verified"] for one in told]
         assert [None, answers[1].text, answers[2].text] == [one["problem"] for one in told[:3]]
-        assert "Verifying X-Signature with 2 candidate secrets; a signature that does not fit is refused" in listen.said
+        assert (
+            "Verifying X-Signature with 2 candidate secrets; a notification with a bad signature is answered"
+            in listen.said
+        )
         kept = list(captured_in(partner.path / "r.jsonl"))
         assert ([body] * 7, [one["verified"] for one in told]) == (
             [one.body for one in kept],
@@ -304,7 +307,7 @@ class TestVerifying:
         partner.write("config/signed.yaml", SIGNED.replace("}", ", content: '{header:X-Time}.{body}'}"))
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
             answer = post(listen.url, b"{}", {"X-Signature": "sha256=00"})
-        assert (401, "no signature: a header is missing that is signed with the body") == answer
+        assert (401, "no signature: a header that is part of the signed content is missing") == answer
 
     def test_secrets_that_were_set(self, partner: Partner, signing_key: bytes) -> None:
         """Any of them fits, and so do those of the response; by path, or by any where no path is this one."""
@@ -336,17 +339,17 @@ class TestVerifying:
             partner.journal.write_bytes(b"{}\n")
             bad = signature(b"another", b"{}")
             wait_until(
-                lambda: (post(f"{listen.url}/offers", b"{}", bad), listen.said)[1], lambda said: "read again" in said
+                lambda: (post(f"{listen.url}/offers", b"{}", bad), listen.said)[1], lambda said: "re-read" in said
             )
             assert post(f"{listen.url}/offers", b"{}", signature(signing_key, b"{}")).status == 200
-        assert listen.said.count("Warning: the secrets could not be read again: ") == 1
+        assert listen.said.count("Warning: could not re-read the secrets: ") == 1
 
     def test_nothing_recorded_yet(self, partner: Partner) -> None:
         """Is no reason not to start: the subscription is created while it listens."""
         partner.environment["RECONCILER_STATE"] = "elsewhere"
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
             assert post(f"{listen.url}/offers", b"{}", signature(b"", b"{}")).status == 401
-        assert "Warning: no secret is recorded yet, so no signature can be right\n" in listen.said
+        assert "Warning: no secret is recorded yet, so every signature fails\n" in listen.said
 
     def test_private_files_of_another_machine(self, partner: Partner) -> None:
         """Are named, with what to do."""

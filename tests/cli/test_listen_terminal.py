@@ -52,7 +52,7 @@ def watched(project: Project, *arguments: str) -> Iterator[tuple[Screen, str]]:
     os.close(theirs)
     screen = Screen(ours)
     try:
-        url = screen.wait_for("webhookUrl to that.").partition("Listening at ")[2].partition(" ")[0]
+        url = screen.wait_for("Press Ctrl-C to stop.").partition("Listening at ")[2].partition(" ")[0]
         yield screen, url
     finally:
         end(process)
@@ -87,7 +87,7 @@ def test_other_codes_and_what_is_wrong(project: Project) -> None:
             post(f"{url}/x", body)
         post(f"{url}/x", b'{"a": 1}')
         shown = screen.wait_for("  delivery 3  duplicate")
-    assert "  503  LOA10013 [bold]x  /x\n    failed on purpose, 1 of 1\n    {\n" in shown
+    assert "  503  LOA10013 [bold]x  /x\n    simulated failure 1 of 1\n    {\n" in shown
     assert '  200  LOA10013 [bold]x  /x  delivery 2\n    {\n      "a": [\n        "\u00e4",\n        null\n' in shown
     assert "  200  POST  /x  delivery 2\n    this is not as documented: EventCode is missing; " in shown
     assert '\n    {"a": 1}\n' in shown
@@ -115,7 +115,7 @@ def test_colour(project: Project) -> None:
     project.write("config/signed.yaml", "verification: {header: X-S, algorithm: hmac-sha256, enforce: false}")
     with watched(project, "--verify", "--state", "none") as (screen, url):
         post(url, notification())
-        assert "\x1b[32m" in screen.wait_for("not verified")
+        assert "\x1b[32m" in screen.wait_for("unverified")
     with watched(project, "--color", "never") as (screen, url):
         post(url, notification())
         assert "\x1b" not in screen.wait_for("0.120")

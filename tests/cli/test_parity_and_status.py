@@ -217,12 +217,12 @@ def test_observed_while_it_is_written(partner: Project) -> None:
     done = partner.succeed("state", "observe", "seen.jsonl")
     assert (1, True) == (done.out.count("ONB10011"), done.out.startswith("  europe/staging/offers  ONB10011  last "))
     assert done.err.startswith(
-        "Warning: seen.jsonl:2: ignored an incomplete last line: this captured request is not a "
+        "Warning: seen.jsonl:2: ignored an incomplete last line: invalid captured request: not a "
     )
     partner.write("seen.jsonl", line("/production/offers")[:-9] + "\n" + line("/staging/offers"))
     done = partner.step("state", "observe", "seen.jsonl", code=None)
     assert (1, "") == (done.code, done.out)
-    assert done.err.startswith("Error: seen.jsonl:1: this captured request is not a JSON object; ")
+    assert done.err.startswith("Error: seen.jsonl:1: invalid captured request: not a JSON object; ")
 
 
 def test_ambiguous(partner: Project) -> None:

@@ -72,7 +72,7 @@ class TestSecretVariable:
         """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""
         arguments = ["verification", "infer", "-", "--secret-variable", "HOOK_SECRET"]
         assert captor.succeed(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
-        for given, told in (("", "this captured request is not a"), (captor.read("one.json") * 2, "it holds more")):
+        for given, told in (("", "invalid captured request: not a"), (captor.read("one.json") * 2, "it holds more")):
             done = captor.step(*arguments, stdin=given, code=None)
             assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
         assert "give one line of it: tail -n 1 FILE | reconciler verification infer -\n" in done.err
@@ -196,8 +196,8 @@ class TestMistakes:
         ("content", "told"),
         [
             (None, "one.json: cannot be read: No such file or directory"),
-            ("", "one.json: this captured request is not a JSON object"),
-            ("{}", "one.json: this captured request has an `at`"),
+            ("", "one.json: invalid captured request: not a JSON object"),
+            ("{}", "one.json: invalid captured request: `at` is missing"),
             ((json.dumps(SIGNED) + "\n") * 2, "one.json: it holds more than one captured request; give one line"),
             (json.dumps(SIGNED) + " " * 17_000_000, "one.json: it holds more than one captured request; give one"),
         ],

@@ -169,9 +169,9 @@ class TestOpening:
         """A directory, a pipe, a place that is not there."""
         os.mkfifo(tmp_path / "pipe")
         for place, told in (
-            (tmp_path, "cannot be written: Is a directory"),
-            (tmp_path / "no" / "r.jsonl", "cannot be written: No such file or directory"),
-            (tmp_path / "pipe", "is not a regular file"),
+            (tmp_path, "cannot write: Is a directory"),
+            (tmp_path / "no" / "r.jsonl", "cannot write: No such file or directory"),
+            (tmp_path / "pipe", "not a regular file"),
         ):
             with pytest.raises(SettingsError) as caught:
                 CaptureFile(place)

@@ -109,7 +109,7 @@ class TestParse:
     )  # fmt: skip
     def test_what_is_no_captured_request(self, line: bytes) -> None:
         """Is an error that says where, and nothing of what is in it."""
-        with pytest.raises(SettingsError, match=r"^log\.jsonl:7: this captured request (is|has|wants) .*`listen --rec"):
+        with pytest.raises(SettingsError, match=r"^log\.jsonl:7: invalid captured request: .*`listen --rec"):
             parse_captured(line, "log.jsonl:7")
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from errno import ENOSPC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.notified import notification
 
-from reconciler.receiver import Behaviour, Captured, Delivery, Receiver, Request, Response, Signature, parse_captured
+from reconciler.receiver import Behaviour, Captured, Delivery, Receiver, Request, Response, parse_captured
 from reconciler.receiver.readable import DEPTH_LIMIT, unreadable
 from reconciler.receiver.repeats import Repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def posted(body: bytes = notification(), target: str = "/offers", **headers: str) -> Request:
@@ -22,21 +25,28 @@ def posted(body: bytes = notification(), target: str = "/offers", **headers: str
     return Request("POST", target, {name.replace("_", "-"): value for name, value in headers.items()}, body)
 
 
+def good(_: Request) -> None:
+    """Finds nothing wrong with a signature."""
+
+
+def bad(_: Request) -> str:
+    """Finds every signature bad."""
+    return "bad signature"
+
+
 @dataclass
 class Scene:
     """A receiver, and what it did."""
 
     behaviour: Behaviour = field(default_factory=Behaviour)
-    signature: Signature | None = None
+    check: Callable[[Request], str | None] | None = None
     kept: list[Captured] = field(default_factory=list)
     told: list[Delivery] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     full: bool = False
 
     def __post_init__(self) -> None:
-        signature = self.signature
-        verify = None if signature is None else lambda _request: signature
-        self.receiver = Receiver(self.keep, self.told.append, self.behaviour, verify, self.slept.append)
+        self.receiver = Receiver(self.keep, self.told.append, self.behaviour, self.check, self.slept.append)
 
     def keep(self, line: bytes) -> None:
         if self.full:
@@ -134,7 +144,7 @@ class TestRepeats:
         assert [(notification(), False), (notification(), True), (b"{}", False)] == [
             (one.body, one.duplicate) for one in scene.kept
         ]
-        assert ["failed on purpose, 1 of 2", "failed on purpose, 2 of 2"] == [one.problem for one in scene.told[:2]]
+        assert ["simulated failure 1 of 2", "simulated failure 2 of 2"] == [one.problem for one in scene.told[:2]]
 
     def test_memory_is_bounded(self) -> None:
         """The ones seen last are remembered."""
@@ -159,7 +169,7 @@ class TestKeepingFails:
         """The service is to deliver it again; then it is no duplicate."""
         scene = Scene(full=True)
         assert [503] == scene.statuses(posted())
-        assert "it could not be kept: No space left on device" == scene.told[0].problem
+        assert "could not save it: No space left on device" == scene.told[0].problem
         scene.full = False
         assert ([200], [False]) == (scene.statuses(posted()), [one.duplicate for one in scene.kept])
 
@@ -239,12 +249,12 @@ class TestSignatures:
 
     def test_a_right_one(self) -> None:
         """Is kept as verified."""
-        scene = Scene(signature=Signature())
+        scene = Scene(check=good)
         assert ([200], [True]) == (scene.statuses(posted()), [one.verified for one in scene.kept])
 
     def test_a_bad_one(self) -> None:
         """Is a 401, and kept as unverified where it may be a notification; as evidence it may be all there is."""
-        scene = Scene(signature=Signature("bad signature"))
+        scene = Scene(check=bad)
         assert [401, 401] == scene.statuses(posted(), posted(b"["))
         assert [(notification(), False, False, False)] == [
             (one.body, one.verified, one.confirmed, one.duplicate) for one in scene.kept
@@ -255,7 +265,7 @@ class TestSignatures:
 
     def test_a_bad_one_confirms_nothing(self) -> None:
         """What comes again with a right signature is no duplicate, after a restart neither."""
-        before, after = Scene(signature=Signature("bad signature")), Scene(signature=Signature())
+        before, after = Scene(check=bad), Scene(check=good)
         before.statuses(posted(), posted())
         after.receiver.remember(before.kept)
         after.statuses(posted(), posted())
@@ -264,12 +274,12 @@ class TestSignatures:
 
     def test_a_bad_one_that_cannot_be_kept(self) -> None:
         """Is to be delivered again, as any other."""
-        scene = Scene(signature=Signature("bad signature"), full=True)
+        scene = Scene(check=bad, full=True)
         assert [503] == scene.statuses(posted())
 
     def test_a_bad_one_that_is_only_told(self) -> None:
         """Is confirmed, and kept as what it is; an unreadable body is a 400 all the same."""
-        scene = Scene(Behaviour(enforce=False), Signature("bad signature"))
+        scene = Scene(Behaviour(enforce=False), bad)
         assert [200, 400] == scene.statuses(posted(), posted(b"["))
         assert [False] == [one.verified for one in scene.kept]
         assert [(200, "bad signature"), (400, "the body is not JSON (line 1, column 2)")] == [

@@ -194,7 +194,7 @@ class TestRefused:
 
     def test_30_megabytes(self, server: Server, desk: Desk) -> None:
         """Are turned away, and the sender that sends them all the same gets the answer."""
-        assert Answered(413, "a body has at most 1048576 bytes") == post(server.url, b"x" * 30_000_000)
+        assert Answered(413, "the body is larger than 1048576 bytes") == post(server.url, b"x" * 30_000_000)
 
     def test_30_megabytes_in_chunks(self, server: Server, desk: Desk) -> None:
         """As are those that did not say so."""
@@ -213,7 +213,7 @@ class TestSlow:
         begun = time.monotonic()
         assert [408] == statuses(talk(hasty.server_port, sent))
         assert 0.5 < time.monotonic() - begun < 10
-        assert "the request was not whole within 0.6 seconds" in str(desk.requests[0].problem)
+        assert "the request was incomplete after 0.6 seconds" in str(desk.requests[0].problem)
 
     def test_a_trickle_gets_no_more_time(self, hasty: Server, desk: Desk) -> None:
         """The time is for all of it."""

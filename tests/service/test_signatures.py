@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reconciler.model.desired import Verification
 from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
 from reconciler.sandbox.notification import sign_notification
-from reconciler.service.signatures import Verdict, infer, verify
+from reconciler.service.signatures import SignatureMatch, infer, verify
 
 BODY = b'{"EventCode":"ONB10011","Message":"Offers Provided","EventProperties":{}}'
 KEY = bytes(range(1, 33))
@@ -77,7 +77,7 @@ class TestVerify:
         """The second test cases of RFC 4231 and RFC 2202."""
         how = replace(PLAIN, algorithm=algorithm)
         headers = {"X-Signature": digest}
-        assert Verdict.MATCH == verify(how, [b"Jefe"], headers, b"what do ya want for nothing?")
+        assert SignatureMatch.MATCH == verify(how, [b"Jefe"], headers, b"what do ya want for nothing?")
 
     @given(how=SCHEMES, body=st.binary(max_size=40))
     @settings(max_examples=80, deadline=None)
@@ -85,44 +85,46 @@ class TestVerify:
         """And with another body, or another secret, it does not."""
         secret = secret_of(KEY, how.key_encoding)
         headers = signed(how, secret, body)
-        assert Verdict.MATCH == verify(how, [secret], headers, body)
-        assert Verdict.MISMATCH == verify(how, [secret], headers, body + b" ")
-        assert Verdict.MISMATCH == verify(how, [secret_of(KEY[::-1], how.key_encoding)], headers, body)
+        assert SignatureMatch.MATCH == verify(how, [secret], headers, body)
+        assert SignatureMatch.MISMATCH == verify(how, [secret], headers, body + b" ")
+        assert SignatureMatch.MISMATCH == verify(how, [secret_of(KEY[::-1], how.key_encoding)], headers, body)
 
     def test_the_sandbox_signs_as_it_says(self) -> None:
         """Its own words on how its scheme reads in `config/`."""
         how = Verification("X-Signature", "hmac-sha256", "sha256=", "hex")
         headers = {"x-signature": sign_notification(BODY, "s3cret")}
-        assert Verdict.MATCH == verify(how, [b"s3cret"], headers, BODY)
+        assert SignatureMatch.MATCH == verify(how, [b"s3cret"], headers, BODY)
 
     def test_any_of_several_secrets(self) -> None:
         """As after a rotation; one that is no base64 among them hinders nothing."""
         how = replace(PLAIN, key_encoding="base64")
         headers = signed(how, secret_of(KEY, "base64"))
-        assert Verdict.MATCH == verify(how, [b"no base64!", b"", secret_of(KEY, "base64"), b"AAAA"], headers, BODY)
-        assert Verdict.MISMATCH == verify(how, [b"no base64!", b""], headers, BODY)
-        assert Verdict.MISMATCH == verify(how, [], headers, BODY)
+        assert SignatureMatch.MATCH == verify(
+            how, [b"no base64!", b"", secret_of(KEY, "base64"), b"AAAA"], headers, BODY
+        )
+        assert SignatureMatch.MISMATCH == verify(how, [b"no base64!", b""], headers, BODY)
+        assert SignatureMatch.MISMATCH == verify(how, [], headers, BODY)
 
     def test_an_empty_secret_is_none(self) -> None:
         """Anyone could sign with it."""
         headers = {"X-Signature": hmac.digest(b"", BODY, "sha256").hex()}
-        assert Verdict.MISMATCH == verify(PLAIN, [b""], headers, BODY)
+        assert SignatureMatch.MISMATCH == verify(PLAIN, [b""], headers, BODY)
 
     def test_what_is_missing(self) -> None:
         """The header itself, or one that is signed with the body."""
         dated = replace(PLAIN, content="{header:X-Timestamp}.{body}")
         headers = signed(dated, b"key")
-        assert Verdict.MATCH == verify(dated, [b"key"], headers, BODY)
+        assert SignatureMatch.MATCH == verify(dated, [b"key"], headers, BODY)
         del headers["X-Timestamp"]
-        assert Verdict.MISSING == verify(dated, [b"key"], headers, BODY)
-        assert Verdict.MISSING == verify(PLAIN, [b"key"], OTHERS, BODY)
+        assert SignatureMatch.MISSING == verify(dated, [b"key"], headers, BODY)
+        assert SignatureMatch.MISSING == verify(PLAIN, [b"key"], OTHERS, BODY)
 
     @pytest.mark.parametrize("value", ["", "sha256=", "v1=", "zz", "=", "é", "sha256=0", ",,;; ,"])
     def test_what_is_no_signature(self, value: str) -> None:
         """Fits nothing, and breaks nothing."""
         for encoding in ENCODINGS:
             how = replace(PLAIN, encoding=encoding)
-            assert Verdict.MISMATCH == verify(how, [b"key"], {"X-Signature": value}, BODY)
+            assert SignatureMatch.MISMATCH == verify(how, [b"key"], {"X-Signature": value}, BODY)
 
     @pytest.mark.parametrize("form", ["{}", " {} ", "{},{}", "x={}, v1={};y=1", "v1=00 v1={}"])
     def test_one_item_among_several(self, form: str) -> None:
@@ -131,22 +133,22 @@ class TestVerify:
         good = hmac.digest(b"key", BODY, "sha256").hex()
         bad = "0" * 64
         value = form.format(bad, good) if form.count("{}") == 2 else form.format(good)
-        assert Verdict.MATCH == verify(how, [b"key"], {"X-Signature": value}, BODY)
+        assert SignatureMatch.MATCH == verify(how, [b"key"], {"X-Signature": value}, BODY)
 
     def test_letters_of_hex_in_either_case(self) -> None:
         """And base64 in either alphabet, with or without its padding."""
         digest = hmac.digest(b"key\x07", BODY, "sha256")
-        assert Verdict.MATCH == verify(PLAIN, [b"key\x07"], {"X-Signature": digest.hex().upper()}, BODY)
+        assert SignatureMatch.MATCH == verify(PLAIN, [b"key\x07"], {"X-Signature": digest.hex().upper()}, BODY)
         coded = replace(PLAIN, encoding="base64")
         for text in (base64.urlsafe_b64encode(digest).decode(), base64.b64encode(digest).decode().rstrip("=")):
-            assert Verdict.MATCH == verify(coded, [b"key\x07"], {"X-Signature": text}, BODY)
+            assert SignatureMatch.MATCH == verify(coded, [b"key\x07"], {"X-Signature": text}, BODY)
 
     @pytest.mark.parametrize(("value", "raw"), [("caf\xe9", b"caf\xe9"), ("\u20ac", "\u20ac".encode())])
     def test_signed_headers_are_bytes(self, value: str, raw: bytes) -> None:
         """As they were on the wire; what cannot have been there is UTF-8."""
         how = replace(PLAIN, content="<{header:X-Who}>{body}")
         headers = {"X-Who": value, "X-Signature": hmac.digest(b"key", b"<" + raw + b">" + BODY, "sha256").hex()}
-        assert Verdict.MATCH == verify(how, [b"key"], headers, BODY)
+        assert SignatureMatch.MATCH == verify(how, [b"key"], headers, BODY)
 
     def test_compares_in_constant_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """By the function made for it, on bytes of one length."""

@@ -1,13 +1,17 @@
-"""How a delivery is shown: for people on a terminal, as a line of JSON off one."""
+"""Printing deliveries: formatted on a terminal, otherwise each as one line of JSON."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from time import sleep
 from typing import TYPE_CHECKING
 
-from reconciler.errors import ServiceError
+from reconciler.errors import Interrupted, ServiceError
+from reconciler.operations.interrupts import interrupts
 from reconciler.reports.visible import visible
 from reconciler.service.notifications import parse_notification
 
@@ -20,22 +24,78 @@ if TYPE_CHECKING:
     from reconciler.receiver.receiver import Delivery
     from reconciler.service.notifications import Notification, OffersProvided
 
+_QUEUE_LIMIT = 1000
+_PATIENCE = 5.0  # seconds for a reader of stdout to make room
 _MOST_LINES = 200
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
-def deliveries_shown(terminal: Terminal) -> Callable[[Delivery], None]:
-    """What shows a delivery on stdout."""
+class DeliveryPrinter:
+    """Prints deliveries to stdout in a thread of its own, so that answers do not wait for a slow reader."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._print = _print_function(terminal)
+        self._queue: SimpleQueue[Delivery | None] = SimpleQueue()
+        self._room = Semaphore(_QUEUE_LIMIT)
+        self._dropped = 0
+        self._problem: Exception | None = None
+        self._thread = Thread(target=self._print_all, name="delivery-printer", daemon=True)
+
+    def add(self, delivery: Delivery) -> None:
+        """Have a delivery printed; it is dropped if stdout stays blocked, since answers would wait for it."""
+        if self._room.acquire(timeout=_PATIENCE):
+            self._queue.put(delivery)
+        else:
+            self._dropped += 1
+
+    def wait(self) -> None:
+        """Wait for a signal, and raise Interrupted; or until deliveries can no longer be printed."""
+        with interrupts(lambda: None) as signals:
+            while not signals and self._thread.is_alive():
+                sleep(0.1)
+        if signals:
+            raise Interrupted(signals[0])
+
+    def _print_all(self) -> None:
+        try:
+            for delivery in iter(self._queue.get, None):
+                self._room.release()
+                self._print(delivery)
+                if self._terminal.reader_has_left():
+                    return
+        except Exception as problem:  # noqa: BLE001 - raised where the command ends
+            self._problem = problem
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        """Print what is left, and raise what stopped the thread."""
+        self._queue.put(None)
+        self._terminal.wait_for_reader(self._thread, "stdout")
+        if self._thread.is_alive():
+            self._terminal.warn(
+                "some deliveries were not printed because standard output was blocked; all confirmed deliveries are"
+                " saved"
+            )
+        if self._dropped:
+            self._terminal.warn(f"{self._dropped} deliveries were not printed because standard output was blocked")
+        if self._problem is not None and kind is None:
+            raise self._problem
+
+
+def _print_function(terminal: Terminal) -> Callable[[Delivery], None]:
     if not sys.stdout.isatty():
         return lambda delivery: terminal.print_document(delivery_line(delivery))
-    from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
+    from rich.console import Console  # noqa: PLC0415 - of no use without a terminal
 
     console = Console(color_system="auto" if terminal.wants_colour() else None, highlight=False)
     return lambda delivery: _print(console, delivery)
 
 
 def delivery_line(delivery: Delivery) -> str:
-    """A delivery as a line of JSON, pure ASCII. The notification is in it to the letter, but for white space."""
+    """A delivery as a line of JSON, pure ASCII. It contains the notification as received, but for white space."""
     notification, mistakes = _read(delivery)
     request = delivery.request
     document = {
@@ -51,20 +111,20 @@ def delivery_line(delivery: Delivery) -> str:
         "mistakes": mistakes,
     }
     line = f'{json.dumps(document)[:-1]}, "notification": {_embedded(delivery)}}}'
-    return line.replace("##[", r"##\u005b")  # which can stand in a string only, and commands a runner of Actions
+    return line.replace("##[", r"##\u005b")  # only a string can contain it, and a runner of Actions would execute it
 
 
 def _embedded(delivery: Delivery) -> str:
-    """The body as JSON on one line; null for what was refused before it was read."""
+    """The body as JSON on one line; null for a request that was refused unread."""
     if delivery.number is None:
         return "null"
-    # Outside of strings alone can there be a line break, and within strings alone a letter beyond ASCII.
+    # A line break can only be outside of strings, and a character beyond ASCII only within them.
     text = delivery.request.body.decode().replace("\r", " ").replace("\n", " ")
     return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _read(delivery: Delivery) -> tuple[Notification | None, list[str]]:
-    """The notification, and what is not as documented about it."""
+    """The notification, and how it differs from what is documented."""
     if delivery.number is None:
         return None, []
     try:
@@ -102,15 +162,15 @@ def _print_line(console: Console, text: str, style: str) -> None:
 
 def _title(delivery: Delivery, notification: Notification | None) -> str:
     if notification is None:
-        return delivery.method or "no request"
+        return delivery.method or "not an HTTP request"
     return f"{notification.event_code} {notification.message}"
 
 
 def _remarks(delivery: Delivery) -> str:
-    verified = {True: "verified", False: "not verified", None: ""}[delivery.request.verified]
-    repeated = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
+    verified = {True: "verified", False: "unverified", None: ""}[delivery.request.verified]
+    retried = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
     duplicate = "duplicate" if delivery.request.duplicate else ""
-    return "".join(f"  {one}" for one in (verified, repeated, duplicate) if one)
+    return "".join(f"  {remark}" for remark in (verified, retried, duplicate) if remark)
 
 
 def _print_offers(console: Console, provided: OffersProvided) -> None:
