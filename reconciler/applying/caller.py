@@ -36,6 +36,9 @@ class ServiceCaller:
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         """One create call. The response is kept before the outcome is known to anyone, since it may come only once."""
         answer = self._service.create_subscription(send.request, may_send, renew=send.renew)
+        if answer.status == 409:
+            advice = f"if it already exists, run: reconciler state import {send.address}"
+            answer = replace(answer, detail=f"{answer.detail}; {advice}")
         settled, response = replace(answer, head=b"", body=b""), answer.head + answer.body
         if answer.outcome is not Outcome.CREATED or not response:
             return Answered(send.attempt, settled)

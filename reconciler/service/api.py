@@ -1,7 +1,7 @@
 """What the service offers (SERVICE.md, section 4), one method for each call.
 
 The bearer and the new token after a 401 are plain code rather than an authentication class of the HTTP library: the
-repeat of a create is a call of its own, which its caller decides on once it has read the record again.
+retry of a create is a call of its own, which its caller decides on after it has re-read the record.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from reconciler.service.transport import Transport
 
 _LEAD_FAILURES = {
-    Outcome.NOT_SENT: ("the lead was not sent", "nothing was created: try again"),
-    Outcome.REJECTED: ("the lead was rejected", "nothing was created: correct the lead or the settings, and try again"),
+    Outcome.NOT_SENT: ("the lead was not sent", "nothing was created; retry"),
+    Outcome.REJECTED: ("the lead was rejected", "nothing was created; correct the lead or the settings, and retry"),
     Outcome.UNKNOWN: (
-        "the lead was sent, and whether it was created is unknown",
-        "ask the operator before sending it again: a lead that is sent twice may be created twice",
+        "the lead was sent, but its outcome is unknown",
+        "check with the operator before you send it again: a second send may create a duplicate",
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LeadAnswer:
-    """The answer to a lead that was created; its body is not documented and kept as it came.
+    """The answer to a lead that was created; its body is not documented and given as received.
 
-    `warning` says, in one line, where the body broke off.
+    `warning` says, in one line, after how many bytes the body was cut off.
     """
 
     status: int
@@ -50,7 +50,7 @@ class LeadAnswer:
 class _Call:
     """One POST before it has a token: which API, the path below base_url, what is sent.
 
-    `sent` are the values in it that may lie open in an answer too.
+    `sent` are the values in it that are no secrets, so that an answer may repeat them.
     """
 
     api: str
@@ -61,7 +61,7 @@ class _Call:
 
 
 class Service:
-    """The service as one target's credentials see it; `timeout` is in seconds, for one call in all."""
+    """The service with the credentials of one target; `timeout` is in seconds, for the whole of one call."""
 
     def __init__(
         self, transport: Transport, tokens: Tokens, target: Target, credentials: Credentials, timeout: float
@@ -74,29 +74,25 @@ class Service:
         self._sent_tokens: set[str] = set()
 
     def authorise(self) -> None:
-        """Get the token that creates need, so that none is intended without one. Raises TokenError."""
+        """Get the token that creates need, so that no create is started without one. Raises TokenError."""
         self._token("notification")
 
     def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool = True) -> Answer:
-        """Create a webhook subscription (SERVICE.md, section 4.2) and say what became of it; raises nothing.
+        """Create a webhook subscription (SERVICE.md, section 4.2) and give its outcome; raises nothing.
 
-        `may_send` is asked, from another thread, just before the first byte. Nothing is repeated: after a 401 the
-        token is thrown away and, if `renew`, a new one fetched; `retry_after` is then 0.
+        `may_send` is called, from another thread, just before the first byte. Nothing is retried: after a 401 the
+        token is discarded and, if `renew`, a new one fetched; `retry_after` is then 0.
         """
         codes = sorted(request.codes)
         body = json.dumps({"eventCodes": codes, "webhookUrl": request.url}).encode()
         call = _Call("notification", "/notification/webhooksubscription", body, sent=(*codes, request.url))
-        answer = self._send_once(call, may_send, renew=renew)
-        if answer.status == 409:
-            advice = "if it exists already, record it with `reconciler state import ADDRESS`"
-            return replace(answer, detail=f"{answer.detail}; {advice}")
-        return answer
+        return self._send_once(call, may_send, renew=renew)
 
     def create_lead(self, lead: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
         """Create a lead (SERVICE.md, section 4.3) from a JSON document, sent as it is.
 
-        `may_send` is asked as `create_subscription` asks it. Raises TokenError, and CallFailed that says whether the
-        lead may have been created all the same.
+        `may_send` is called as by `create_subscription`. Raises TokenError, and CallFailed, which says whether the lead
+        may have been created.
         """
         self._token("onboarding")
         call = _Call("onboarding", "/onboarding/leads", lead, {"accept": "application/json"})
@@ -112,7 +108,7 @@ class Service:
         return self._tokens.token(self._target, self._credentials, api)
 
     def _send_once(self, call: _Call, may_send: Callable[[], bool], *, renew: bool) -> Answer:
-        """Send `call`; after a 401 get a new token, if `renew`, and say so with a `retry_after` of 0."""
+        """Send `call`; after a 401 get a new token, if `renew`, and mark the answer with a `retry_after` of 0."""
         try:
             token = self._token(call.api)
         except TokenError as error:

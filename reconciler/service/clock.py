@@ -27,7 +27,7 @@ def now() -> Instant:
 
 @cache
 def boot_id() -> str:
-    """What tells this boot of this machine from any other; empty where the system does not say."""
+    """The identifier of this boot of this machine; empty if the system has none."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):

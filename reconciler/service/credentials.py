@@ -1,4 +1,4 @@
-"""What a partner proves itself with."""
+"""A partner's credentials."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class Credentials:
     client_secret: str = field(repr=False)
 
     def account(self) -> str:
-        """What binds a state record to an account: `sha256:` and a hash of the client id, which is no secret."""
+        """The account that a state record belongs to: `sha256:` and a hash of the client id, which is no secret."""
         return "sha256:" + hashlib.sha256(b"reconciler account\0" + self.client_id.encode()).hexdigest()

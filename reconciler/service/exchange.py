@@ -1,4 +1,4 @@
-"""What one exchange with a server came to: a reply, or a failure that says whether the request was sent."""
+"""The result of one exchange with a server: a reply, or a failure that says whether the request was sent."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ BODY_LIMIT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response whose status line and headers arrived; from there on it is a reply, whatever becomes of the body.
+    """A response whose status line and headers arrived, whether or not its body did.
 
     Header names are in lower case, and the values of one that came several times are one list (RFC 9110, section 5.3).
-    `head` is the status line and the headers as they came, to the blank line and with it. `body` is what came of it, at
-    most BODY_LIMIT bytes; `whole` says whether that is all.
+    `head` is the status line and the headers as received, including the blank line. `body` is what arrived of the body,
+    at most BODY_LIMIT bytes; `whole` says whether that is all of it.
     """
 
     status: int
@@ -29,14 +29,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """No status line arrived. Where `sent` is false, not a byte of the request left; otherwise nobody knows."""
+    """No status line arrived. If `sent` is false, no byte of the request was sent; otherwise the outcome is unknown."""
 
     sent: bool
     reason: str
 
 
 def reply_of(version: bytes, status: int, reason: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
-    """A reply of which no more than the head has come."""
+    """A reply of which only the head has arrived."""
     head, values = b"%s %d %s\r\n" % (version, status, reason), dict[str, str]()
     for name, value in headers:
         head += b"%s: %s\r\n" % (name, value)

@@ -31,7 +31,7 @@ OFFERS_PROVIDED = "ONB10011"
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INT_DIGITS = 4000  # the interpreter refuses to make an int of many more
-_MISTAKES_TOLD = 20
+_MISTAKES_SHOWN = 20
 
 
 class Amount(Decimal):
@@ -57,7 +57,7 @@ def _amount(value: object) -> Amount:
 
 
 def _plain_uuid(value: object) -> object:
-    """Leaves out the other spellings that `UUID` would take, braces and `urn:` among them."""
+    """Refuse the other spellings that `UUID` accepts, such as braces and `urn:`."""
     if isinstance(value, UUID) or (isinstance(value, str) and _UUID.fullmatch(value)):
         return value
     raise ValueError("is not a UUID")
@@ -68,7 +68,7 @@ _Uuid = Annotated[UUID, BeforeValidator(_plain_uuid)]
 
 
 class _Received(BaseModel):
-    """What came from elsewhere: nothing is coerced, and fields that are not documented are kept.
+    """Received data: nothing is coerced, and undocumented fields are kept.
 
     `model_dump(by_alias=True)` gives the names of SERVICE.md, section 2.3.
     """
@@ -94,10 +94,10 @@ class OffersProvided(_Received):
 
 
 class Notification(_Received):
-    """One notification. `properties` are as they came, whatever the code.
+    """One notification. `properties` are as received, for every code.
 
-    `offers_provided` is the typed view of the properties of ONB10011; None for other codes, whose properties are not
-    shown, and for an ONB10011 that is not as documented: `mistakes` then says what is wrong with it.
+    `offers_provided` is the typed view of the properties of ONB10011. It is None for other codes, whose properties are
+    not documented, and for an ONB10011 that is not as documented; `mistakes` then lists what is wrong with it.
     """
 
     event_code: StrictStr = Field(alias="EventCode")
@@ -112,7 +112,7 @@ class Notification(_Received):
             try:
                 self._offers_provided = OffersProvided.model_validate(self.properties)
             except ValidationError as problem:
-                self._mistakes = _told(problem, "EventProperties.")
+                self._mistakes = _mistakes_in(problem, "EventProperties.")
         return self
 
     @property
@@ -135,30 +135,30 @@ def parse_notification(body: bytes) -> Notification:
     except (ValueError, InvalidOperation, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise ServiceError("this is not a JSON object", where="notification")
+        raise ServiceError("not a JSON object", where="notification")
     try:
         return Notification.model_validate(document)
     except ValidationError as problem:
-        mistakes = "; ".join(_told(problem))
+        mistakes = "; ".join(_mistakes_in(problem))
     # Outside of the handler, since the validation error holds the body.
-    raise ServiceError(f"this is not as documented: {mistakes}", where="notification")
+    raise ServiceError(f"not as documented: {mistakes}", where="notification")
 
 
-def _told(problem: ValidationError, above: str = "") -> tuple[str, ...]:
-    found = problem.errors(include_url=False, include_input=False, include_context=False)
-    return tuple(f"{above}{_place(one)} {_wrong(one)}" for one in found[:_MISTAKES_TOLD])
+def _mistakes_in(problem: ValidationError, above: str = "") -> tuple[str, ...]:
+    errors = problem.errors(include_url=False, include_input=False, include_context=False)
+    return tuple(f"{above}{_path(error)} {_fault(error)}" for error in errors[:_MISTAKES_SHOWN])
 
 
-def _place(one: ErrorDetails) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in one["loc"]).removeprefix(".")
+def _path(error: ErrorDetails) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).removeprefix(".")
 
 
-def _wrong(one: ErrorDetails) -> str:
-    match one["type"]:
+def _fault(error: ErrorDetails) -> str:
+    match error["type"]:
         case "missing":
             return "is missing"
         case "value_error":
-            return one["msg"].removeprefix("Value error, ")
+            return error["msg"].removeprefix("Value error, ")
         case "string_pattern_mismatch":
             return "is not three capital letters"
         case "string_type":
@@ -174,5 +174,5 @@ def _whole(text: str) -> int | Decimal:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Python would take NaN and Infinity; JSON has neither."""
+    """Python accepts NaN and Infinity; JSON has neither."""
     raise ValueError(name)

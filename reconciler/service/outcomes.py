@@ -1,4 +1,4 @@
-"""What became of a call: the one place where a status or a failure turns into an outcome."""
+"""The outcome of a call: the one place where a status or a failure turns into an outcome."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _MOVED = (301, 307, 308)
-_MAYBE_DONE = (408, 499)  # a server or proxy gave up waiting, perhaps after the service had begun
+_MAYBE_DONE = (408, 499)  # a server or proxy timed out, perhaps while the service still processed the call
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
 _MOST_FIELDS = 16
-_CONSIDERED_FIELDS = 64  # more would delay what has to be recorded now
+_CONSIDERED_FIELDS = 64  # more would delay the recording of the outcome
 _FIELD_LENGTH = 128  # characters
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
 _CREDENTIAL_NAME = re.compile(
     r"session|token|secret|password|credential|(sign\w*|hmac|private|api|access|verification)[_-]?key", re.IGNORECASE
 )
-_SHORTEST_CREDENTIAL = 8  # characters: a shorter one may stand in any text
+_SHORTEST_CREDENTIAL = 8  # characters: any text may contain a shorter one
 _MOST_CREDENTIALS = 16
 _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
 def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
-    """What `result` says about the call it came of; none of `secrets` is in the detail."""
+    """The outcome of the call that gave `result`; the detail contains none of `secrets`."""
     if isinstance(result, Failure):
         outcome = Outcome.UNKNOWN if result.sent else Outcome.NOT_SENT
         return Answer(outcome, detail=excerpt(result.reason, secrets))
@@ -62,18 +62,18 @@ def _outcome_of_reply(reply: Reply) -> Outcome:
 
 def _detail(reply: Reply, outcome: Outcome, secrets: Collection[str]) -> str | None:
     if outcome is Outcome.CREATED:
-        return None if reply.whole else f"the response broke off after {len(reply.body)} bytes"
+        return None if reply.whole else f"the response was cut off after {len(reply.body)} bytes"
     if 200 <= reply.status < 300:
-        return f"{_named(reply.status)}, but with an HTML page: something else than the API may have answered"
+        return f"{_named(reply.status)} with an HTML page: a proxy may have answered instead of the API"
     if reply.status in _MOVED:
-        where = excerpt(_host(reply.headers.get("location", "")), secrets)
-        return f"{_named(reply.status)}: points to {where}, which is not followed; check the address"
-    said = error_text(reply.body, secrets)
-    return f"{_named(reply.status)}: {said}" if said else _named(reply.status)
+        location = excerpt(_host(reply.headers.get("location", "")), secrets)
+        return f"{_named(reply.status)}: redirect to {location} not followed; check the address"
+    text = error_text(reply.body, secrets)
+    return f"{_named(reply.status)}: {text}" if text else _named(reply.status)
 
 
 def _named(status: int) -> str:
-    """The status as people know it: the name is the standard's, not the server's."""
+    """The status with the name that the standard gives it, not the server."""
     try:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -90,26 +90,26 @@ def _host(location: str) -> str:
 def json_object(body: bytes) -> dict[str, object]:
     """The JSON object that `body` is, or an empty one for anything else."""
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def error_text(body: bytes, secrets: Collection[str]) -> str:
-    """What a JSON error says in the members that such errors usually have (API errors are not documented)."""
-    found = json_object(body)
-    texts = [text for name in _ERROR_TEXTS if isinstance(text := found.get(name), str) and text.strip()]
-    return excerpt(", ".join(dict.fromkeys(texts)), [*secrets, *_credentials_in(found)])
+    """The text of a JSON error, from the members that such errors usually have (API errors are not documented)."""
+    error = json_object(body)
+    texts = [text for name in _ERROR_TEXTS if isinstance(text := error.get(name), str) and text.strip()]
+    return excerpt(", ".join(dict.fromkeys(texts)), [*secrets, *_credentials_in(error)])
 
 
 def harmless_fields(
     body: bytes, sent: Collection[str], secrets: Collection[str] = ()
 ) -> dict[str, str | int | float | bool]:
-    """What of a response may lie open: its top-level identifiers, and scalars equal to what was `sent`.
+    """What of a response may be stored unencrypted: its top-level identifiers, and scalars equal to what was `sent`.
 
-    At most 16 of 128 characters; none that may be a credential: a token, a long opaque text, one of `secrets` in any
-    spelling, or what goes by the name of one, such as a session id, there or elsewhere in the response.
+    At most 16 fields of 128 characters, and none that may be a credential: a token, a long opaque text, one of
+    `secrets` in any spelling, or the value of a field named like one, such as a session id, anywhere in the response.
     """
     response = json_object(body)
     hidden = {*secrets, *_credentials_in(response).difference(sent)}
@@ -119,28 +119,28 @@ def harmless_fields(
         if isinstance(value, str | int | float) and (_is_identifier(name, value) or value in sent)
         if len(name) <= _FIELD_LENGTH and _is_plain(name) and _is_plain(value)
     )
-    found = (
+    harmless = (
         (name, value)
         for name, value in islice(candidates, _CONSIDERED_FIELDS)
         if not reveals(name, hidden) and not reveals(str(value), hidden)
     )
-    return dict(islice(found, _MOST_FIELDS))
+    return dict(islice(harmless, _MOST_FIELDS))
 
 
 def _credentials_in(document: object) -> set[str]:
-    """Texts of a JSON document that go by the name of a credential, such as a subscription's secret; only so many."""
-    found: set[str] = set()
-    waiting = [document]
-    while waiting and len(found) < _MOST_CREDENTIALS:
-        match waiting.pop():
+    """The texts, up to a limit, of fields named like a credential, such as a subscription's secret."""
+    credentials: set[str] = set()
+    unvisited = [document]
+    while unvisited and len(credentials) < _MOST_CREDENTIALS:
+        match unvisited.pop():
             case dict() as fields:
-                waiting += fields.values()
+                unvisited += fields.values()
                 named = (text for name, text in fields.items() if _CREDENTIAL_NAME.search(name))
                 long = (text for text in named if isinstance(text, str) and len(text) >= _SHORTEST_CREDENTIAL)
-                found.update(islice(long, _MOST_CREDENTIALS))
+                credentials.update(islice(long, _MOST_CREDENTIALS))
             case list() as items:
-                waiting += items
-    return found
+                unvisited += items
+    return credentials
 
 
 def _is_identifier(name: str, value: str | float) -> bool:
@@ -161,7 +161,7 @@ def _is_plain(value: str | float) -> bool:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """How long a Retry-After asks to wait, as seconds or as a date (RFC 9110, section 10.2.3); None if unreadable."""
+    """The seconds that a Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), asks for; None if invalid."""
     text = retry_after.strip()
     if _SECONDS.fullmatch(text):
         return max(0.0, float(text))

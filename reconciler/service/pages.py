@@ -1,7 +1,7 @@
 """Whether an answer is an HTML page, however it is labelled and encoded.
 
-A login or maintenance page can come in the place of the API's answer, from a proxy or a gateway, and says nothing about
-what became of a call.
+A proxy or a gateway can answer with a login or maintenance page instead of the API, which says nothing about the
+outcome of a call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_page(headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def _decompressed(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """What a body says, as far as it is looked at. A compressed one need not be labelled as that."""
+    """The beginning of a body, decompressed, whether or not it is labelled as compressed."""
     for _ in range(_COMPRESSIONS):
         body = _inflated(body, _AUTOMATIC) or body
     if "deflate" in headers.get("content-encoding", "").lower():
@@ -62,7 +62,7 @@ def _text(body: bytes) -> bytes:
 def _begins_as_page(text: bytes) -> bool:
     """Whether `<html` or its doctype comes first, but for white space, comments and an XML prolog."""
     at = _end_of_space(text, 0)
-    while opening := next((one for one in _SKIPPED if text.startswith(one, at)), None):
+    while opening := next((start for start in _SKIPPED if text.startswith(start, at)), None):
         end = text.find(_SKIPPED[opening], at + len(opening))
         if end < 0:
             return False

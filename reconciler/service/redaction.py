@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit to be shown: one short line without secrets."""
+"""Makes text from the service safe to show: one short line without secrets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 
 _LIMIT = 200
-_CONSIDERED = 4096  # characters: what comes behind is never shown, and a hostile text must not cost time
-_SHORTEST = 8  # characters of base64 that are taken for a part of a secret
+_CONSIDERED = 4096  # characters: the rest is never shown, and a hostile text must not cost time
+_SHORTEST = 8  # characters of base64 that count as a part of a secret
 _LAYERS = 2  # encodings that are undone, one within the other
 _SEGMENT = 16  # characters from which a segment of a token is a secret of its own
 _LONG_WORD = 16
@@ -30,7 +30,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """`text` without any of `secrets`, whole, in part or encoded, and without whatever looks like a credential.
+    """`text` without any of `secrets`, whole, in part or encoded, and without anything that looks like a credential.
 
     Upper and lower case make no difference. The encodings are percent, JSON escapes, hex and base64. A part counts from
     eight characters on, since services like to echo the beginning of a token they refuse; a plain word of a language
@@ -40,7 +40,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
 
 
 def reveals(text: str, secrets: Collection[str]) -> bool:
-    """Whether `redact` would take something out."""
+    """Whether `redact` would remove something."""
     return redact(text, secrets) != text
 
 
@@ -53,7 +53,7 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 class _Forms:
-    """The forms in which secrets may stand in a text."""
+    """The forms in which a text may contain secrets."""
 
     def __init__(self, secrets: Collection[str]) -> None:
         pieces = [piece for secret in secrets for piece in _pieces(secret)]
@@ -63,7 +63,7 @@ class _Forms:
         self._lowered = [form.lower() for form in plain | base64]
 
     def has_part(self, word: str) -> bool:
-        """Whether a word is part of a secret, and is no plain word that might stand there all the same."""
+        """Whether a word is part of a secret, and not a plain word that any text may contain."""
         if len(word) < _LONG_WORD and _PLAIN_WORD.fullmatch(word):
             return False
         return any(word.lower() in form for form in self._lowered)
@@ -80,12 +80,12 @@ def _redact(text: str, forms: _Forms, layers: int) -> str:
 
 
 def _hides(chunk: str, forms: _Forms, layers: int) -> bool:
-    """Whether something is to be redacted in `chunk` once an encoding is undone."""
+    """Whether `chunk`, after an encoding is undone, contains something to redact."""
     return any(_redact(decoded, forms, layers) != decoded for decoded in _decoded(chunk))
 
 
 def _decoded(chunk: str) -> Iterator[str]:
-    """What `chunk`, or a run of letters in it, says in each encoding that it may be in."""
+    """`chunk`, or a run of letters in it, decoded from each encoding that it may be in."""
     for decoded in (unquote(chunk), unquote_plus(chunk), _ESCAPE.sub(lambda found: chr(int(found[1], 16)), chunk)):
         if decoded != chunk:
             yield decoded
@@ -109,7 +109,7 @@ def _plain_forms(piece: str) -> list[str]:
 
 def _base64_forms(piece: str) -> Iterator[str]:
     plain = piece.encode(errors="surrogatepass")
-    for offset in range(3):  # what stands before it in an encoded text moves the bits
+    for offset in range(3):  # the text before it shifts the bits
         start, end = 4 if offset else 0, (offset + len(plain)) // 3 * 4
         for encode in (b64encode, urlsafe_b64encode):
             if end - start >= _SHORTEST:
@@ -117,5 +117,5 @@ def _base64_forms(piece: str) -> Iterator[str]:
 
 
 def _any_of(forms: Collection[str]) -> re.Pattern[str]:
-    """What matches the longest of `forms`, in any case; nothing where there are none."""
+    """A pattern for the longest of `forms`, in any case; it matches nothing if there are none."""
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"(?!)", re.IGNORECASE)

@@ -1,8 +1,8 @@
 """How notifications are signed: verifying a signature, and finding out which scheme made it.
 
-The mechanism is not shown (SERVICE.md, section 6), so it is a value, `Verification`. A signature stands in a
-header, alone or as one of several items (`t=1700000000,v1=…`); an item is that of the scheme if it begins with its
-prefix, and one that fits is enough, as is one secret that fits.
+The mechanism is not documented (SERVICE.md, section 6), so it is a value, `Verification`. A header holds the
+signature, alone or as one of several items (`t=1700000000,v1=…`); an item belongs to the scheme if it begins with its
+prefix. One item that matches is enough, as is one secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEPARATOR = re.compile(r"[,;\s]+")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _MOMENT_NAME = re.compile(r"time|date|nonce|(?:^|-)(?:id|ts)(?:$|-)|-id$", re.IGNORECASE)
 _MOMENT_VALUE = re.compile(r"[0-9]{9,19}(?:\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+.*")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # what RFC 9110, section 5.6.2, calls so
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # as in RFC 9110, section 5.6.2
 _PREFIX = re.compile(r"(?<![^,;\s])[A-Za-z0-9_.-]{1,16}[=,]")
 _MOST_HEADERS = 200
 _MOST_CHARACTERS = 1024
@@ -47,21 +47,21 @@ class SignatureMatch(StrEnum):
     MISMATCH = "mismatch"
 
 
-def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> SignatureMatch:
+def verify(scheme: Verification, secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> SignatureMatch:
     """Whether one of the secrets signed this request, compared in constant time.
 
-    A secret that is not what `key_encoding` says fits nothing. Header names are in any case; `body` is as received.
+    A secret that is not in the `key_encoding` matches nothing. Header names are in any case; `body` is as received.
     """
-    value = _header(headers, how.header)
-    content = _content(how.content, headers, body)
+    value = _header(headers, scheme.header)
+    content = _content(scheme.content, headers, body)
     if value is None or content is None:
         return SignatureMatch.MISSING
-    signatures = [decoded for item in _items(value, how.prefix) if (decoded := _decode(item, how.encoding))]
+    signatures = [decoded for item in _items(value, scheme.prefix) if (decoded := _decode(item, scheme.encoding))]
     for secret in secrets:
-        key = _decode_key(secret, how.key_encoding)
+        key = _decode_key(secret, scheme.key_encoding)
         if not key:
             continue
-        expected = hmac.digest(key, content, ALGORITHMS[how.algorithm])
+        expected = hmac.digest(key, content, ALGORITHMS[scheme.algorithm])
         if any(hmac.compare_digest(expected, signature) for signature in signatures):
             return SignatureMatch.MATCH
     return SignatureMatch.MISMATCH
@@ -70,25 +70,25 @@ def verify(how: Verification, secrets: Iterable[bytes], headers: Mapping[str, st
 def infer(secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> list[Verification]:
     """Every scheme under which one of the secrets signed this request, sorted.
 
-    Tried are all headers, algorithms and encodings, the prefixes that occur, and as content the body, alone or after
-    the value of a header that looks like a moment or an id. The work is bounded, whatever the headers hold.
+    It tries all headers, algorithms and encodings, the prefixes that occur, and as content the body, alone or after the
+    value of a header that looks like a time or an id. The work is bounded for any headers.
     """
     headers = _usable(headers)
     found = _signatures(headers)
     sizes = {len(signature) for signature in found}
     algorithms = [name for name, size in _DIGEST_SIZES.items() if size in sizes]
     keys = {(key, name) for secret in secrets for name in KEY_ENCODINGS if (key := _decode_key(secret, name))}
-    fits = {
+    schemes = {
         Verification(place.header, algorithm, place.prefix, place.encoding, key_encoding, template)
         for template in _templates(headers)
         for algorithm, (key, key_encoding) in product(algorithms, keys)
         for place in found.get(_sign(key, template, algorithm, headers, body), ())
     }
-    return sorted(fits, key=astuple)
+    return sorted(schemes, key=astuple)
 
 
 class _Place(NamedTuple):
-    """Where a signature may stand, and how."""
+    """Where a signature may be, and in which form."""
 
     header: str
     prefix: str
@@ -96,7 +96,7 @@ class _Place(NamedTuple):
 
 
 def _usable(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that a scheme can name, and that are no longer than one with a signature has reason to be."""
+    """The headers that a scheme can name, without those that are too long for a signature."""
     few = islice(headers.items(), _MOST_HEADERS)
     return {name: value for name, value in few if _TOKEN.fullmatch(name) and len(value) <= _MOST_CHARACTERS}
 
@@ -110,14 +110,14 @@ def _signatures(headers: Mapping[str, str]) -> dict[bytes, set[_Place]]:
             for item in _items(value, prefix):
                 decoded = _decode(item, encoding)
                 if decoded and len(decoded) in _DIGEST_SIZES.values():
-                    prefixes[decoded] = max(prefixes.get(decoded, ""), prefix, key=len)  # the most particular
+                    prefixes[decoded] = max(prefixes.get(decoded, ""), prefix, key=len)  # the longest
         for decoded, prefix in prefixes.items():
             found.setdefault(decoded, set()).add(_Place(header, prefix, encoding))
     return found
 
 
 def _prefixes(value: str) -> list[str]:
-    """What may stand before a signature: nothing, or a word with the `=` or `,` behind it."""
+    """What may precede a signature: nothing, or a word with the `=` or `,` after it."""
     return ["", *list(dict.fromkeys(_PREFIX.findall(value)))[:_MOST_PREFIXES]]
 
 
@@ -136,7 +136,7 @@ def _sign(key: bytes, template: str, algorithm: str, headers: Mapping[str, str],
 
 
 def _content(template: str, headers: Mapping[str, str], body: bytes) -> bytes | None:
-    """What is signed; None where a header that is part of it is missing."""
+    """The signed content; None if a header that is part of it is missing."""
     parts: list[bytes] = []
     end = 0
     for found in _PLACEHOLDER.finditer(template):
@@ -153,7 +153,7 @@ def _content(template: str, headers: Mapping[str, str], body: bytes) -> bytes | 
 
 
 def _header(headers: Mapping[str, str], name: str) -> str | None:
-    return next((value for one, value in headers.items() if one.lower() == name.lower()), None)
+    return next((value for sent_name, value in headers.items() if sent_name.lower() == name.lower()), None)
 
 
 def _as_bytes(value: str) -> bytes:
@@ -165,7 +165,7 @@ def _as_bytes(value: str) -> bytes:
 
 
 def _items(value: str, prefix: str) -> Iterator[str]:
-    """What follows `prefix` where an item begins, up to its end."""
+    """Each item that begins with `prefix`, without it."""
     value = value.strip()
     starts = [0, *(found.end() for found in _SEPARATOR.finditer(value))]
     for start in starts:
@@ -176,7 +176,7 @@ def _items(value: str, prefix: str) -> Iterator[str]:
 
 
 def _decode(text: str, encoding: str) -> bytes | None:
-    """The bytes of a text; None where it is no such text. Both alphabets of base64, padded or not, are taken."""
+    """The bytes of a text; None if it is not in the encoding. Accepts both alphabets of base64, padded or not."""
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else None
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")

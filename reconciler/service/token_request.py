@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from reconciler.service.transport import Transport
 
 PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before each repeat. Asking for a token again does no harm."""
+"""Seconds before each retry. Requesting a token again does no harm."""
 
-_LONGEST_LIFE = 86_400  # seconds (SERVICE.md, section 8): a longer one is not believed
-_LONGEST_TOKEN = 16_384  # characters: servers take no header that is longer
+_LONGEST_LIFE = 86_400  # seconds (SERVICE.md, section 8): a longer one is cut to this
+_LONGEST_TOKEN = 16_384  # characters: servers accept no longer header
 _LONGEST_PAUSE = 10.0
 
 
 class TokenAnswer(BaseModel):
-    """What the token endpoint answers (SERVICE.md, section 2.1)."""
+    """The answer of the token endpoint (SERVICE.md, section 2.1)."""
 
     model_config = ConfigDict(hide_input_in_errors=True, frozen=True)
 
@@ -42,7 +42,7 @@ class TokenAnswer(BaseModel):
 
     @property
     def lifetime(self) -> int:
-        """Seconds that the token is taken to live."""
+        """Seconds that the token is used for."""
         return min(self.expires_in, _LONGEST_LIFE)
 
 
@@ -55,15 +55,15 @@ class TokenRequest:
     audience: str
 
     def send(self, transport: Transport, timeout: float, pauses: Sequence[float] = PAUSES) -> TokenAnswer:
-        """Ask, and ask again where the provider cannot be reached, fails or is busy.
+        """Request a token, and retry if the provider cannot be reached, fails or is overloaded.
 
-        One call takes `timeout` seconds at most, and once as much has passed in all, none is repeated.
-        Raises TokenError.
+        One call takes `timeout` seconds at most; after as many seconds in all, there is no further retry. Raises
+        TokenError.
         """
         started = clock.steady()
         answer = self._ask(transport, timeout)
         for pause in pauses:
-            if not _may_pass(answer) or clock.steady() - started > timeout:
+            if not _is_transient(answer) or clock.steady() - started > timeout:
                 break
             time.sleep(max(pause, min(answer.retry_after or 0.0, _LONGEST_PAUSE)))
             answer = self._ask(transport, timeout)
@@ -90,8 +90,8 @@ class TokenRequest:
             return TokenAnswer.model_validate(json_object(answer.body))
         except ValidationError as problem:
             names = ", ".join(sorted({str(error["loc"][0]) for error in problem.errors()}))
-        # Outside of the handler: the answer, and perhaps a token in it, is no part of what went wrong.
-        raise self._error(answer, f"HTTP {answer.status}, but without a usable {names}")
+        # Outside of the handler: the validation error holds the answer, and perhaps a token in it.
+        raise self._error(answer, f"HTTP {answer.status} without a valid {names}")
 
     def _error(self, answer: Answer, what: str) -> TokenError:
         return TokenError(f"no access token: {what}", where=self.target.name, remedy=self._remedy(answer.status))
@@ -103,9 +103,9 @@ class TokenRequest:
         if status is None:
             return f"check auth_url ({self.target.auth_url}) and the network"
         if status == 429 or status >= 500:
-            return "the identity provider is busy or failing: try again later"
+            return "the identity provider is overloaded or unavailable: retry later"
         return f"check auth_url ({self.target.auth_url})"
 
 
-def _may_pass(answer: Answer) -> bool:
+def _is_transient(answer: Answer) -> bool:
     return answer.status is None or answer.status == 429 or answer.status >= 500

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Tokens:
-    """Gives tokens from a cache, and asks for what the cache has not; `timeout` is in seconds, for one request."""
+    """Gives tokens from a cache, and requests those that are not in it; `timeout` is in seconds, for one request."""
 
     def __init__(
         self, transport: Transport, cache: TokenCache, timeout: float, pauses: Sequence[float] = PAUSES

@@ -42,7 +42,7 @@ for _name in ("httpcore", "httpx"):
 
 _HOST_AND_PATH = re.compile(r"\w+://(?:[^/?#]*@)?([^?#]*)")
 
-_TICK = 1.0  # seconds: threads wait on a clock that stands still in sleep, so the steady one is looked at this often
+_TICK = 1.0  # seconds between looks at the steady clock: the one that threads wait on stops while the machine sleeps
 _GRACE = 2.0  # seconds for a thread whose socket was shut down to notice
 
 
@@ -55,7 +55,7 @@ class _OffLoopback(Exception):
 
 
 class Meaning(NamedTuple):
-    """What an exception of httpx says: whether the request may have been sent, in words, and whether its text helps."""
+    """What an exception of httpx means: whether the request may have been sent, words for it, and whether to quote it."""
 
     maybe_sent: bool
     words: str
@@ -66,26 +66,26 @@ class Meaning(NamedTuple):
 # LocalProtocolError holds the header it complains about.
 MEANINGS: Mapping[type[BaseException], Meaning] = {
     httpx.ConnectError: Meaning(False, "no connection", quoted=True),
-    httpx.ConnectTimeout: Meaning(False, "no connection in time"),
-    httpx.PoolTimeout: Meaning(False, "no connection was free in time"),
-    httpx.ProxyError: Meaning(False, "the proxy refused", quoted=True),
+    httpx.ConnectTimeout: Meaning(False, "connection timed out"),
+    httpx.PoolTimeout: Meaning(False, "timed out waiting for a free connection"),
+    httpx.ProxyError: Meaning(False, "the proxy refused the connection", quoted=True),
     httpx.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
     httpx.UnsupportedProtocol: Meaning(False, "the URL is neither http nor https"),
-    httpx.InvalidURL: Meaning(False, "the URL cannot be read"),
-    httpx.ReadTimeout: Meaning(True, "no answer in time"),
-    httpx.ReadError: Meaning(True, "the connection broke before an answer"),
-    httpx.WriteTimeout: Meaning(True, "the request could not be written in time"),
-    httpx.WriteError: Meaning(True, "the connection broke while the request was written"),
-    httpx.CloseError: Meaning(True, "the connection broke while it was closed"),
+    httpx.InvalidURL: Meaning(False, "the URL is invalid"),
+    httpx.ReadTimeout: Meaning(True, "read timed out"),
+    httpx.ReadError: Meaning(True, "connection closed before the answer"),
+    httpx.WriteTimeout: Meaning(True, "write timed out"),
+    httpx.WriteError: Meaning(True, "connection lost while sending the request"),
+    httpx.CloseError: Meaning(True, "connection lost while closing"),
     httpx.RemoteProtocolError: Meaning(True, "the connection was closed without an answer, or the answer was not HTTP"),
     httpx.DecodingError: Meaning(True, "the answer could not be decoded"),
     httpx.TooManyRedirects: Meaning(True, "too many redirects"),
-    httpx.HTTPError: Meaning(True, "HTTP failed"),
-    httpx.CookieConflict: Meaning(True, "cookies in conflict"),
+    httpx.HTTPError: Meaning(True, "HTTP error"),
+    httpx.CookieConflict: Meaning(True, "conflicting cookies"),
     httpx.StreamError: Meaning(True, "the answer could not be read"),
-    _OffLoopback: Meaning(False, "plain http is for loopback, and this address leads elsewhere"),
-    _Withheld: Meaning(True, "held back before it was sent whole"),
-    BaseException: Meaning(True, "the exchange failed"),
+    _OffLoopback: Meaning(False, "http is allowed for loopback addresses only"),
+    _Withheld: Meaning(True, "stopped before the request was sent completely"),
+    BaseException: Meaning(True, "the request failed"),
 }
 
 
@@ -95,19 +95,19 @@ def meaning_of(problem: BaseException) -> Meaning:
 
 
 def always() -> bool:
-    """Lets every request go: for calls that change nothing, or that a person makes."""
+    """Allow every request: for calls that change nothing, or that are made manually."""
     return True
 
 
 class Transport:
     """Sends requests, from any number of threads, over connections that are used once.
 
-    A kept-alive connection that the server closes just as a request goes out leaves its outcome unknown, which costs
-    a person's time; a new connection costs milliseconds. No redirect is followed, no cookie kept, nothing repeated.
+    If the server closes a kept-alive connection just as a request is sent, the outcome is unknown and must be resolved
+    manually; a new connection costs milliseconds. No redirect is followed, no cookie kept, nothing retried.
     """
 
     def __init__(self) -> None:
-        """Raises SettingsError where the environment's proxy or certificate settings cannot be used."""
+        """Raises SettingsError if the environment's proxy or certificate settings cannot be used."""
         try:
             self._proxy_secrets = _proxy_secrets()
             self._client = httpx.Client(
@@ -137,7 +137,7 @@ class Transport:
         self.close()
 
     def close(self) -> None:
-        """Close what connections there are."""
+        """Close all connections."""
         self._client.close()
 
     def post(
@@ -150,23 +150,23 @@ class Transport:
         may_send: Callable[[], bool] = always,
         secrets: Collection[str] = (),
     ) -> Reply | Failure:
-        """POST `content` to `url` and give what came of it within `timeout` seconds in all; raises nothing.
+        """POST `content` to `url` and give the result after at most `timeout` seconds; raises nothing.
 
-        `may_send` is asked, from another thread, just before the first byte is written; if it says no, none is. The
-        reason of a failure holds none of `secrets`, nor of the proxy's credentials.
+        `may_send` is called, from another thread, just before the first byte is written; if it returns false, nothing
+        is sent. The reason of a failure contains none of `secrets`, nor of the proxy's credentials.
         """
         started = steady()
         exchange = _Exchange(timeout, may_send, [*secrets, *self._proxy_secrets])
         exchange.start(self._client, url, headers, content)
         result = exchange.result()
-        came_of_it = result.status if isinstance(result, Reply) else result.reason
-        place = _HOST_AND_PATH.match(url)
-        logger.debug("POST %s: %s, %.3f s", place[1] if place else "", came_of_it, steady() - started)
+        summary = result.status if isinstance(result, Reply) else result.reason
+        location = _HOST_AND_PATH.match(url)
+        logger.debug("POST %s: %s, %.3f s", location[1] if location else "", summary, steady() - started)
         return result
 
 
 class _Exchange:
-    """One request on its way. What the exchange's thread and the watching one both change is guarded by `_lock`."""
+    """One request in flight. `_lock` guards what both its own thread and the waiting thread change."""
 
     def __init__(self, timeout: float, may_send: Callable[[], bool], secrets: Collection[str]) -> None:
         self._secrets = secrets
@@ -181,7 +181,7 @@ class _Exchange:
         self._head: Reply | None = None
         self._body = bytearray()
         self._whole = False
-        self._failure = Failure(sent=False, reason="the call did not begin")
+        self._failure = Failure(sent=False, reason="the call was not started")
 
     def start(self, client: httpx.Client, url: str, headers: Mapping[str, str], content: bytes) -> None:
         # A daemon, since one that hangs in name resolution must not keep the program from ending.
@@ -192,7 +192,7 @@ class _Exchange:
             self._done.set()
 
     def result(self) -> Reply | Failure:
-        """Wait for the end or the deadline, whichever comes first, and say what is known by then."""
+        """Wait for the end or the deadline, whichever comes first, and give what is known then."""
         if not self._ends_in_time():
             self._cut()
         with self._lock:
@@ -200,7 +200,10 @@ class _Exchange:
                 body = bytes(self._body[:BODY_LIMIT])
                 return replace(self._head, body=body, whole=self._whole and not self._overdue)
             if self._overdue:
-                return Failure(self._sent, f"no {'answer' if self._sent else 'connection'} within {self._timeout:g} s")
+                return Failure(
+                    self._sent,
+                    f"timed out after {self._timeout:g} s without {'an answer' if self._sent else 'a connection'}",
+                )
             return self._failure
 
     def _ends_in_time(self) -> bool:
@@ -229,7 +232,7 @@ class _Exchange:
                 self._read(response)
             finally:
                 response.close()
-        except Exception as problem:  # noqa: BLE001  whatever its class: what counts is whether anything was sent
+        except Exception as problem:  # noqa: BLE001  of any class: what counts is whether anything was sent
             meaning = meaning_of(problem)
             text = excerpt(str(problem), self._secrets) if meaning.quoted else ""
             words = f"{meaning.words}: {text}" if text else meaning.words
@@ -245,7 +248,7 @@ class _Exchange:
         self._whole = True
 
     def _trace(self, event: str, info: dict[str, Any]) -> None:
-        """Follow httpcore through the exchange; what a proxy is asked first (CONNECT) is not the request."""
+        """Follow httpcore through the exchange; the CONNECT that a proxy gets first is not the request."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
         elif event == "http11.send_request_headers.started" and info["request"].method != b"CONNECT":
@@ -259,7 +262,7 @@ class _Exchange:
             self._head = reply_of(*info["return_value"])
 
     def _release(self) -> None:
-        """The point of no return: from here on nobody knows, unless a status line comes."""
+        """The point of no return: from here on the outcome is unknown, unless a status line arrives."""
         with self._lock:
             if self._overdue or not self._may_send():
                 raise _Withheld
@@ -267,7 +270,7 @@ class _Exchange:
 
 
 def _is_loopback(connection: socket.socket | None) -> bool:
-    """Whether the other end of a connection is on this machine; a name can lead anywhere."""
+    """Whether the other end of a connection is on this machine: a name can resolve to any address."""
     return connection is not None and ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
 
 

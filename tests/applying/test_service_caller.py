@@ -94,6 +94,13 @@ def test_only_what_came_with_a_creation_is_kept(answer: Answer) -> None:
     assert (Answered("a1", replace(answer, body=b"")), []) == (create(answer, keep), kept)
 
 
+def test_a_409_names_the_import() -> None:
+    """A subscription that may exist already can be imported: the command has the address."""
+    answered = create(Answer(Outcome.REJECTED, 409, "HTTP 409 Conflict: exists"), lambda _attempt, _body: "file")
+    command = "reconciler state import europe/staging/a"
+    assert f"HTTP 409 Conflict: exists; if it already exists, run: {command}" == answered.answer.detail
+
+
 @pytest.mark.parametrize(
     ("problem", "told"), [(StoreUnavailable("no disk"), "no disk"), (ValueError("secret"), "ValueError")]
 )

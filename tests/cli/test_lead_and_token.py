@@ -46,7 +46,7 @@ class TestLead:
 
     @pytest.mark.parametrize(
         ("status", "said"),
-        [(422, "the lead was rejected: HTTP 422"), (500, "the lead was sent, and whether it was created is unknown: ")],
+        [(422, "the lead was rejected: HTTP 422"), (500, "the lead was sent, but its outcome is unknown: ")],
     )
     def test_failures(self, declared: Partner, status: int, said: str) -> None:
         """One line that says whether the lead may exist; it is never sent twice."""
@@ -60,7 +60,7 @@ class TestLead:
         declared.service.answer_next(declared.service.hang)
         done = declared.run(*CREATE, "-", "--timeout", "0.5", stdin=LEAD)
         assert 1 == done.code
-        assert "ask the operator before sending it again" in done.err
+        assert "check with the operator before you send it again" in done.err
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_interrupted_after_it_was_sent(self, declared: Partner, number: signal.Signals) -> None:
@@ -88,7 +88,7 @@ class TestLead:
         declared.service.answer_next(Response(iter([b'{"ref":']), status=201, headers={"Content-Length": "99"}))
         done = declared.succeed(*CREATE, "-", stdin=LEAD)
         assert '{"ref":\n' == done.out
-        assert "Warning: the response broke off after 7 bytes\n" == done.err
+        assert "Warning: the response was cut off after 7 bytes\n" == done.err
 
 
 class TestToken:
@@ -112,8 +112,8 @@ class TestToken:
         ("answer", "said"),
         [
             (refusal(403), "no access token: HTTP 403 Forbidden: no, because of 403; check RECONCILER_EUROPE_STAGING_"),
-            (Response("{}"), "no access token: HTTP 200, but without a usable access_token, expires_in, token_type; "),
-            (Response("<html>"), "no access token: HTTP 200, but without a usable access_token, "),
+            (Response("{}"), "no access token: HTTP 200 without a valid access_token, expires_in, token_type; "),
+            (Response("<html>"), "no access token: HTTP 200 without a valid access_token, "),
         ],
         ids=["refused", "empty", "page"],
     )  # fmt: skip

@@ -95,7 +95,7 @@ class TestReceiving:
         ]
         assert [None, None, None, {}, json.loads(offers), None, None] == [one["notification"] for one in told]
         assert ["EventProperties.LeadId is not a UUID"] == told[4]["mistakes"]
-        assert told[3]["mistakes"][0].startswith("this is not as documented: EventCode is missing")
+        assert told[3]["mistakes"][0].startswith("not as documented: EventCode is missing")
         assert [b"{}", offers] == [one.body for one in captured_in(project.path / "r.jsonl")]
 
     def test_says_where_it_is(self, project: Project) -> None:

@@ -89,7 +89,7 @@ def test_other_codes_and_what_is_wrong(project: Project) -> None:
         shown = screen.wait_for("  delivery 3  duplicate")
     assert "  503  LOA10013 [bold]x  /x\n    simulated failure 1 of 1\n    {\n" in shown
     assert '  200  LOA10013 [bold]x  /x  delivery 2\n    {\n      "a": [\n        "\u00e4",\n        null\n' in shown
-    assert "  200  POST  /x  delivery 2\n    this is not as documented: EventCode is missing; " in shown
+    assert "  200  POST  /x  delivery 2\n    not as documented: EventCode is missing; " in shown
     assert '\n    {"a": 1}\n' in shown
     assert "  400  POST  /x\n    the body is not JSON (line 1, column 2)\n" in shown
     assert "\n    EventProperties.LeadId is missing\n    EventProperties.Offers is missing\n    {}\n" in shown

@@ -697,6 +697,6 @@ def test_a_conflict_is_told(partner: Partner) -> None:
     partner.service.answer_next(refusal(409))
     done = partner.run("apply", "--auto-approve")
     assert 1 == done.code
-    assert "reconciler state import" in done.out
+    assert f"run: reconciler state import {OFFERS}" in done.out
     partner.step("state", "import", OFFERS)
     assert [] == partner.planned()

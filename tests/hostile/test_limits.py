@@ -68,13 +68,13 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("fault", "code", "outcome", "detail"),
         [
-            ("huge", 0, "created", "the response broke off after 1048576 bytes"),
-            ("drip", 3, "unknown", "no answer within 2 s"),
-            pytest.param("hang", 3, "unknown", "no answer within 2 s", marks=pytest.mark.soak),
+            ("huge", 0, "created", "the response was cut off after 1048576 bytes"),
+            ("drip", 3, "unknown", "timed out after 2 s without an answer"),
+            pytest.param("hang", 3, "unknown", "timed out after 2 s without an answer", marks=pytest.mark.soak),
             ("429-forever", 1, "rejected", "HTTP 429 Too Many Requests: "),
             pytest.param("token-huge", 0, "created", None, marks=pytest.mark.soak),
-            pytest.param("token-drip", 1, "not_sent", "no access token: no answer within 2 s", marks=pytest.mark.soak),
-            ("token-hang", 1, "not_sent", "no access token: no answer within 2 s"),
+            pytest.param("token-drip", 1, "not_sent", "no access token: timed out after 2 s without an answer", marks=pytest.mark.soak),
+            ("token-hang", 1, "not_sent", "no access token: timed out after 2 s without an answer"),
             pytest.param(
                 "token-429-forever", 1, "not_sent", "no access token: HTTP 429 Too Many Requests: ",
                 marks=pytest.mark.soak,

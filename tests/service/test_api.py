@@ -116,13 +116,11 @@ class TestCreateSubscription:
         assert (answer.outcome, lending_service.calls) == (Outcome.NOT_SENT, [])
         assert "no access token" in str(answer.detail)
 
-    def test_a_409_names_state_import(self, service: Service, lending_service: LendingService) -> None:
-        """What exists already can be recorded."""
+    def test_a_409_is_rejected(self, service: Service, lending_service: LendingService) -> None:
+        """The detail is what the service answered."""
         lending_service.answers_with([(409, '{"message": "exists"}')])
         answer = service.create_subscription(REQUEST, always)
-        assert answer.outcome is Outcome.REJECTED
-        assert "HTTP 409 Conflict: exists; " in str(answer.detail)
-        assert "reconciler state import ADDRESS" in str(answer.detail)
+        assert (Outcome.REJECTED, "HTTP 409 Conflict: exists") == (answer.outcome, answer.detail)
 
     def test_a_429_says_how_long_to_wait(self, service: Service, lending_service: LendingService) -> None:
         """Waiting and repeating is the caller's, who knows how long it may."""
@@ -183,25 +181,37 @@ class TestCreateLead:
 
     @pytest.mark.parametrize(
         ("status", "words"),
-        [(400, "the lead was rejected: HTTP 400"), (302, "is unknown: HTTP 302"), (503, "is unknown: HTTP 503")],
+        [
+            (400, "the lead was rejected: HTTP 400 Bad Request; nothing was created; correct"),
+            (409, "the lead was rejected: HTTP 409 Conflict; nothing was created; correct"),
+            (302, "the lead was sent, but its outcome is unknown: HTTP 302 Found; check with the operator"),
+            (
+                503,
+                "the lead was sent, but its outcome is unknown: HTTP 503 Service Unavailable; check with the operator",
+            ),
+        ],
     )
     def test_what_may_have_become_of_it(
         self, service: Service, lending_service: LendingService, status: int, words: str
     ) -> None:
-        """The error says whether the lead may exist; nothing is sent twice, and 409 speaks of no subscription."""
+        """The error says whether the lead may exist; nothing is sent twice, and 409 names no command for subscriptions."""
         lending_service.answers_with([(status, "")])
-        with pytest.raises(CallFailed, match=words):
+        with pytest.raises(CallFailed) as caught:
             service.create_lead(self.LEAD)
+        assert str(caught.value).startswith(f"europe/staging: {words}")
+        assert "state import" not in str(caught.value)
         assert len(lending_service.calls) == 1
 
     def test_not_sent(
         self, transport: Transport, tokens: Tokens, target_at: Callable[..., Target], credentials: Credentials,
         lending_service: LendingService,
     ) -> None:  # fmt: skip
-        """Where the service cannot be reached, nothing was created for certain."""
-        target = replace(target_at(lending_service.url), base_url="http://nonexistent.invalid")
-        with pytest.raises(CallFailed, match=r"was not sent: .*nothing was created"):
+        """If the service refuses the connection, nothing was created for certain."""
+        target = replace(target_at(lending_service.url), base_url="http://127.0.0.1:9")
+        words = r"^europe/staging: the lead was not sent: no connection: .*refused; nothing was created; retry$"
+        with pytest.raises(CallFailed, match=words):
             Service(transport, tokens, target, credentials, 5).create_lead(self.LEAD)
+        assert (1, []) == (len(lending_service.token_requests), lending_service.calls)
 
     def test_no_answer(
         self, transport: Transport, tokens: Tokens, target_at: Callable[..., Target], credentials: Credentials,
@@ -210,7 +220,7 @@ class TestCreateLead:
         """Where the answer is lost, nobody knows."""
         server = serve(reset)
         target = replace(target_at(lending_service.url), base_url=server.url)
-        with pytest.raises(CallFailed, match=r"is unknown: .*ask the operator"):
+        with pytest.raises(CallFailed, match=r"its outcome is unknown: .*check with the operator"):
             Service(transport, tokens, target, credentials, 5).create_lead(self.LEAD)
         assert len(server.requests) == 1
 

@@ -178,7 +178,7 @@ class TestNoNotification:
     @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"\xff", b'{"a": NaN}', b"[" * 100_000])
     def test_what_is_no_json_object(self, body: bytes) -> None:
         """Is said to be none."""
-        with pytest.raises(ServiceError, match=r"^notification: this is not a JSON object$"):
+        with pytest.raises(ServiceError, match=r"^notification: not a JSON object$"):
             parse_notification(body)
 
     @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ class TestNoNotification:
         """Each that is missing, or of another kind, is named."""
         with pytest.raises(ServiceError) as caught:
             parse_notification(json.dumps(whole).encode())
-        assert f"notification: this is not as documented: {mistakes}" == str(caught.value)
+        assert f"notification: not as documented: {mistakes}" == str(caught.value)
 
     def test_its_contents_are_not_told(self) -> None:
         """Neither in the text of the error nor in what led to it."""

@@ -120,7 +120,7 @@ class TestAnswer:
         answer = {"access_token": "value-of-token", "token_type": "Bearer", "expires_in": 60, **change}
         lending_service.token_answers = [(200, json.dumps(answer))]
         line = failure(tokens, target, credentials)
-        assert line.startswith(f"europe/staging: no access token: HTTP 200, but without a usable {named}; ")
+        assert line.startswith(f"europe/staging: no access token: HTTP 200 without a valid {named}; ")
         assert "value-of-token" not in line
 
     @pytest.mark.parametrize("body", ["", "[]", "<html>", '"token"'])
@@ -129,7 +129,7 @@ class TestAnswer:
     ) -> None:
         """So is anything that is no JSON object."""
         lending_service.token_answers = [(200, body)]
-        assert "without a usable access_token, expires_in, token_type" in failure(tokens, target, credentials)
+        assert "without a valid access_token, expires_in, token_type" in failure(tokens, target, credentials)
 
 
 class TestFailure:
@@ -163,7 +163,7 @@ class TestFailure:
     ) -> None:
         """A provider that is busy or failing is asked a few times, and then a person is."""
         lending_service.token_answers = [(status, "")] * 3
-        assert "try again later" in failure(tokens, target, credentials)
+        assert "retry later" in failure(tokens, target, credentials)
         assert len(lending_service.token_requests) == 3
 
     @pytest.mark.parametrize("status", [429, 503])
@@ -206,7 +206,7 @@ class TestFailure:
 
         server = serve(stall)
         tokens = Tokens(transport, TokenCache(tmp_path / "tokens"), 0.3)
-        assert "no answer within 0.3 s" in failure(tokens, target_at(server.url), credentials)
+        assert "timed out after 0.3 s without an answer" in failure(tokens, target_at(server.url), credentials)
         assert len(server.requests) == 1
 
     def test_a_page_in_place_of_a_token(
@@ -214,7 +214,7 @@ class TestFailure:
     ) -> None:
         """A login page with a 200 is no token."""
         server = serve(say(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"))
-        assert "without a usable access_token" in failure(tokens, target_at(server.url), credentials)
+        assert "without a valid access_token" in failure(tokens, target_at(server.url), credentials)
 
 
 def test_the_account_is_a_hash_of_the_client() -> None:

@@ -227,7 +227,9 @@ class TestNotSent:
             return resolve(*args, **kwargs)  # type: ignore[arg-type]
 
         monkeypatch.setattr(socket, "getaddrinfo", stall)
-        assert Failure(sent=False, reason="no connection within 0.2 s") == post(transport, "http://localhost:9", 0.2)
+        assert Failure(sent=False, reason="timed out after 0.2 s without a connection") == post(
+            transport, "http://localhost:9", 0.2
+        )
         resolved.set()
         assert seen.wait(5)
 
@@ -249,12 +251,16 @@ class TestNotSent:
         for thread in threading.enumerate():
             if thread.name.endswith("(_run)"):
                 thread.join(5)
-        assert (Failure(False, "no connection within 0.2 s"), [], 0) == (failure, server.requests, leave.asked)
+        assert (Failure(False, "timed out after 0.2 s without a connection"), [], 0) == (
+            failure,
+            server.requests,
+            leave.asked,
+        )
 
     def test_withheld(self, serve: Serve, transport: Transport) -> None:
         """Where leave is refused at the last moment, not a byte is written."""
         server = serve(say(OK))
-        assert Failure(sent=False, reason="held back before it was sent whole") == post(
+        assert Failure(sent=False, reason="stopped before the request was sent completely") == post(
             transport, server.url, may_send=lambda: False
         )
         assert server.requests == []
@@ -266,7 +272,7 @@ class TestNotSent:
             raise LookupError
 
         server = serve(say(OK))
-        assert Failure(sent=False, reason="the exchange failed") == post(transport, server.url, may_send=fail)
+        assert Failure(sent=False, reason="the request failed") == post(transport, server.url, may_send=fail)
         assert server.requests == []
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +282,7 @@ class TestNotSent:
             raise RuntimeError("can't start new thread")
 
         monkeypatch.setattr(threading.Thread, "start", refuse)
-        assert Failure(sent=False, reason="the call did not begin") == post(transport, "http://127.0.0.1:9")
+        assert Failure(sent=False, reason="the call was not started") == post(transport, "http://127.0.0.1:9")
 
 
 class TestUnknown:
@@ -315,7 +321,9 @@ class TestUnknown:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         server = serve(let_time_pass(script), tls if secured else None)
         with Transport() as transport:
-            assert Failure(sent=True, reason="no answer within 30 s") == post(transport, server.url, 30)
+            assert Failure(sent=True, reason="timed out after 30 s without an answer") == post(
+                transport, server.url, 30
+            )
 
     def test_interim_responses_without_end(
         self, serve: Serve, transport: Transport, let_time_pass: Callable[[Script], Script]
@@ -327,7 +335,7 @@ class TestUnknown:
                 connection.sendall(b"HTTP/1.1 102 Processing\r\nX: y\r\n\r\n" * 1000)
 
         server = serve(let_time_pass(flood))
-        assert Failure(sent=True, reason="no answer within 30 s") == post(transport, server.url, 30)
+        assert Failure(sent=True, reason="timed out after 30 s without an answer") == post(transport, server.url, 30)
 
     def test_a_reset_connection_while_writing(self, serve: Serve, transport: Transport) -> None:
         """A request that is cut off half way may have been read."""
@@ -429,7 +437,7 @@ class TestProxy:
         """A proxy that never answers is given up at the deadline, and nothing was sent."""
         proxy = serve(wait_for_hangup)
         failure = post(through(proxy.url), "https://service.example", 0.3)
-        assert Failure(sent=False, reason="no connection within 0.3 s") == failure
+        assert Failure(sent=False, reason="timed out after 0.3 s without a connection") == failure
 
     def test_through_the_tunnel(
         self, serve: Serve, through: Callable[[str], Transport], tls: ssl.SSLContext, certificate: Path,
@@ -449,7 +457,7 @@ class TestProxy:
         reply = post(transport, "https://service.example")
         assert isinstance(reply, Reply)
         assert reply.status == 200
-        assert Failure(True, "no answer within 30 s") == post(transport, "https://service.example", 30)
+        assert Failure(True, "timed out after 30 s without an answer") == post(transport, "https://service.example", 30)
 
     @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
     @pytest.mark.parametrize(
@@ -471,7 +479,7 @@ class TestProxy:
         server = serve(say(OK))
         monkeypatch.setattr(transport_module, "_is_loopback", lambda _: False)
         failure = post(Transport(), server.url.replace("127.0.0.1", "localhost"))
-        assert (Failure(False, "plain http is for loopback, and this address leads elsewhere"), []) == (
+        assert (Failure(False, "http is allowed for loopback addresses only"), []) == (
             failure,
             server.requests,
         )
@@ -486,7 +494,9 @@ class TestProxy:
         with Transport() as transport, caplog.at_level("DEBUG", "reconciler.service"):
             failure = transport.post("https://service.example", {}, b"", timeout=5, secrets=["s3cret-of-client"])
         assert isinstance(failure, Failure)
-        assert failure.reason.startswith("the proxy refused: 403 no [31m [redacted] [redacted] [redacted] long ")
+        assert failure.reason.startswith(
+            "the proxy refused the connection: 403 no [31m [redacted] [redacted] [redacted] long "
+        )
         assert (True, True) == (len(failure.reason) < 250, failure.reason.isprintable())
         assert "hunter2" not in caplog.text + failure.reason
 
@@ -494,7 +504,7 @@ class TestProxy:
         """Some proxies are given a key in the place of the name, and no password."""
         proxy = serve(say(b"HTTP/1.1 407 who is k3y-of-partner azN5LW9mLXBhcnRuZXI6\r\nContent-Length: 0\r\n\r\n"))
         failure = post(through(proxy.url.replace("//", "//k3y-of-partner@")), "https://service.example")
-        assert Failure(False, "the proxy refused: 407 who is [redacted] [redacted]") == failure
+        assert Failure(False, "the proxy refused the connection: 407 who is [redacted] [redacted]") == failure
 
     def test_loopback_needs_no_proxy(self, serve: Serve, through: Callable[[str], Transport]) -> None:
         """What listens on this machine is reached without one."""
