@@ -29,8 +29,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "token": ("reconciler.cli.token", "Print an access token."),
     "lead": ("reconciler.cli.lead", "Work with leads."),
     "listen": ("reconciler.cli.listen", "Receive notifications until interrupted."),
-    "verification": ("reconciler.cli.verification", "Find out how notifications are signed."),
-    "sandbox": ("reconciler.cli.sandbox", "Play the service itself, on loopback."),
+    "verification": ("reconciler.cli.verification", "Detect how notifications are signed."),
+    "sandbox": ("reconciler.cli.sandbox", "Run a local sandbox of the service."),
     "demo": ("reconciler.cli.demo", "Run a full cycle against the embedded sandbox."),
 }
 

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 @click.command("token")
-@click.option("-t", "--target", metavar="TARGET", required=True, help="Whose identity provider and account.")
-@click.option("--api", type=click.Choice(API_NAMES), default="notification", help="For which API.  [notification]")
+@click.option("-t", "--target", metavar="TARGET", required=True, help="Target whose account to use.")
+@click.option(
+    "--api", type=click.Choice(API_NAMES), default="notification", help="API to get the token for.  [notification]"
+)
 @common_options
 @pass_terminal
 def command(terminal: Terminal, target: str, api: str) -> None:
     """Print an access token.
 
-    It comes from the cache if there is one that is still good.
+    Uses the cached token if it has not expired.
     """
     from reconciler.operations.service_client import Calling  # noqa: PLC0415 - an HTTP client takes long to load
 

@@ -1,7 +1,7 @@
-"""The lending service, played on loopback (SERVICE.md, sections 4 to 8), and what can go wrong with it.
+"""A local stand-in for the lending service (SERVICE.md, sections 4 to 8), with faults to inject.
 
-`handle(request) -> response` is all there is to it; `shell` puts it behind a socket. What that page leaves open
-is decided here, and said where it is: error bodies, the answer to a create, how notifications are signed. It
+Its core is `handle(request) -> response`; `shell` puts it behind a socket. What that page does not document is
+decided here, and marked in the docstrings: error bodies, the answer to a create, how notifications are signed. It
 shares no code with `reconciler.service`, so that each checks the other.
 """
 

@@ -1,4 +1,4 @@
-"""The sandbox's own side, below `/_sandbox`: what the operator of the service can see and do."""
+"""The sandbox's own endpoints, below `/_sandbox`: what the operator of the service can see and do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Admin:
-    """State, removal and events. The bodies that come in have to be called JSON: a web page cannot send those."""
+    """State, removal and events. Bodies must have the content type JSON, which a web page cannot send."""
 
     def __init__(self, world: World, deliveries: Deliveries) -> None:
         self._world = world
@@ -26,16 +26,16 @@ class Admin:
         return json_response(200, self._world.describe())
 
     def remove_subscription(self, request: Request) -> Response:
-        """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 where there is no such subscription."""
+        """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 if there is no such subscription."""
         subscription_id = json_object(request).get("subscriptionId")
         if not isinstance(subscription_id, str):
-            raise refusal(400, "invalid_request", "subscriptionId has to be a string")
+            raise refusal(400, "invalid_request", "subscriptionId must be a string")
         if not self._world.remove_subscription(subscription_id):
-            raise refusal(404, "not_found", "no such subscription, or it was removed before")
+            raise refusal(404, "not_found", "subscription not found or already removed")
         return json_response(200, {"removed": subscription_id})
 
     def trigger_event(self, request: Request) -> Response:
-        """POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`: 202 and how many deliveries began."""
+        """POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`: 202 and how many deliveries start."""
         document = json_object(request)
         code, properties = document.get("code"), document.get("properties")
         target, count = document.get("target"), document.get("count", 1)
@@ -46,7 +46,7 @@ class Admin:
             or not isinstance(count, int)
             or set(document) - {"code", "properties", "target", "count"}
         ):
-            raise refusal(400, "invalid_request", "the fields are code, and perhaps properties, target and count")
+            raise refusal(400, "invalid_request", "expected the field code and optionally properties, target and count")
         try:
             deliveries = self._deliveries.trigger(code, properties, target, count)
         except ReconcilerError as problem:

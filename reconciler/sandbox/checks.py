@@ -1,4 +1,4 @@
-"""What a request has to be; each check gives what it found, or raises the refusal that answers the request."""
+"""Checks of requests; each gives the value that it checked, or raises the refusal that answers the request."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def bearer_token(request: Request) -> str:
 
 
 def check_accept(request: Request) -> None:
-    """Refuses with 406 a request that does not accept JSON by name."""
+    """Refuse with 406 a request that does not name JSON in `accept`."""
     if _JSON not in _media_types(request.headers.get("accept", "")):
-        raise refusal(406, "not_acceptable", f"accept has to be {_JSON}")
+        raise refusal(406, "not_acceptable", f"accept must be {_JSON}")
 
 
 def json_object(request: Request) -> dict[str, object]:
-    """The request's body. Refuses with 415 what is not called JSON, with 400 what is no JSON object.
+    """The request's body. Refuses another content type with 415, and what is not a JSON object with 400.
 
-    Numbers that are not whole come as strings, just as they were written.
+    Numbers with a fraction or an exponent are returned as strings, as written.
     """
     if _media_types(request.headers.get("content-type", "")) != [_JSON]:
-        raise refusal(415, "unsupported_media_type", f"content-type has to be {_JSON}")
+        raise refusal(415, "unsupported_media_type", f"content-type must be {_JSON}")
     try:
         document = json.loads(request.read().decode(), parse_float=str, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -49,14 +49,14 @@ def json_object(request: Request) -> dict[str, object]:
 def subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
     """Event codes and URL of a create request (SERVICE.md, section 2.2). Refuses with 400 anything else."""
     if set(document) != {"eventCodes", "webhookUrl"}:
-        raise refusal(400, "invalid_request", "the fields are eventCodes and webhookUrl, both, and no other")
+        raise refusal(400, "invalid_request", "expected exactly the fields eventCodes and webhookUrl")
     codes, url = document["eventCodes"], document["webhookUrl"]
     if not isinstance(codes, list) or not codes:
-        raise refusal(400, "invalid_request", "eventCodes has to be an array that is not empty")
+        raise refusal(400, "invalid_request", "eventCodes must be a non-empty array")
     if not all(is_event_code(code) for code in codes):
-        raise refusal(400, "invalid_request", "an event code is three capital letters and five digits")
+        raise refusal(400, "invalid_request", "expected event codes of three capital letters and five digits")
     if not isinstance(url, str) or not _is_absolute_url(url):
-        raise refusal(400, "invalid_request", "webhookUrl has to be an absolute http or https URL")
+        raise refusal(400, "invalid_request", "webhookUrl must be an absolute http or https URL")
     return tuple(codes), url
 
 
@@ -75,7 +75,7 @@ def _is_absolute_url(text: str) -> bool:
 
 
 def _media_types(header: str) -> list[str]:
-    return [one.partition(";")[0].strip().lower() for one in header.split(",")]
+    return [media_type.partition(";")[0].strip().lower() for media_type in header.split(",")]
 
 
 def _refuse_constant(name: str) -> NoReturn:

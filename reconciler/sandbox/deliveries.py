@@ -1,4 +1,4 @@
-"""Delivering events: to each subscription that has the code, again when it fails, by a few threads."""
+"""Delivers events to each subscription that has the code, with retries, in a few threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_COUNT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """One notification on its way to one subscription; `number` is that of the attempt to come, from 1."""
+    """One notification for one subscription; `number` is that of the next attempt, from 1."""
 
     subscription: Commit
     code: str
@@ -39,7 +39,7 @@ class _Delivery:
 
 
 class Deliveries:
-    """Notifications on their way. A failed one waits `retry_interval` seconds without holding up the others."""
+    """The queue of notifications. A failed one waits `retry_interval` seconds without delaying the others."""
 
     def __init__(self, world: World, retry_interval: float = 15.0) -> None:
         self._world = world
@@ -55,12 +55,12 @@ class Deliveries:
     def trigger(
         self, code: str, properties: Mapping[str, object] | None = None, target: str | None = None, count: int = 1
     ) -> int:
-        """Makes `count` events happen, on one target or on all; how many deliveries that begins.
+        """Trigger `count` events, on one target or on all; returns the number of deliveries started.
 
-        Raises Refused for a malformed code, an unknown target, or an impossible count.
+        Raises Refused for an invalid code or count, or an unknown target.
         """
         self._check(code, target, count)
-        subscribed = [one for one in self._world.subscriptions(target) if code in one.codes]
+        subscribed = [subscription for subscription in self._world.subscriptions(target) if code in subscription.codes]
         for _ in range(count):
             body = notification_body(code, properties)
             for subscription in subscribed:
@@ -68,29 +68,29 @@ class Deliveries:
         return count * len(subscribed)
 
     def wait_idle(self, timeout: float) -> bool:
-        """Waits, for `timeout` seconds at most, until every delivery succeeded or was given up; whether that came."""
+        """Wait at most `timeout` seconds until every delivery has succeeded or been given up; whether they have."""
         with self._changed:
             return self._changed.wait_for(lambda: self._unfinished == 0, timeout)
 
     def close(self) -> None:
-        """Gives up what is on its way, and ends the threads."""
+        """Cancel the deliveries, and end the threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            under_way = list(self._in_flight)
-        for post in under_way:
+            posts = list(self._in_flight)
+        for post in posts:
             post.cut()
         for worker in self._workers:
             worker.join(ANSWER_WITHIN + 1)
 
     def _check(self, code: str, target: str | None, count: int) -> None:
         if not is_event_code(code):
-            raise Refused("an event code is three capital letters and five digits", where=code)
+            raise Refused("expected an event code of three capital letters and five digits", where=code)
         if target is not None and target not in self._world.targets:
-            known = ", ".join(self._world.targets)
-            raise Refused("the sandbox does not play this target", where=target, remedy=f"name one of {known}")
+            served = ", ".join(self._world.targets)
+            raise Refused("the sandbox does not serve this target", where=target, remedy=f"use one of: {served}")
         if not 1 <= count <= MAX_COUNT:
-            raise Refused(f"an event cannot happen {count} times", where=code, remedy=f"give 1 to {MAX_COUNT}")
+            raise Refused(f"invalid count {count}", where=code, remedy=f"use 1 to {MAX_COUNT}")
 
     def _schedule(self, delivery: _Delivery, delay: float = 0.0) -> None:
         with self._changed:
@@ -113,7 +113,7 @@ class Deliveries:
                 self._finish()
 
     def _next(self) -> _Delivery | None:
-        """The next delivery, once it is due; None when the sandbox closes."""
+        """The next delivery, after waiting until it is due; None if the sandbox closes."""
         with self._changed:
             while not self._closed:
                 left = self._waiting[0][0] - time.monotonic() if self._waiting else None
@@ -123,9 +123,9 @@ class Deliveries:
             return None
 
     def _attempt(self, delivery: _Delivery) -> bool:
-        """Whether there is nothing more to do: it was answered with a 2xx, or must not be sent."""
+        """Whether the delivery is done: it was answered with a 2xx, or must not be sent."""
         if not is_loopback(urlsplit(delivery.subscription.url).hostname or ""):
-            self._log(delivery, None, "not delivered: not on loopback")
+            self._log(delivery, None, "not delivered: not a loopback URL")
             return True
         try:
             status = self._post(delivery)
@@ -150,9 +150,9 @@ class Deliveries:
                 self._in_flight.discard(post)
 
     def _log(self, delivery: _Delivery, status: int | None, detail: str) -> None:
-        one = delivery.subscription
+        to = delivery.subscription
         self._world.log_delivery(
-            DeliveryAttempt(time.time(), one.id, one.target, delivery.code, one.url, delivery.number, status, detail)
+            DeliveryAttempt(time.time(), to.id, to.target, delivery.code, to.url, delivery.number, status, detail)
         )
 
     def _finish(self) -> None:

@@ -20,7 +20,7 @@ _NOTHING = Response(status=0)
 
 
 class TokenEndpoint:
-    """POST {auth_url}/oauth/token of one identity provider. Errors, which are not shown, are those of RFC 6749."""
+    """POST {auth_url}/oauth/token of one identity provider. Errors, which are not documented, are those of RFC 6749."""
 
     def __init__(self, world: World, provider: Provider) -> None:
         self._world = world
@@ -37,13 +37,15 @@ class TokenEndpoint:
     def _issue(self, request: Request) -> Response:
         parameters = _token_parameters(request)
         if parameters["grant_type"] != "client_credentials":
-            raise refusal(400, "unsupported_grant_type", "grant_type has to be client_credentials")
+            raise refusal(400, "unsupported_grant_type", "grant_type must be client_credentials")
         client_id, audience = parameters["client_id"], parameters["audience"]
         expected = self._provider.clients.get(client_id)
         if not _equal(expected or "", parameters["client_secret"]) or expected is None:
-            raise refusal(401, "invalid_client", "no such client, or another secret")
+            raise refusal(401, "invalid_client", "unknown client or wrong secret")
         if audience not in self._provider.audiences:
-            raise refusal(403, "access_denied", "no such audience: it is the audience base, a slash and the API's name")
+            raise refusal(
+                403, "access_denied", "unknown audience: expected the audience base, a slash and the API's name"
+            )
         return json_response(
             200,
             {
@@ -58,7 +60,7 @@ class TokenEndpoint:
 class CreateSubscription:
     """POST {base_url}/notification/webhooksubscription of one target.
 
-    The response is not known (SERVICE.md, section 2.4). Here it is a 201 with subscriptionId, what was sent, and
+    The response is not documented (SERVICE.md, section 2.4). Here it is a 201 with subscriptionId, what was sent, and
     secretKey: 32 random bytes in base64.
     """
 
@@ -93,7 +95,7 @@ class CreateSubscription:
 
 
 class CreateLead:
-    """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not shown."""
+    """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not documented."""
 
     def __init__(self, world: World, target: Target) -> None:
         self._world = world
@@ -108,7 +110,7 @@ class CreateLead:
 
 
 def _lose(fault: Fault, request: Request) -> Response:
-    """The response to a request that goes wrong before it is looked at."""
+    """The response to a request with a fault before it is processed."""
     if fault.stage is Stage.READ:
         request.read()
     return fault.spoil(_NOTHING)
@@ -124,7 +126,7 @@ def _token_parameters(request: Request) -> dict[str, str]:
 
 
 def _authorize(world: World, target: Target, api_name: str, request: Request) -> None:
-    """Refuses with 401 a token that is not good, with 403 one for another API (SERVICE.md, section 5)."""
+    """Refuse an invalid token with 401, one for another API with 403 (SERVICE.md, section 5)."""
     token = world.find_token(bearer_token(request))
     if token is None or token.provider != target.provider.name:
         raise refusal(
@@ -134,9 +136,9 @@ def _authorize(world: World, target: Target, api_name: str, request: Request) ->
             ("WWW-Authenticate", 'Bearer error="invalid_token"'),
         )
     if token.audience != target.audience(api_name):
-        raise refusal(403, "insufficient_scope", f"the token's audience is not the API {api_name}")
+        raise refusal(403, "insufficient_scope", f"the token is for another audience than the API {api_name}")
 
 
 def _equal(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that does not depend on where they differ."""
+    """Whether two secrets are equal, compared in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))

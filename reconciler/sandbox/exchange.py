@@ -1,4 +1,4 @@
-"""Requests and responses as values, and in what manner a response goes over the wire."""
+"""Requests and responses as values, and the manner in which a response is sent."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Manner(Enum):
-    """How a response goes out: whole, or in one of the ways in which networks lose them."""
+    """How a response is sent: whole, or in one of the ways in which networks lose it."""
 
     WHOLE = auto()
-    RESET = auto()  # nothing of it, the connection is reset
-    HANG = auto()  # nothing of it, the connection stays open
+    RESET = auto()  # nothing is sent, the connection is reset
+    HANG = auto()  # nothing is sent, the connection stays open
     DRIP = auto()  # a byte a second
     HALF = auto()  # the head and half of the body, then a reset
     FLOOD = auto()  # the body, and white space up to 100 MB
@@ -26,7 +26,7 @@ class Manner(Enum):
 class Request:
     """One request. `path` is without the query, `headers` have lower-case names.
 
-    `read` gives the body, once it is wanted; it raises Refusal for a body that is not taken.
+    `read` gives the body; it raises Refusal for a body that is not accepted.
     """
 
     method: str
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; Content-Length is put in by whoever sends it."""
+    """One response; the shell adds Content-Length."""
 
     status: int
     body: bytes = b""
@@ -46,7 +46,7 @@ class Response:
 
 
 class Refusal(Exception):
-    """A request that is answered with an error; never leaves `handle`."""
+    """The error that answers a request; caught in `handle`."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
@@ -59,9 +59,9 @@ def json_response(status: int, document: object, *headers: tuple[str, str]) -> R
 
 
 def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
-    """An error in the shape OAuth 2.0 gives it (RFC 6749, section 5.2), which serves for the APIs too.
+    """An error in the shape OAuth 2.0 gives it (RFC 6749, section 5.2), for the APIs too.
 
-    The service's own error bodies are not shown (SERVICE.md, section 7).
+    The service's own error bodies are not documented (SERVICE.md, section 7).
     """
     return json_response(status, {"error": error, "error_description": description}, *headers)
 

@@ -1,30 +1,30 @@
-"""What can go wrong with a create or a token request, by name, and when it does.
+"""The faults that a create or a token request can meet, by name, and which request meets which.
 
-A fault is drawn for each request as soon as its head is read. The names, for creates; with `token-` before them for the
-token endpoint (where "committed" means that the token was issued):
+A fault is drawn for each request as soon as its head is read. These are the names for creates; with `token-` before
+them for the token endpoint (where "committed" means that the token was issued):
 
 =================  ==============================================================================================
 refuse             the connection is reset before the body is read
-reset-before       the connection is reset once the request is read
-hang               no answer until the client goes, or for 300 s
+reset-before       the connection is reset after the request is read
+hang               no answer until the client disconnects, or for 300 s
 400 … 422          that status: 400, 401, 403, 404, 408, 409, 422, 499
-401-once           401, and the token is dead: another one is needed (which is spared this fault); creates only
+401-once           401, and the token is revoked: a new one is needed (which is exempt from this fault); creates only
 429                429 without Retry-After; 429-retry-after: after 1 s; 429-forever: after three years
 500, 503           that status
-html-200           a 200 with an HTML page, as a captive portal answers
+html-200           a 200 with an HTML page, as from a captive portal
 redirect           a 307 to elsewhere; redirect-303: a 303
 reset-after        committed, then the connection is reset
 hang-after         committed, then no answer
-drip               committed, then the answer comes a byte a second
-half               committed, then the head and half of the body come, and a reset
+drip               committed, then the answer is sent a byte a second
+half               committed, then the head and half of the body are sent, and a reset
 500-after          committed, then a 500; 502-after: a 502
 html               committed, then a 502 with an HTML page
 empty              committed, and answered with an empty body
 huge               committed, and answered with a body of 100 MB
 =================  ==============================================================================================
 
-What is not committed goes wrong whatever was asked for; the others befall only a request that is right: a wrong one is
-refused as it always is.
+A fault before the commit meets every request. The others only change the answer to a valid request; an invalid one is
+refused as usual.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PAGE = b"<!DOCTYPE html><html><head><title>Gateway</title></head><body><h1>Some
 
 
 class Kind(Enum):
-    """Which endpoint a fault befalls."""
+    """Which endpoint a fault is for."""
 
     CREATE = "create"
     TOKEN = "token"  # noqa: S105
@@ -62,9 +62,9 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """How far a request gets, and what becomes of its response (before COMMITTED there is none: an empty one).
+    """How far a request gets, and how its response is spoiled (before COMMITTED it is an empty one).
 
-    `revokes` says that the token it was made with is dead from then on.
+    `revokes`: the token of the request is revoked.
     """
 
     stage: Stage
@@ -81,7 +81,7 @@ def _instead(answer: Response) -> Callable[[Response], Response]:
 
 
 def _error(stage: Stage, status: int, *headers: tuple[str, str], revokes: bool = False) -> Fault:
-    answer = error_response(status, "sandbox_fault", f"the sandbox was told to answer {status}", *headers)
+    answer = error_response(status, "sandbox_fault", f"injected fault {status}", *headers)
     return Fault(stage, _instead(answer), revokes)
 
 
@@ -128,7 +128,7 @@ class _Scripted:
 
 
 class _Odds:
-    """The faults of one kind: scripted ones first, in their order, then chance."""
+    """The faults of one kind: first the scripted ones, in order, then random ones."""
 
     def __init__(self, probabilities: Mapping[str, float], random: Random) -> None:
         self._probabilities = sorted(probabilities.items())
@@ -152,10 +152,10 @@ class _Odds:
 
 
 class FaultPlan:
-    """Which request meets which fault: by a script, else by chance.
+    """Which request meets which fault: scripted, otherwise at random.
 
     `probabilities` are 0 to 1 by fault name; of one kind their sum is at most 1. One `seed` gives one sequence of draws
-    for each kind. Raises SettingsError for an unknown name or an impossible probability.
+    for each kind. Raises SettingsError for an unknown name or an invalid probability.
     """
 
     def __init__(self, probabilities: Mapping[str, float], seed: int | None = None) -> None:
@@ -163,32 +163,34 @@ class FaultPlan:
         for full_name, probability in probabilities.items():
             kind, name = _parse_name(full_name)
             if not 0 <= probability <= 1:
-                raise SettingsError(f"{probability} is no probability", where=full_name, remedy="give 0 to 1")
+                raise SettingsError(
+                    f"not a probability: {probability}", where=full_name, remedy="use a number from 0 to 1"
+                )
             by_kind[kind][name] = probability
         self._odds = {}
         for kind, some in by_kind.items():
             if sum(some.values()) > 1 + 1e-9:
                 raise SettingsError(
-                    f"the probabilities of the faults of a {kind.value} request come to more than 1",
+                    f"the fault probabilities of {kind.value} requests add up to more than 1",
                     where=", ".join(sorted(some)),
                     remedy="lower some of them",
                 )
             self._odds[kind] = _Odds(some, Random(None if seed is None else f"{seed}/{kind.value}"))  # noqa: S311
 
     def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
-        """Makes the next `count` requests, to one target if it is given, meet a fault. Raises SettingsError."""
+        """Let the next `count` requests, only to `target` if given, meet a fault. Raises SettingsError."""
         kind, name = _parse_name(name)
         if count < 1:
-            raise SettingsError(f"a fault cannot happen {count} times", where=name, remedy="give at least 1")
+            raise SettingsError(f"invalid count {count}", where=name, remedy="use at least 1")
         self._odds[kind].scripted.append(_Scripted(FAULTS[name], target, count))
 
     def draw(self, kind: Kind, targets: Collection[str], *, spared: bool = False) -> Fault | None:
-        """The fault of the next request, if any. `targets` are those it is about; a `spared` one keeps its token."""
+        """The fault of the next request to `targets`, if any; the token of a `spared` one is not revoked."""
         return self._odds[kind].draw(targets, spared=spared)
 
 
 def _parse_name(full_name: str) -> tuple[Kind, str]:
     if full_name not in FAULT_NAMES:
-        raise SettingsError("no fault has this name", where=full_name, remedy=f"known are: {', '.join(FAULT_NAMES)}")
+        raise SettingsError("unknown fault", where=full_name, remedy=f"valid faults: {', '.join(FAULT_NAMES)}")
     name = full_name.removeprefix("token-")
     return (Kind.CREATE if name == full_name else Kind.TOKEN), name

@@ -1,4 +1,4 @@
-"""Event notifications: what is sent to a partner's endpoint, and how it is signed."""
+"""Event notifications: their bodies and signatures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
     """The body of a notification (SERVICE.md, section 2.3).
 
     Without `properties`, ONB10011 gets a sample of those documented, with new ids; other codes get none, since theirs
-    are not shown. Numbers are sent as strings. The message of other codes, not shown either, is the code.
+    are not documented. Numbers are sent as strings. The message of other codes, not documented either, is the code.
     """
     if properties is None:
         properties = _sample_offers() if code == "ONB10011" else {}
@@ -31,8 +31,8 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
 def sign_notification(body: bytes, secret: str) -> str:
     """The value of X-Signature: `sha256=` and the hex HMAC SHA-256 of the raw body under the UTF-8 bytes of `secret`.
 
-    This is the sandbox's own choice: how the service signs is not shown (SERVICE.md, section 6). In
-    `config/` it reads `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
+    This is the sandbox's own choice: how the service signs is not documented (SERVICE.md, section 6). In `config/`
+    it is `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
     """
     return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
 
@@ -61,8 +61,8 @@ def _as_sent(value: object) -> object:
         case int() | float():
             return str(value)
         case dict():
-            return {name: _as_sent(one) for name, one in value.items()}
+            return {name: _as_sent(member) for name, member in value.items()}
         case list():
-            return [_as_sent(one) for one in value]
+            return [_as_sent(item) for item in value]
         case _:
             return value

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class NoAnswer(Exception):
-    """No status line came; the text says why."""
+    """No status line arrived; the text says why."""
 
 
 class Post:
-    """A POST that is about to be sent, and can be cut off from another thread."""
+    """A POST that can be cut off from another thread."""
 
     def __init__(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float) -> None:
         parts = urlsplit(url)
@@ -31,8 +31,8 @@ class Post:
         self._late = False
 
     def send(self) -> int:
-        """The status that was answered. Raises NoAnswer. Redirects are not followed."""
-        # The connection's own timeout begins anew with each byte; the timer is for those who send one now and then.
+        """Send it and return the status of the answer. Raises NoAnswer. Redirects are not followed."""
+        # The connection's own timeout restarts with each byte; the timer limits the whole call.
         timer = Timer(self._seconds, self._expire)
         timer.daemon = True
         timer.start()
@@ -49,7 +49,7 @@ class Post:
             self._connection.close()
 
     def cut(self) -> None:
-        """Ends the call, wherever it is."""
+        """End the call at any stage."""
         connected = self._connection.sock
         if connected is not None:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Which endpoint answers a request: the whole of the sandbox as one function."""
+"""Which endpoint answers a request: the sandbox as one function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Routes:
-    """The endpoints of a world by path and method. `root` is the URL that all addresses begin with."""
+    """The endpoints of a world by path and method. `root` is the URL that all others begin with."""
 
     def __init__(self, world: World, deliveries: Deliveries, root: str) -> None:
         admin = Admin(world, deliveries)
@@ -33,13 +33,13 @@ class Routes:
             self._endpoints[f"{base}/onboarding/leads"] = ("POST", CreateLead(world, target))
 
     def handle(self, request: Request) -> Response:
-        """The response to a request, whatever it is."""
+        """The response to any request."""
         found = self._endpoints.get(request.path)
         if found is None:
-            return error_response(404, "not_found", "there is nothing at this path")
+            return error_response(404, "not_found", "path not found")
         method, endpoint = found
         if request.method != method:
-            return error_response(405, "method_not_allowed", f"the method is {method}", ("Allow", method))
+            return error_response(405, "method_not_allowed", f"expected method {method}", ("Allow", method))
         try:
             return endpoint(request)
         except Refusal as refused:

@@ -1,4 +1,4 @@
-"""The sandbox as a whole: built, started, closed."""
+"""The sandbox as a whole: how it is built, started and closed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 
 class Sandbox:
-    """The lending service on a port of 127.0.0.1 (0: any that is free), bound at once and served from `start` on.
+    """The lending service on a port of 127.0.0.1 (0: any free one), bound at once and served from `start` on.
 
     `retry_interval` is in seconds; `faults` are probabilities by name (see `faults`), and `seed` repeats their draws;
-    `credentials` are client id and secret by target, random where none are given; `token_lifetime` is in seconds.
-    `warn` gets what there is to say of the server.
-    Raises SettingsError for a name, a probability or a port that cannot be.
+    `credentials` are client id and secret by target, random if not given; `token_lifetime` is in seconds. `warn` gets
+    the server's warnings. Raises SettingsError for an invalid name or probability, or a port that cannot be used.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Sandbox:
         self._routes = Routes(self.world, self.deliveries, self.url)
 
     def start(self) -> None:
-        """Begins to serve, in threads, and returns."""
+        """Start to serve, in threads, and return."""
         self._server.start(self._routes.handle, self.world.log_failure)
 
     def variables(self) -> list[tuple[str, str]]:
@@ -60,24 +59,24 @@ class Sandbox:
     def trigger(
         self, code: str, properties: Mapping[str, object] | None = None, target: str | None = None, count: int = 1
     ) -> int:
-        """Makes an event happen; see `Deliveries.trigger`."""
+        """Trigger an event; see `Deliveries.trigger`."""
         return self.deliveries.trigger(code, properties, target, count)
 
     def wait_idle(self, timeout: float) -> bool:
-        """Waits until no delivery is on its way; see `Deliveries.wait_idle`."""
+        """Wait until all deliveries are done; see `Deliveries.wait_idle`."""
         return self.deliveries.wait_idle(timeout)
 
     def serve_forever(self) -> None:
-        """Waits until `close` is called, or a signal handler raises; closes in either case. Call `start` first."""
+        """Wait until `close` is called, or a signal handler raises; close in either case. Call `start` first."""
         try:
-            # Short sleeps: a wait without end misses a signal that comes just before it begins.
+            # Short sleeps: an unlimited wait would miss a signal that arrives just before it.
             while not self._closed.is_set():
                 time.sleep(0.2)
         finally:
             self.close()
 
     def close(self) -> None:
-        """Ends every connection, delivery and thread, within seconds. Closing twice does nothing more."""
+        """End every connection, delivery and thread, within seconds. Idempotent."""
         if not self._closed.is_set():
             self._closed.set()
             self._server.stop()

@@ -52,7 +52,7 @@ class Server(LoopbackServer):
 
 
 class _Body:
-    """What a request carries, read when it is asked for."""
+    """The body of a request, read on demand."""
 
     def __init__(self, headers: Message, stream: BufferedIOBase) -> None:
         self._lengths = headers.get_all("content-length", [])
@@ -61,22 +61,22 @@ class _Body:
         self._read = False
 
     def read(self) -> bytes:
-        """The body. Raises Refusal, and ConnectionAbortedError where it breaks off."""
+        """The body. Raises Refusal, and ConnectionAbortedError if it is incomplete."""
         if self._chunked or not self._lengths:
             raise refusal(411, "length_required", "the request needs a content-length")
         length = self._length()
         if length is None:
-            raise refusal(400, "invalid_request", "content-length is not one number")
+            raise refusal(400, "invalid_request", "invalid content-length")
         if length > MAX_BODY:
-            raise refusal(413, "too_large", f"a body has at most {MAX_BODY} bytes")
+            raise refusal(413, "too_large", f"the body is larger than {MAX_BODY} bytes")
         self._read = True
         body = self._stream.read(length)
         if len(body) < length:
-            raise ConnectionAbortedError("the body broke off")
+            raise ConnectionAbortedError("the body is incomplete")
         return body
 
     def discard(self) -> bool:
-        """Reads off what nobody wanted, so that the client sees the answer; whether the connection is fit for more."""
+        """Read an unread body, so that the client gets the answer; returns whether the connection can be reused."""
         if self._read:
             return True
         if self._chunked:
@@ -93,7 +93,7 @@ class _Body:
 
 
 class _Connection(BaseHTTPRequestHandler):
-    """One connection and the requests that come on it, one after the other."""
+    """One connection and its requests, one after the other."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -125,9 +125,9 @@ class _Connection(BaseHTTPRequestHandler):
         transmit(self.connection, response.manner, head.encode("latin-1"), body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answers what is not even a request (a malformed line, an unknown method) with JSON, as all else."""
+        """Answer what is not a request (a malformed line, an unknown method) with JSON, like everything else."""
         self.close_connection = True
         self._send(error_response(code, "bad_request", message or reason_phrases.get(code, "")))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing: what happened is in the world's logs."""
+        """Log nothing: the world has its own logs."""

@@ -1,4 +1,4 @@
-"""The targets that are played, their identity providers, and the addresses and credentials of both."""
+"""The targets of the sandbox, their identity providers, and the URLs and credentials of both."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 
+# Written again rather than shared with the client, so that each checks the other.
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 
 _TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
@@ -32,7 +33,7 @@ class Provider:
 
     @property
     def audiences(self) -> frozenset[str]:
-        """What a token may be asked for: one of the six APIs."""
+        """The audiences that a token can be requested for: one for each API."""
         return frozenset(f"{self.audience_base}/{name}" for name in API_NAMES)
 
 
@@ -68,16 +69,18 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
             raise SettingsError(
-                "a target of the sandbox is written region/environment",
+                "expected a target region/environment",
                 where=name,
-                remedy="for instance europe/staging",
+                remedy="use one such as europe/staging",
             )
         prefix = _variable_prefix(name)
         if prefix in seen:
-            raise SettingsError(f"its variables would be those of {seen[prefix]}", where=name, remedy="leave one out")
+            raise SettingsError(
+                f"it uses the same variables as {seen[prefix]}", where=name, remedy="remove one of them"
+            )
         seen[prefix] = name
     if not names:
-        raise SettingsError("the sandbox has no target to play", remedy="name at least one, such as europe/staging")
+        raise SettingsError("the sandbox has no target", remedy="pass at least one, for example europe/staging")
 
 
 def lay_out(
@@ -86,8 +89,8 @@ def lay_out(
     """The targets by name, all below the URL `root`.
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
-    (SERVICE.md, sections 4.1 and 5). `credentials` are client id and secret by target; where none are given
-    for any target of a provider, they are random.
+    (SERVICE.md, sections 4.1 and 5). `credentials` are client id and secret by target; they are random if none
+    are given for any target of a provider.
     """
     given = credentials or {}
     members: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""How bytes go out: whole, or in one of the ways in which networks lose them."""
+"""Sends a response: whole, or in one of the ways in which networks lose it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOOD_BYTES = 100_000_000
 
 
 def transmit(connection: socket, manner: Manner, head: bytes, body: bytes) -> None:
-    """Sends a response, or what the manner leaves of it. Raises OSError once the client has gone."""
+    """Send a response in this manner. Raises OSError if the client has disconnected."""
     match manner:
         case Manner.WHOLE:
             connection.sendall(head + body)
@@ -30,7 +30,7 @@ def transmit(connection: socket, manner: Manner, head: bytes, body: bytes) -> No
             _drip(connection, head + body)
         case Manner.HALF:
             connection.sendall(head + body[: len(body) // 2])
-            time.sleep(0.05)  # a reset may overtake what the other side has not read yet
+            time.sleep(0.05)  # a reset may overtake bytes that the other side has not read yet
             reset_on_close(connection)
         case Manner.FLOOD:
             _flood(connection, head + body, FLOOD_BYTES - len(body))
@@ -39,17 +39,17 @@ def transmit(connection: socket, manner: Manner, head: bytes, body: bytes) -> No
 
 
 def announced_length(manner: Manner, body: bytes) -> int:
-    """What Content-Length says."""
+    """The value of Content-Length."""
     return FLOOD_BYTES if manner is Manner.FLOOD else len(body)
 
 
 def reset_on_close(connection: socket) -> None:
-    """Makes closing the connection a reset (RST) instead of an orderly end."""
+    """Reset the connection (RST) when it is closed, instead of an orderly end."""
     connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _is_gone(connection: socket, seconds: float) -> bool:
-    """Waits for the client to go, for so many seconds at most; whether it went."""
+    """Wait so many seconds at most for the client to disconnect; returns whether it did."""
     connection.settimeout(seconds)
     try:
         while connection.recv(65_536):

@@ -1,4 +1,4 @@
-"""What the sandbox knows: subscriptions, tokens, faults, and a log of all that happened."""
+"""The state of the sandbox: subscriptions, tokens, faults, and logs of all requests and deliveries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An access token that was issued. `expires_at` is in epoch seconds; `spared`: it came for a revoked one."""
+    """An access token that was issued. `expires_at` is in epoch seconds; `spared`: it replaces a revoked one."""
 
     provider: str
     client_id: str
@@ -57,7 +57,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """One attempt to deliver a notification. `number` counts from 1; `status` is None where nothing answered."""
+    """One attempt to deliver a notification. `number` counts from 1; `status` is None without an answer."""
 
     at: float
     subscription_id: str
@@ -92,23 +92,23 @@ class World:
         self._lock = Lock()
 
     def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
-        """Makes the next `count` requests (to `target`) meet a fault, before any of chance. Raises SettingsError."""
+        """Let the next `count` requests (to `target`) meet a fault, before any random one. Raises SettingsError."""
         with self._lock:
             self._faults.fail_next(name, count, target)
 
     def draw_fault(self, kind: Kind, targets: Collection[str], bearer: str | None = None) -> Fault | None:
-        """The fault that the request at hand meets; `bearer` is the token it came with."""
+        """The fault that a request meets; `bearer` is its token."""
         with self._lock:
             token = self.tokens.get(bearer or "")
             return self._faults.draw(kind, targets, spared=token is not None and token.spared)
 
     def count_request(self, endpoint: str, place: str) -> None:
-        """Counts a request, whatever becomes of it."""
+        """Count a request, whatever its outcome."""
         with self._lock:
             self.requests[endpoint, place] += 1
 
     def issue_token(self, provider: Provider, client_id: str, audience: str) -> str:
-        """A new token, good for `token_lifetime` seconds."""
+        """A new token, valid for `token_lifetime` seconds."""
         now = int(time.time())
         expires_at = now + self.token_lifetime
         claims = {
@@ -121,8 +121,8 @@ class World:
         }
         token = sign_token(claims, provider.key)
         with self._lock:
-            lost = [self.tokens[text] for text in self._revoked]
-            spared = any((one.client_id, one.audience) == (client_id, audience) for one in lost)
+            revoked = [self.tokens[text] for text in self._revoked]
+            spared = any((other.client_id, other.audience) == (client_id, audience) for other in revoked)
             self.tokens[token] = Token(provider.name, client_id, audience, expires_at, spared)
         return token
 
@@ -135,13 +135,13 @@ class World:
             return token
 
     def revoke_token(self, text: str | None) -> None:
-        """Makes a token worthless before its time."""
+        """Make a token invalid before it expires."""
         with self._lock:
             if text in self.tokens:
                 self._revoked.add(text)
 
     def commit_subscription(self, target: str, codes: tuple[str, ...], url: str) -> Commit:
-        """A new subscription, whatever there is already: creating is not idempotent."""
+        """A new subscription, even if there is an equal one: creating is not idempotent."""
         with self._lock:
             commit = Commit(
                 sequence=len(self.commits) + 1,
@@ -163,7 +163,7 @@ class World:
         return lead
 
     def remove_subscription(self, subscription_id: str) -> bool:
-        """Removes a subscription, as the operator of the service can; False where there is none of this id."""
+        """Remove a subscription, as the operator of the service can; False if none has this id."""
         with self._lock:
             exists = any(commit.id == subscription_id for commit in self.commits) and (
                 subscription_id not in self._removed
@@ -173,25 +173,25 @@ class World:
             return exists
 
     def subscriptions(self, target: str | None = None) -> list[Commit]:
-        """What was committed and not removed, on one target or on all, in order of creation."""
+        """The subscriptions that were not removed, on one target or on all, in order of creation."""
         with self._lock:
             return [
                 commit for commit in self.commits if commit.id not in self._removed and target in (None, commit.target)
             ]
 
     def log_delivery(self, attempt: DeliveryAttempt) -> None:
-        """Keeps what became of an attempt to deliver."""
+        """Log an attempt to deliver."""
         with self._lock:
             self.delivery_attempts.append(attempt)
 
     def log_failure(self, failure: BaseException | None) -> None:
-        """Keeps a defect of the sandbox itself: nothing else would tell of it."""
+        """Log a defect of the sandbox itself, which nothing else would show."""
         with self._lock:
             self.failures.append(repr(failure))
 
     def describe(self) -> dict[str, object]:
-        """All of it as a JSON document, free of secret keys, tokens and credentials."""
-        standing = {commit.id for commit in self.subscriptions()}
+        """The whole state as a JSON document, without secret keys, tokens and credentials."""
+        existing = {commit.id for commit in self.subscriptions()}
         with self._lock:
             requests: dict[str, dict[str, int]] = {}
             for (endpoint, place), count in sorted(self.requests.items()):
@@ -205,7 +205,7 @@ class World:
                         "subscriptionId": commit.id,
                         "eventCodes": list(commit.codes),
                         "webhookUrl": commit.url,
-                        "removed": commit.id not in standing,
+                        "removed": commit.id not in existing,
                     }
                     for commit in self.commits
                 ],

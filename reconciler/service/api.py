@@ -34,6 +34,12 @@ _LEAD_FAILURES = {
 }
 
 
+def lead_failure(outcome: Outcome, detail: str | None, target: Target) -> CallFailed:
+    """The error for a lead that was not created for certain."""
+    what, remedy = _LEAD_FAILURES[outcome]
+    return CallFailed(f"{what}: {detail}", where=target.name, remedy=remedy)
+
+
 @dataclass(frozen=True, slots=True)
 class LeadAnswer:
     """The answer to a lead that was created; its body is not documented and given as received.
@@ -101,8 +107,7 @@ class Service:
             answer = self._send_once(call, may_send, renew=False)
         if answer.status is not None and answer.outcome is Outcome.CREATED:
             return LeadAnswer(answer.status, answer.body, answer.detail)
-        what, remedy = _LEAD_FAILURES[answer.outcome]
-        raise CallFailed(f"{what}: {answer.detail}", where=self._target.name, remedy=remedy)
+        raise lead_failure(answer.outcome, answer.detail, self._target)
 
     def _token(self, api: str) -> str:
         return self._tokens.token(self._target, self._credentials, api)

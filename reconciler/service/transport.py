@@ -55,7 +55,7 @@ class _OffLoopback(Exception):
 
 
 class Meaning(NamedTuple):
-    """What an exception of httpx means: whether the request may have been sent, words for it, and whether to quote it."""
+    """What an exception of httpx means: may the request have been sent, which words say so, is its text quoted."""
 
     maybe_sent: bool
     words: str

@@ -104,16 +104,16 @@ COMMAND_LINES = {
     "token where": ("token", "Missing option '-t' / '--target'"),
     "token nowhere": ("token -t asia/staging", "-t asia/staging: target not declared in config/; declared targets: "),
     "token api": ("token -t europe/staging --api x", "Invalid value for '--api'"),
-    "lead missing": ("lead create -t europe/staging x", "x: the lead cannot be read: No such file or "),
-    "lead a directory": ("lead create -t europe/staging config", "config: the lead cannot be read: Is a "),
+    "lead missing": ("lead create -t europe/staging x", "x: cannot read the lead file: No such file or "),
+    "lead a directory": ("lead create -t europe/staging config", "config: cannot read the lead file: Is a "),
     "lead no JSON": ("lead create -t europe/staging config/all.yaml", "config/all.yaml:1:1: the lead is "),
-    "lead NaN": ("lead create -t europe/staging nan.json", "nan.json: the lead is not JSON: NaN, Infin"),
+    "lead NaN": ("lead create -t europe/staging nan.json", "nan.json: the lead is not JSON: it contains NaN"),
     "lead no UTF-8": ("lead create -t europe/staging latin.json", "latin.json: the lead is not JSON: it "),
     # sandbox
-    "unknown fault": ("sandbox serve --fault x=1", "x: no fault has this name; known are: "),
-    "no probability": ("sandbox serve --fault 500=often", "--fault 500=often: the probability is no number"),
-    "too probable": ("sandbox serve --fault 500=2", "500: 2.0 is no probability; give 0 to 1"),
-    "retry interval": ("sandbox serve --retry-interval nan", "--retry-interval: 0 to 86400 seconds are want"),
+    "unknown fault": ("sandbox serve --fault x=1", "x: unknown fault; valid faults: "),
+    "no probability": ("sandbox serve --fault 500=often", "--fault 500=often: the probability is not a number"),
+    "too probable": ("sandbox serve --fault 500=2", "500: not a probability: 2.0; use a number from 0 to 1"),
+    "retry interval": ("sandbox serve --retry-interval nan", "--retry-interval: expected 0 to 86400 seconds"),
     "port": ("sandbox serve --port 70000", "Invalid value for '--port'"),
 }  # fmt: skip
 

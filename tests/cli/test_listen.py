@@ -215,7 +215,7 @@ class TestWithTheSandbox:
         """From `sandbox trigger` to the record."""
         with listening(served, "--record", "r.jsonl") as listen:
             sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"{listen.url}/offers")
-            assert "2 deliveries begin\n" == served.succeed("sandbox", "trigger", "ONB10011", "--count", "2").out
+            assert "2 deliveries started\n" == served.succeed("sandbox", "trigger", "ONB10011", "--count", "2").out
             told = listen.wait_told(2)
         assert [(200, "ONB10011", [])] * 2 == [(one["status"], one["eventCode"], one["mistakes"]) for one in told]
 

@@ -44,10 +44,10 @@ def received(sandbox: Sandbox, httpserver: HTTPServer) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "told", "count"),
     [
-        (["ONB10011"], "2 deliveries begin\n", 2),
-        (["ONB10011", "-t", "usa/production"], "1 delivery begins\n", 1),
-        (["ONB10011", "--count", "3"], "6 deliveries begin\n", 6),
-        (["LOA10013"], "Nothing is delivered: no subscription has LOA10013\n", 0),
+        (["ONB10011"], "2 deliveries started\n", 2),
+        (["ONB10011", "-t", "usa/production"], "1 delivery started\n", 1),
+        (["ONB10011", "--count", "3"], "6 deliveries started\n", 6),
+        (["LOA10013"], "No subscription has LOA10013: nothing delivered\n", 0),
     ],
 )
 def test_makes_an_event_happen(
@@ -76,14 +76,17 @@ def test_url_wins_over_the_variable(user: Project, sandbox: Sandbox) -> None:
     user.environment["RECONCILER_SANDBOX_URL"] = "http://127.0.0.1:1"
     user.succeed("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/")
     done = user.run("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/below")
-    assert (1, True) == (done.code, "the sandbox refuses it (404): there is nothing at this path" in done.err)
+    assert (1, True) == (done.code, "the sandbox rejected the event (404): path not found" in done.err)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["offers"], "the sandbox refuses it (400): offers: an event code is three capital letters and five digits"),
-        (["ONB10011", "-t", "europe/*"], "the sandbox does not play this target; name one of europe/staging"),
+        (
+            ["offers"],
+            "the sandbox rejected the event (400): offers: expected an event code of three",
+        ),
+        (["ONB10011", "-t", "europe/*"], "the sandbox does not serve this target; use one of: europe/staging"),
         (["ONB10011", "--count", "0"], "0 is not in the range"),
         (["ONB10011", "--properties", "none.json"], "--properties none.json: cannot be read: No such file"),
         (["ONB10011", "--properties", "."], "--properties .: cannot be read: Is a directory"),
@@ -100,7 +103,7 @@ def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None
     """Are not sent."""
     user.write("p.json", text)
     done = user.run("sandbox", "trigger", "ONB10011", "--properties", "p.json")
-    assert (1, "Error: --properties p.json: a JSON object in UTF-8 is wanted\n") == (done.code, done.err)
+    assert (1, "Error: --properties p.json: expected a JSON object in UTF-8\n") == (done.code, done.err)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None
 def test_what_is_not_on_this_machine(user: Project, url: str) -> None:
     """Is not a sandbox of ours, and is not called."""
     done = user.run("sandbox", "trigger", "ONB10011", "--url", url)
-    assert (1, "Error: --url: an http URL of this machine is wanted; `reconciler sandbox serve` prints it\n") == (
+    assert (1, "Error: --url: expected an http URL of this machine; to get one, run: reconciler sandbox serve\n") == (
         done.code, done.err,
     )  # fmt: skip
 
@@ -129,7 +132,7 @@ def test_nobody_said_where_it_is(project: Project) -> None:
     done = project.run("sandbox", "trigger", "ONB10011")
     assert (1, True) == (
         done.code,
-        "Error: --url or RECONCILER_SANDBOX_URL: where the sandbox is, is not said" in done.err,
+        "Error: --url or RECONCILER_SANDBOX_URL: the URL of the sandbox is not set" in done.err,
     )
 
 
@@ -139,7 +142,8 @@ def test_nobody_answers(project: Project) -> None:
         port = one.getsockname()[1]
     done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
     told = (
-        f"Error: http://127.0.0.1:{port}: no sandbox answers: Connection refused; start one: reconciler sandbox serve\n"
+        f"Error: http://127.0.0.1:{port}: cannot reach the sandbox: Connection refused;"
+        " start it, run: reconciler sandbox serve\n"
     )
     assert (1, told) == (done.code, done.err)
 
@@ -149,7 +153,7 @@ def test_nobody_answers_in_time(project: Project) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as one:
         url = f"http://localhost:{one.getsockname()[1]}"
         done = project.run("sandbox", "trigger", "ONB10011", "--url", url, "--timeout", "0.2")
-    assert (1, True) == (done.code, "no sandbox answers: TimeoutError" in done.err)
+    assert (1, True) == (done.code, "cannot reach the sandbox: TimeoutError" in done.err)
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"deliveries": "1"}'])
@@ -157,4 +161,4 @@ def test_something_else_answers(project: Project, httpserver: HTTPServer, answer
     """Which is no sandbox."""
     httpserver.expect_request("/_sandbox/trigger").respond_with_data(answer, status=202)
     done = project.run("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
-    assert (1, True) == (done.code, "what answers there (202) is no sandbox" in done.err)
+    assert (1, True) == (done.code, "the server at this URL is not a sandbox (202)" in done.err)

@@ -49,7 +49,7 @@ class TestSecretVariable:
     def test_the_scheme_that_fits(self, captor: Project, tmp_path: Path) -> None:
         """Is printed such that `config/` takes it; where it goes is said beside it, and in the help."""
         done = captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
-        assert "This goes into any file of config/, at the top level.\n" == done.err
+        assert "Add this at the top level of any file in config/.\n" == done.err
         assert "" == captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET", "-q").err
         told = " ".join(captor.step("verification", "infer", "--help").out.split())
         assert "any file of config/, at the top level" in told
@@ -72,10 +72,13 @@ class TestSecretVariable:
         """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""
         arguments = ["verification", "infer", "-", "--secret-variable", "HOOK_SECRET"]
         assert captor.succeed(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
-        for given, told in (("", "invalid captured request: not a"), (captor.read("one.json") * 2, "it holds more")):
+        for given, told in (
+            ("", "invalid captured request: not a"),
+            (captor.read("one.json") * 2, "the file contains more"),
+        ):
             done = captor.step(*arguments, stdin=given, code=None)
             assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
-        assert "give one line of it: tail -n 1 FILE | reconciler verification infer -\n" in done.err
+        assert "pass one line, run: tail -n 1 FILE | reconciler verification infer -\n" in done.err
 
     def test_from_a_dotenv(self, captor: Project) -> None:
         """As every variable."""
@@ -89,7 +92,7 @@ class TestSecretVariable:
         done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "") == (done.code, done.out)
         assert done.err.startswith(
-            "Error: no scheme fits this request; see that the secret is that of the subscription"
+            "Error: no scheme matches this request; check that the secret belongs to the subscription"
         )
         assert "another" not in done.err
 
@@ -102,7 +105,7 @@ class TestSecretVariable:
         assert (2, 1, 1) == tuple(
             done.err.count(one) for one in ("verification:\n", "  header: X-A\n", "  header: X-B\n")
         )
-        assert "Error: 2 schemes fit this request; capture another notification" in done.err
+        assert "Error: 2 schemes match this request; capture another notification" in done.err
 
 
 class TestAddress:
@@ -131,7 +134,7 @@ class TestAddress:
             partner.environment["XDG_DATA_HOME"] = str(partner.path / machine)
             for secret in secrets:
                 partner.step("secret", "set", "europe/staging/offers", stdin=secret)
-        for machine, code, told in (("a", 0, ""), ("b", 1, "no scheme fits"), ("c", 1, "another machine or user")):
+        for machine, code, told in (("a", 0, ""), ("b", 1, "no scheme matches"), ("c", 1, "another machine or user")):
             partner.environment["XDG_DATA_HOME"] = str(partner.path / machine)
             done = partner.run(*arguments)
             assert (code, True) == (done.code, told in done.err)
@@ -158,7 +161,7 @@ class TestAddress:
             ("", nothing),
             ("[" * 5000, nothing),
             ("7", nothing),
-            ('["ONB10011", 1, {"a": "sub"}]', "no scheme fits"),
+            ('["ONB10011", 1, {"a": "sub"}]', "no scheme matches"),
         ):
             kept.write_text(response)
             done = partner.run("verification", "infer", "one.json", "--address", "europe/staging/offers")
@@ -181,9 +184,9 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            ([], "the secret is wanted, from --address or from --secret-variable"),
-            (["--address", "a/b/c", "--secret-variable", "X"], "the secret is wanted, from --address or from"),
-            (["--secret-variable", "X", "--identity", "key"], "--identity opens what is recorded for --address"),
+            ([], "expected --address or --secret-variable"),
+            (["--address", "a/b/c", "--secret-variable", "X"], "expected --address or --secret-variable"),
+            (["--secret-variable", "X", "--identity", "key"], "--identity requires --address"),
             (["--secret-variable", "NOT_SET"], "--secret-variable NOT_SET: this variable is not set"),
         ],
     )
@@ -198,8 +201,14 @@ class TestMistakes:
             (None, "one.json: cannot be read: No such file or directory"),
             ("", "one.json: invalid captured request: not a JSON object"),
             ("{}", "one.json: invalid captured request: `at` is missing"),
-            ((json.dumps(SIGNED) + "\n") * 2, "one.json: it holds more than one captured request; give one line"),
-            (json.dumps(SIGNED) + " " * 17_000_000, "one.json: it holds more than one captured request; give one"),
+            (
+                (json.dumps(SIGNED) + "\n") * 2,
+                "one.json: the file contains more than one captured request; pass one line",
+            ),
+            (
+                json.dumps(SIGNED) + " " * 17_000_000,
+                "one.json: the file contains more than one captured request; pass one",
+            ),
         ],
         ids=range(5),
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MEMORY = 200  # MiB, of which an apply takes some 60
 PATIENCE = 15  # seconds, of which a call takes 2
+TIMED_OUT = "timed out after 2 s without an answer"
 
 # A process of its own, since what a child is said to have taken is no less than what its parent had.
 MEASURE = """
@@ -69,12 +70,12 @@ class TestAnswers:
         ("fault", "code", "outcome", "detail"),
         [
             ("huge", 0, "created", "the response was cut off after 1048576 bytes"),
-            ("drip", 3, "unknown", "timed out after 2 s without an answer"),
-            pytest.param("hang", 3, "unknown", "timed out after 2 s without an answer", marks=pytest.mark.soak),
+            ("drip", 3, "unknown", TIMED_OUT),
+            pytest.param("hang", 3, "unknown", TIMED_OUT, marks=pytest.mark.soak),
             ("429-forever", 1, "rejected", "HTTP 429 Too Many Requests: "),
             pytest.param("token-huge", 0, "created", None, marks=pytest.mark.soak),
-            pytest.param("token-drip", 1, "not_sent", "no access token: timed out after 2 s without an answer", marks=pytest.mark.soak),
-            ("token-hang", 1, "not_sent", "no access token: timed out after 2 s without an answer"),
+            pytest.param("token-drip", 1, "not_sent", f"no access token: {TIMED_OUT}", marks=pytest.mark.soak),
+            ("token-hang", 1, "not_sent", f"no access token: {TIMED_OUT}"),
             pytest.param(
                 "token-429-forever", 1, "not_sent", "no access token: HTTP 429 Too Many Requests: ",
                 marks=pytest.mark.soak,

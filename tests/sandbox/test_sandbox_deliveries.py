@@ -240,7 +240,7 @@ def test_nothing_leaves_the_machine(sandbox: Sandbox) -> None:
     assert sandbox.wait_idle(10)
 
     assert [(one.number, one.status, one.detail) for one in sandbox.world.delivery_attempts] == [
-        (1, None, "not delivered: not on loopback")
+        (1, None, "not delivered: not a loopback URL")
     ]
 
 
@@ -289,9 +289,9 @@ def test_removed_subscription_hears_nothing(sandbox: Sandbox) -> None:
     ("code", "target", "count", "part"),
     [
         ("offers", None, 1, "three capital letters"),
-        ("ONB10011", "asia/staging", 1, "does not play this target"),
-        ("ONB10011", None, 0, "0 times"),
-        ("ONB10011", None, 10_001, "10001 times"),
+        ("ONB10011", "asia/staging", 1, "does not serve this target"),
+        ("ONB10011", None, 0, "invalid count 0; use 1 to 10000"),
+        ("ONB10011", None, 10_001, "invalid count 10001; use 1 to 10000"),
     ],
 )
 def test_impossible_events_are_refused(sandbox: Sandbox, code: str, target: str | None, count: int, part: str) -> None:

@@ -322,13 +322,13 @@ def test_probabilities_may_come_to_exactly_one() -> None:
 @pytest.mark.parametrize(
     ("faults", "part"),
     [
-        ({"explode": 0.5}, "no fault has this name; known are: refuse, "),
-        ({"token-401-once": 0.5}, "token-401-once: no fault"),
-        ({"500": -0.1}, "500: -0.1 is no probability"),
-        ({"500": 1.1}, "500: 1.1 is no probability"),
-        ({"500": float("nan")}, "500: nan is no probability"),
-        ({"500": 0.6, "503": 0.5}, "500, 503: the probabilities of the faults of a create request"),
-        ({"token-500": 0.6, "token-503": 0.5}, "500, 503: the probabilities of the faults of a token request"),
+        ({"explode": 0.5}, "unknown fault; valid faults: refuse, "),
+        ({"token-401-once": 0.5}, "token-401-once: unknown fault"),
+        ({"500": -0.1}, "500: not a probability: -0.1"),
+        ({"500": 1.1}, "500: not a probability: 1.1"),
+        ({"500": float("nan")}, "500: not a probability: nan"),
+        ({"500": 0.6, "503": 0.5}, "500, 503: the fault probabilities of create requests"),
+        ({"token-500": 0.6, "token-503": 0.5}, "500, 503: the fault probabilities of token requests"),
     ],
 )
 def test_impossible_faults_are_refused(faults: dict[str, float], part: str) -> None:
@@ -340,7 +340,7 @@ def test_impossible_faults_are_refused(faults: dict[str, float], part: str) -> N
 
 def test_impossible_scripts_are_refused(sandbox: Sandbox) -> None:
     """A script names a known fault, and a count of at least 1."""
-    with pytest.raises(SettingsError, match="no fault has this name"):
+    with pytest.raises(SettingsError, match="unknown fault"):
         sandbox.world.fail_next("explode")
     with pytest.raises(SettingsError, match="0 times"):
         sandbox.world.fail_next("500", count=0)

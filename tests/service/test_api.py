@@ -194,7 +194,7 @@ class TestCreateLead:
     def test_what_may_have_become_of_it(
         self, service: Service, lending_service: LendingService, status: int, words: str
     ) -> None:
-        """The error says whether the lead may exist; nothing is sent twice, and 409 names no command for subscriptions."""
+        """The error says whether the lead may exist; nothing is sent twice, and 409 does not name `state import`."""
         lending_service.answers_with([(status, "")])
         with pytest.raises(CallFailed) as caught:
             service.create_lead(self.LEAD)

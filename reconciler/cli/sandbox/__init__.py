@@ -8,12 +8,12 @@ from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import common_options
 
 COMMANDS = {
-    "serve": ("reconciler.cli.sandbox.serve", "Serve until interrupted."),
-    "trigger": ("reconciler.cli.sandbox.trigger", "Make an event happen in a sandbox that serves."),
+    "serve": ("reconciler.cli.sandbox.serve", "Run the sandbox until interrupted."),
+    "trigger": ("reconciler.cli.sandbox.trigger", "Trigger an event in a running sandbox."),
 }
 
 
 @click.group("sandbox", cls=LazyGroup, table=COMMANDS)
 @common_options
 def command() -> None:
-    """Play the service itself, on loopback."""
+    """Run a local sandbox of the service."""

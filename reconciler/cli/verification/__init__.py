@@ -8,14 +8,14 @@ from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import common_options
 
 COMMANDS = {
-    "infer": ("reconciler.cli.verification.infer", "Find out how a captured notification was signed."),
+    "infer": ("reconciler.cli.verification.infer", "Detect how a notification was signed."),
 }
 
 
 @click.group("verification", cls=LazyGroup, table=COMMANDS)
 @common_options
 def command() -> None:
-    """Find out how notifications are signed.
+    """Detect how notifications are signed.
 
-    That is not documented, so `verification:` in config/ says it.
+    The service does not document this; it is configured under `verification:` in config/.
     """

@@ -1,0 +1,22 @@
+"""Files that are named as arguments, where `-` is standard input."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_input(path: Path, limit: int = -1) -> bytes:
+    """The bytes of a file, at most `limit` of them if it is not negative. Raises OSError."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read(limit)
+    with path.open("rb") as file:
+        return file.read(limit)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """For `parse_constant` of `json.loads`: Python accepts NaN and Infinity; JSON has neither."""
+    raise ValueError(name)

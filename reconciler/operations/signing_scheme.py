@@ -1,0 +1,80 @@
+"""Finding out how a captured notification was signed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused, SettingsError
+from reconciler.operations.input_files import read_input
+from reconciler.operations.kept_secrets import read_identity, secrets_of_address
+from reconciler.receiver.captured import LINE_LIMIT, parse_captured
+from reconciler.service.signatures import infer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Verification
+    from reconciler.operations.workspace import Workspace
+    from reconciler.receiver import Captured
+
+
+def read_captured(path: Path) -> Captured:
+    """The one request in a file, on one line or on several; `-` is standard input. Raises SettingsError."""
+    where = "standard input" if str(path) == "-" else str(path)
+    try:
+        content = read_input(path, LINE_LIMIT + 1)
+    except OSError as problem:
+        raise SettingsError(f"cannot be read: {problem.strerror}", where=where) from None
+    if len(content) > LINE_LIMIT or sum(line.startswith(b'{"') for line in content.split(b"\n")) > 1:
+        raise SettingsError(
+            "the file contains more than one captured request",
+            where=where,
+            remedy="pass one line, run: tail -n 1 FILE | reconciler verification infer -",
+        )
+    return parse_captured(content, where)
+
+
+def recorded_secrets(workspace: Workspace, address: Address, identity: Path | None) -> Collection[bytes]:
+    """The secrets that are recorded for an address. Raises StateError, or SettingsError for the identity."""
+    return secrets_of_address(workspace, address, read_identity(identity))
+
+
+def secret_in_variable(workspace: Workspace, name: str) -> Collection[bytes]:
+    """The secret that a variable holds. Raises SettingsError."""
+    value = workspace.variables.get(name)
+    if value is None:
+        raise SettingsError("this variable is not set", where=f"--secret-variable {name}", remedy="set it")
+    return [os.fsencode(value)]
+
+
+def infer_scheme(workspace: Workspace, captured: Captured, secrets: Collection[bytes]) -> str:
+    """The only scheme that one of the secrets signed the request under, as a `verification:` section for `config/`.
+
+    Raises Refused if there is none, or more than one; these are shown.
+    """
+    schemes = infer(secrets, captured.headers, captured.body)
+    if len(schemes) == 1:
+        return _section(schemes[0])
+    if not schemes:
+        raise Refused(
+            "no scheme matches this request",
+            remedy="check that the secret belongs to the subscription that sent it and that headers and body are"
+            " unchanged",
+        )
+    for line in "".join(map(_section, schemes)).splitlines():
+        workspace.notices.say(line)
+    raise Refused(
+        f"{len(schemes)} schemes match this request",
+        remedy="capture another notification and run this again with it",
+    )
+
+
+def _section(scheme: Verification) -> str:
+    import yaml  # noqa: PLC0415
+
+    fields = {name: value for name, value in asdict(scheme).items() if name != "enforce"}
+    return str(yaml.safe_dump({"verification": fields}, sort_keys=False))
