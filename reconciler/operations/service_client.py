@@ -1,6 +1,6 @@
-"""What the commands that call the service share: the client, the tokens, one target's view of the service.
+"""The client for the service: HTTP, tokens, and the credentials of each target.
 
-Imported only by those commands, and only when they are about to call: an HTTP client takes longer to load than a plan.
+Imported only by commands that call the service, just before they do: an HTTP client takes longer to load than a plan.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ class Calling:
         self._tokens = Tokens(self._transport, TokenCache(workspace.cache_directory / "tokens"), workspace.timeout)
 
     def credentials(self, target: Target) -> Credentials:
-        """A target's credentials. Raises SettingsError that names what is missing."""
+        """A target's credentials. Raises SettingsError that names the missing variables."""
         return credentials(target.name, self._workspace.variables)
 
     def service(self, target: Target) -> Service:
-        """The service as one target's credentials see it. Raises SettingsError."""
-        known = self.credentials(target)
-        return Service(self._transport, self._tokens, target, known, self._workspace.timeout)
+        """The service with the credentials of one target. Raises SettingsError."""
+        return Service(self._transport, self._tokens, target, self.credentials(target), self._workspace.timeout)
 
     def token(self, target: Target, api: str) -> str:
-        """An access token for one of the six APIs. Raises SettingsError and TokenError."""
+        """An access token for one API. Raises SettingsError and TokenError."""
         return self._tokens.token(target, self.credentials(target), api)
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """The settings that calls to the service need: each target's credentials.
 
-Imported only when the service is to be called: pydantic-settings takes longer to load than most commands to run.
+Imported only by commands that call the service: pydantic-settings takes longer to load than most commands to run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def _usable(value: str) -> str:
     if not stripped:
         raise ValueError("is blank")
     if not stripped.isprintable():
-        raise ValueError("holds control characters")
+        raise ValueError("contains control characters")
     return stripped
 
 
 class TargetSettings(BaseSettings):
-    """What one target needs; the field names, in upper case, end the names of the variables."""
+    """The settings of one target; a variable's name is a prefix and the field's name in upper case."""
 
     model_config = SettingsConfigDict(hide_input_in_errors=True, frozen=True)
 
@@ -49,7 +49,7 @@ class TargetSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """One source, so that `Variables` alone knows where variables come from."""
+        """One source, so that only `Variables` knows where variables come from."""
         return (_VariablesSource(settings_cls, **init_settings()),)
 
 
@@ -70,7 +70,7 @@ class _VariablesSource(PydanticBaseSettingsSource):
 
 
 def credentials(target: TargetName, variables: Variables) -> Credentials:
-    """The credentials of `target`. Raises SettingsError that names every variable missing or unusable, and no value."""
+    """The credentials of `target`. Raises SettingsError that names every missing or invalid variable, but no value."""
     try:
         settings = TargetSettings(target, variables)
     except ValidationError as problem:
@@ -80,7 +80,7 @@ def credentials(target: TargetName, variables: Variables) -> Credentials:
         ]
     else:
         return Credentials(settings.client_id, settings.client_secret.get_secret_value())
-    # Outside of the handler: a validation error holds what it was about.
+    # Outside of the handler: a validation error holds the values.
     raise SettingsError(
         ", ".join(f"{name} {_fault(name, reason, variables)}" for name, reason in faults),
         where=target,

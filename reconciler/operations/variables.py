@@ -1,6 +1,6 @@
 """Where variables come from: the environment, a directory of secrets, a `.env` file, in this order.
 
-On the path of every command, so it costs nothing but the standard library until there is a `.env` to read.
+Every command imports this, so it imports only the standard library, unless there is a `.env` to read.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _FILE_LIMIT = 1 << 16
 
 @dataclass(frozen=True)
 class Variables:
-    """Looks variables up by name. An empty one is an unset one: the next place is asked.
+    """Looks variables up by name. An empty one counts as unset: the next source is tried.
 
-    `environ` is the environment; `directory` is the working directory, which may hold a `.env`. That is not read where
-    `CI` is set: what a checkout contains must not choose the settings of a job.
+    `environ` is the environment; `directory` is the working directory, which may hold a `.env`. It is not read if
+    `CI` is set: the contents of a checkout must not choose the settings of a job.
     """
 
     environ: Mapping[str, str] = field(repr=False)
     directory: Path
 
     def get(self, name: str) -> str | None:
-        """The value of `name`, None where it is unset. Raises SettingsError for a file that cannot be used."""
-        found = self._find(name)
-        return None if found is None else found[0]
+        """The value of `name`, None if it is unset. Raises SettingsError for a file that cannot be used."""
+        value_and_source = self._find(name)
+        return None if value_and_source is None else value_and_source[0]
 
     def source(self, name: str) -> str | None:
-        """Where `name` is set, in words for a message; None where it is not. Raises as `get` does."""
-        found = self._find(name)
-        return None if found is None else found[1]
+        """The source of `name`, in words for a message; None if it is unset. Raises SettingsError as `get` does."""
+        value_and_source = self._find(name)
+        return None if value_and_source is None else value_and_source[1]
 
     def _find(self, name: str) -> tuple[str, str] | None:
         if value := self.environ.get(name):
@@ -56,13 +56,13 @@ class Variables:
 
     @cached_property
     def _secrets(self) -> Path | None:
-        """The directory that RECONCILER_SECRETS_DIR names; it cannot itself be named by a file in there."""
-        named = self.environ.get(SECRETS_DIR) or self._dotenv.get(SECRETS_DIR)
-        if not named:
+        """The directory in RECONCILER_SECRETS_DIR, which is not itself read from a file in there."""
+        directory = self.environ.get(SECRETS_DIR) or self._dotenv.get(SECRETS_DIR)
+        if not directory:
             return None
-        path = self.directory / named
+        path = self.directory / directory
         if not path.is_dir():
-            raise SettingsError(f"{SECRETS_DIR} names no directory", where=path, remedy="correct or unset it")
+            raise SettingsError(f"{SECRETS_DIR} is not a directory", where=path, remedy="correct or unset it")
         return path
 
     @cached_property
@@ -70,16 +70,16 @@ class Variables:
         path = self.directory / ".env"
         if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
             return {}
-        from dotenv import dotenv_values  # noqa: PLC0415  paid for only where there is a file to read
+        from dotenv import dotenv_values  # noqa: PLC0415  needed only if there is a file to read
 
         return dotenv_values(stream=StringIO(_text(path)), interpolate=False)
 
 
 def _text(path: Path) -> str | None:
-    """The text of a small file; None where there is none. Raises SettingsError."""
+    """The text of a small file; None if it does not exist. Raises SettingsError."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise SettingsError("is not a regular file", where=path, remedy="replace it by one, or remove it")
+            raise SettingsError("is not a regular file", where=path, remedy="replace it with a file, or remove it")
         with path.open("rb") as file:
             content = file.read(_FILE_LIMIT + 1)
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def _text(path: Path) -> str | None:
             f"cannot be read: {problem.strerror}", where=path, remedy="correct its permissions, or remove it"
         ) from None
     if len(content) > _FILE_LIMIT:
-        raise SettingsError("is larger than 64 KiB", where=path, remedy="no variable is that long: remove it")
+        raise SettingsError("is larger than 64 KiB", where=path, remedy="a variable this long is a mistake; remove it")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

@@ -128,7 +128,7 @@ ENVIRONMENTS = {
     ),
     "no secrets directory": (
         {"RECONCILER_SECRETS_DIR": "nowhere"},
-        "nowhere: RECONCILER_SECRETS_DIR names no directory",
+        "nowhere: RECONCILER_SECRETS_DIR is not a directory",
     ),
     "timeout": ({"RECONCILER_TIMEOUT": "soon"}, "--timeout or RECONCILER_TIMEOUT: a number above 0, "),
     "http elsewhere": (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TARGET = TargetName("new-zealand/staging")
 ID, SECRET = "RECONCILER_NEW_ZEALAND_STAGING_CLIENT_ID", "RECONCILER_NEW_ZEALAND_STAGING_CLIENT_SECRET"
-CONTROL = "holds control characters"
+CONTROL = "contains control characters"
 
 
 def read(tmp_path: Path, **environ: str) -> Credentials:

@@ -118,7 +118,7 @@ class TestMistakes:
         """A directory of secrets that is named has to be there."""
         make(tmp_path / "none")
         variables = Variables({"RECONCILER_SECRETS_DIR": "none"}, tmp_path)
-        with pytest.raises(SettingsError, match=r"none: RECONCILER_SECRETS_DIR names no directory; "):
+        with pytest.raises(SettingsError, match=r"none: RECONCILER_SECRETS_DIR is not a directory; "):
             variables.get(NAME)
 
     @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ def test_impossible_scripts_are_refused(sandbox: Sandbox) -> None:
     """A script names a known fault, and a count of at least 1."""
     with pytest.raises(SettingsError, match="unknown fault"):
         sandbox.world.fail_next("explode")
-    with pytest.raises(SettingsError, match="0 times"):
+    with pytest.raises(SettingsError, match="invalid count 0"):
         sandbox.world.fail_next("500", count=0)
 
 
