@@ -28,10 +28,10 @@ def command(terminal: Terminal, target: str, api: str) -> None:
 
     Uses the cached token if it has not expired.
     """
-    from reconciler.operations.service_client import Calling  # noqa: PLC0415 - an HTTP client takes long to load
+    from reconciler.operations.service_client import ServiceClient  # noqa: PLC0415 - an HTTP client takes long to load
 
     workspace = Workspace(terminal)
-    with Calling(workspace) as calling:
-        token = calling.token(workspace.declared_target(target, f"-t {target}"), api)
+    with ServiceClient(workspace) as client:
+        token = client.token(workspace.declared_target(target, f"-t {target}"), api)
     mask(token)
     print_value(terminal, token)

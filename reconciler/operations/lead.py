@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from reconciler.errors import Interrupted, SettingsError
 from reconciler.model.outcome import Outcome
 from reconciler.operations.input_files import read_input, refuse_constant
-from reconciler.operations.service_client import Calling
+from reconciler.operations.service_client import ServiceClient
 from reconciler.service.api import lead_failure
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class LeadCreation:
 
     def send(self, lead: bytes) -> LeadAnswer:
         """Send the lead, once. Raises SettingsError, TokenError and CallFailed."""
-        with Calling(self._workspace) as calling:
-            return calling.service(self._target).create_lead(lead, self._may_send)
+        with ServiceClient(self._workspace) as client:
+            return client.service(self._target).create_lead(lead, self._may_send)
 
     def _may_send(self) -> bool:
         """Called by another thread just before the first byte: nothing is sent after an interrupt."""

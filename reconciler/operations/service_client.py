@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.service.credentials import Credentials
 
 
-class Calling:
+class ServiceClient:
     """One HTTP client and one token cache for all targets of a run."""
 
     def __init__(self, workspace: Workspace) -> None:

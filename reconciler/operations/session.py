@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
     from reconciler.operations.plan import Planned
-    from reconciler.operations.service_client import Calling
+    from reconciler.operations.service_client import ServiceClient
     from reconciler.operations.workspace import Workspace
     from reconciler.state.private.responses import PrivateFiles
 
@@ -96,9 +96,9 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
     names = [name for name, target in planned.plan.targets.items() if needs_account(target)]
     if not names:
         return {}
-    from reconciler.operations.service_client import Calling  # noqa: PLC0415 - only a plan with creates needs the service
+    from reconciler.operations.service_client import ServiceClient  # noqa: PLC0415 - only a plan with creates needs the service
 
-    calling = Calling(workspace)
+    calling = ServiceClient(workspace)
     accounts, problems = {}, []
     for name in names:
         try:
@@ -111,7 +111,7 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
     return accounts
 
 
-def _account(workspace: Workspace, planned: Planned, calling: Calling, name: TargetName) -> Account:
+def _account(workspace: Workspace, planned: Planned, calling: ServiceClient, name: TargetName) -> Account:
     target = planned.desired.targets[name]
     keep = _keeper(workspace, planned, name)
     return Account(calling.credentials(target).account(), ServiceCaller(calling.service(target), keep))
