@@ -10,8 +10,8 @@ from reconciler.errors import RecordMissing
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
 from reconciler.operations.workspace import whole_selection
-from reconciler.state.heads.remembered import missed, seen_there, targets_seen
-from reconciler.state.heads.tracking import append_entries, begin_journal, losses, whereabouts
+from reconciler.state.heads.remembered import missing_heads, seen_at, targets_seen
+from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, rollback_entries
 from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.seen import Seen
+    from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.journal.chain import Journal
 
 
@@ -29,16 +29,16 @@ class Rollback:
 
     target: TargetName
     journal: Journal | None
-    lost: list[Seen]
+    lost: list[KnownHead]
 
 
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
     """Each selected target, read when it is asked for. Raises RecordMissing for one that never had a record."""
-    location, seen = whereabouts(workspace.store), workspace.heads.seen()
+    location, seen = absolute_location(workspace.store), workspace.heads.seen()
     known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, location)}
     for name in whole_selection((pattern,), known):
         journal = _read(workspace, name)
-        lost = seen_there(seen, name, location) if journal is None else missed(journal, seen, location)
+        lost = seen_at(seen, name, location) if journal is None else missing_heads(journal, seen, location)
         if journal is None and not lost:
             raise RecordMissing(
                 f"{name} has no state record here, and never had one",
@@ -54,9 +54,11 @@ def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:
     at, by = now_by(workspace)
     note = f"{name}: rollback accepted"
     if journal is not None:
-        accepted = append_entries(workspace.store, journal, losses(lost, at, by, forced=force), workspace.heads, note)
+        accepted = append_entries(
+            workspace.store, journal, rollback_entries(lost, at, by, forced=force), workspace.heads, note
+        )
         workspace.notices.work_is_done()
-        workspace.heads.accept(accepted, whereabouts(workspace.store))
+        workspace.heads.accept(accepted, absolute_location(workspace.store))
         return
     base_url = _service(workspace, name, lost)
     begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
@@ -70,7 +72,7 @@ def _read(workspace: Workspace, name: TargetName) -> Journal | None:
     return None if data is None else parse(data, name, f"{workspace.store.location} {name}")
 
 
-def _service(workspace: Workspace, name: TargetName, lost: list[Seen]) -> str:
+def _service(workspace: Workspace, name: TargetName, lost: list[KnownHead]) -> str:
     """The service for a new record: the declared one, else that of the lost record. Raises RecordMissing."""
     target = workspace.desired.targets.get(name)
     urls = [target.base_url] if target else [seen.base_url for seen in lost if seen.base_url]

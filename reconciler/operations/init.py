@@ -11,15 +11,15 @@ from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
 from reconciler.operations.file_locks import warn_of_host_only_locks
 from reconciler.operations.workspace import whole_selection
-from reconciler.state.heads.remembered import seen_elsewhere, seen_there
-from reconciler.state.heads.tracking import begin_journal, whereabouts
+from reconciler.state.heads.remembered import seen_at, seen_elsewhere
+from reconciler.state.heads.tracking import absolute_location, begin_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.model.address import TargetName
     from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.seen import Seen
+    from reconciler.state.heads.known_head import KnownHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Initialized:
     target: TargetName
     base_url: str
     new: bool
-    lost: tuple[Seen, ...] = ()
+    lost: tuple[KnownHead, ...] = ()
 
 
 def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) -> Iterator[Initialized]:
@@ -70,7 +70,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     """Raises Refused if a record of the target, for this service, existed here and is missing, or exists elsewhere."""
     base_url = workspace.desired.targets[name].base_url
     lost = _lost(workspace, name)
-    elsewhere = seen_elsewhere(workspace.heads.seen(), name, whereabouts(workspace.store))
+    elsewhere = seen_elsewhere(workspace.heads.seen(), name, absolute_location(workspace.store))
     others = [] if _is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
     if not (lost or others) or workspace.store.read(name) is not None:
         return
@@ -90,9 +90,9 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     )
 
 
-def _lost(workspace: Workspace, name: TargetName) -> list[Seen]:
+def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
     """What was seen here of the target's records for this service; lost if there is no journal."""
-    known = seen_there(workspace.heads.seen(), name, whereabouts(workspace.store))
+    known = seen_at(workspace.heads.seen(), name, absolute_location(workspace.store))
     return [seen for seen in known if seen.concerns(workspace.desired.targets[name].base_url)]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt, Record
     from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.unread import Unread
+    from reconciler.state.heads.unusable import UnusableRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Planned:
     records: dict[TargetName, Record]
     selection: Selection
     undeclared: Mapping[TargetName, Record]
-    unread: tuple[Unread, ...]
+    unread: tuple[UnusableRecord, ...]
 
     @property
     def has_work(self) -> bool:

@@ -9,8 +9,8 @@ from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.plan import SENDS
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.state.heads.remembered import targets_seen
-from reconciler.state.heads.tracking import whereabouts
-from reconciler.state.heads.unread import strays_of, unread_of
+from reconciler.state.heads.tracking import absolute_location
+from reconciler.state.heads.unusable import replaced_records, unusable_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
     from reconciler.operations.notices import Notices
     from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.unread import Unread
+    from reconciler.state.heads.unusable import UnusableRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StoreRecords:
 
     records: dict[TargetName, Record]
     undeclared: dict[TargetName, Record]
-    unread: tuple[Unread, ...]
+    unread: tuple[UnusableRecord, ...]
 
 
 def read_others(
@@ -44,10 +44,10 @@ def read_others(
 
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
-    seen, location = workspace.heads.seen(), whereabouts(workspace.store)
+    seen, location = workspace.heads.seen(), absolute_location(workspace.store)
     names = {*recorded, *targets_seen(seen, location)}
     others: dict[TargetName, Record] = {}
-    unread = [stray for record in records.values() for stray in strays_of(record, seen, location)]
+    unread = [stray for record in records.values() for stray in replaced_records(record, seen, location)]
     for name in sorted(names - records.keys()):
         try:
             others[name] = read_with_known_results(workspace, name)
@@ -56,9 +56,9 @@ def read_others(
         except StateError as problem:
             target = desired.targets.get(name)
             declared = None if target is None else target.base_url
-            unread.append(unread_of(workspace.store, name, problem, seen, location, declared))
+            unread.append(unusable_record(workspace.store, name, problem, seen, location, declared))
         else:
-            unread += strays_of(others[name], seen, location)
+            unread += replaced_records(others[name], seen, location)
     services = (desired.targets[name].base_url for name in records)
     same = desired.of_services(services, {name: record.base_url for name, record in others.items()})
     return StoreRecords(
@@ -77,14 +77,14 @@ def read_same_service(
     return read.records
 
 
-def warn_of_unread(notices: Notices, unread: Iterable[Unread]) -> None:
+def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:
     """Warn of records that cannot be used, where that stops nothing."""
     for record in unread:
         notices.warn(f"{record.target}: cannot use its state record: {record.problem}")
 
 
 def refuse_possible_duplicates(
-    notices: Notices, plan: Plan, desired: Desired, unread: Iterable[Unread], accepted: frozenset[str]
+    notices: Notices, plan: Plan, desired: Desired, unread: Iterable[UnusableRecord], accepted: frozenset[str]
 ) -> None:
     """Raises Refused for creates that an unusable record may list as existing, but for the records `accepted`.
 
@@ -112,7 +112,9 @@ def refuse_possible_duplicates(
         )
 
 
-def concerning(unread: Iterable[Unread], desired: Desired, targets: Iterable[TargetName]) -> list[Unread]:
+def concerning(
+    unread: Iterable[UnusableRecord], desired: Desired, targets: Iterable[TargetName]
+) -> list[UnusableRecord]:
     """Those that may hold what exists at the services of these targets."""
     services = {desired.targets[name].base_url for name in targets}
     return [record for record in unread if any(record.concerns(base_url) for base_url in services)]

@@ -17,7 +17,7 @@ from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.known_results import with_known_results
 from reconciler.service.clock import now
-from reconciler.state.heads.tracking import Remembering
+from reconciler.state.heads.tracking import HeadTrackingStore
 from reconciler.state.private.responses import SEALED, seal
 from reconciler.state.private.unrecorded import check_keepable, keep_entries
 
@@ -65,7 +65,7 @@ class Undertaking:
     def carry_out(self, observe: Callable[[TargetRun], None]) -> Applied:
         """Carry the plan out, as it was approved; `observe` is shown the progress."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
-        store = Remembering(workspace.store, workspace.heads)
+        store = HeadTrackingStore(workspace.store, workspace.heads)
         with interrupts(inbox.interrupt) as caught:
             workplace = Workplace(
                 store=store,

@@ -168,9 +168,9 @@ class Workspace:
     def targets_seen(self) -> set[TargetName]:
         """The targets of which this machine has seen a record in the store. Raises SettingsError."""
         from reconciler.state.heads.remembered import targets_seen  # noqa: PLC0415
-        from reconciler.state.heads.tracking import whereabouts  # noqa: PLC0415
+        from reconciler.state.heads.tracking import absolute_location  # noqa: PLC0415
 
-        return targets_seen(self.heads.seen(), whereabouts(self.store))
+        return targets_seen(self.heads.seen(), absolute_location(self.store))
 
     def recorded_targets(self) -> list[TargetName]:
         """The targets that have a record. Raises RecordMissing if none has: the location is probably wrong."""

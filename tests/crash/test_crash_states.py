@@ -21,7 +21,7 @@ from support.journal_samples import TARGET, begun, imported
 
 from reconciler.errors import RecordMissing, RecordRolledBack
 from reconciler.model.outcome import Outcome
-from reconciler.state.heads.tracking import Remembering
+from reconciler.state.heads.tracking import HeadTrackingStore
 from reconciler.state.journal.chain import head_of, link
 from reconciler.state.stores import files
 
@@ -181,14 +181,14 @@ def test_what_is_not_synced_is_found(
 
 def test_a_head_remembered_before_its_append_is_found(machine: DiskMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A head that is remembered before its append is durable makes a whole record look rolled back."""
-    append = Remembering.append
+    append = HeadTrackingStore.append
 
     def remember_first(self: Any, target: Any, head: Any, lines: bytes, note: str) -> None:
         journal, appended = self._followed[target]
         self._heads.remember(journal, self.location, [*appended, head_of(lines.splitlines()[-1])])
         append(self, target, head, lines, note)
 
-    monkeypatch.setattr(Remembering, "append", remember_first)
+    monkeypatch.setattr(HeadTrackingStore, "append", remember_first)
     with machine.recorder.recording(monkeypatch):
         live(machine)
     with pytest.raises(RecordRolledBack):

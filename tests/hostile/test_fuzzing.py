@@ -27,8 +27,8 @@ from reconciler.model.entry import Moved, Removed, Resolved, Retired
 from reconciler.operations.plan_file import read_plan_file
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
+from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.seen import Seen
 from reconciler.state.journal.chain import Journal, parse
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _is_really_written(data: bytes, read: Journal) -> None:
 
 def _end_is_missed(read: Journal, whole: Journal) -> None:
     """Where the end of what was seen before is gone, that is noticed."""
-    seen = {RECORD: Seen(whole.record().id, TARGET, whole.head, len(whole.lines), "state")}
+    seen = {RECORD: KnownHead(whole.record().id, TARGET, whole.head, len(whole.lines), "state")}
     if len(read.lines) < len(whole.lines) and whole.record().id == RECORD:
         with pytest.raises(RecordRolledBack):
             Heads.check(read, seen)

@@ -14,8 +14,8 @@ import pytest
 from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
+from reconciler.state.heads.known_head import KnownHead, load_known_head
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.seen import Seen, load_seen
 from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def heads(cache: Path) -> Heads:
     return Heads(cache)
 
 
-def seen_of(told: Journal, location: str = "here") -> dict[str, Seen]:
+def seen_of(told: Journal, location: str = "here") -> dict[str, KnownHead]:
     """What remembering a journal should leave."""
     record = told.record()
-    seen = Seen(record.id, record.target, told.head, len(told.lines), location, base_url=record.base_url)
+    seen = KnownHead(record.id, record.target, told.head, len(told.lines), location, base_url=record.base_url)
     return {record.id: seen}
 
 
@@ -63,11 +63,11 @@ def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: p
     (cache / "heads" / f"{other.record}.json").write_text(json.dumps(asdict(other)))
     read: list[str] = []
 
-    def load(path: Path) -> Seen | None:
+    def load(path: Path) -> KnownHead | None:
         read.append(path.stem)
-        return load_seen(path)
+        return load_known_head(path)
 
-    monkeypatch.setattr("reconciler.state.heads.remembered.load_seen", load)
+    monkeypatch.setattr("reconciler.state.heads.remembered.load_known_head", load)
     assert {**seen_of(journal(1)), other.record: other} == heads.seen(TARGET)
     Heads(cache).remember(journal(2), "here")
     read.clear()

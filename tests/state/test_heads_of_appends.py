@@ -9,7 +9,7 @@ from support.journal_samples import OTHER, RECORD, TARGET, entries, imported, jo
 
 from reconciler.errors import HeadMoved, RecordRolledBack, StoreUnavailable
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import Remembering, read_journal
+from reconciler.state.heads.tracking import HeadTrackingStore, read_journal
 from reconciler.state.journal.chain import link
 from reconciler.state.stores.files import FileStore
 
@@ -42,10 +42,10 @@ class Scenery:
         self.plain = Fickle(root / "state")
         self.plain.append(TARGET, None, journal_bytes(entries(2)), "begin")
         self.heads = Heads(self.cache)
-        self.store = Remembering(self.plain, self.heads)
+        self.store = HeadTrackingStore(self.plain, self.heads)
         self.store.follow(read_journal(self.plain, TARGET, self.heads))
 
-    def append(self, numbers: Iterable[int], through: Remembering | FileStore | None = None) -> None:
+    def append(self, numbers: Iterable[int], through: HeadTrackingStore | FileStore | None = None) -> None:
         """Append entries that make the journal one of the samples, by default through the store of the run."""
         first, *_ = numbers = list(numbers)
         head = journal(first - 1).head
@@ -142,7 +142,7 @@ def test_a_later_head_stays(scenery: Scenery) -> None:
             scenery.append([4], FileStore(self.root))
             read_journal(self, target, Heads(scenery.cache))
 
-    store = Remembering(Overtaken(scenery.plain.root), scenery.heads)
+    store = HeadTrackingStore(Overtaken(scenery.plain.root), scenery.heads)
     store.follow(journal(2))
     scenery.append([3], store)
     assert 4 == scenery.remembered
@@ -171,7 +171,7 @@ def test_a_directory_not_to_be_trusted_is_a_warning(scenery: Scenery) -> None:
 
 def test_what_was_never_read_is_not_remembered(scenery: Scenery) -> None:
     """Of a journal that is not followed, or not as far as it goes, an append says too little to be remembered."""
-    store = Remembering(scenery.plain, scenery.heads)
+    store = HeadTrackingStore(scenery.plain, scenery.heads)
     scenery.append([3], store)
     assert 2 == scenery.remembered
     scenery.append([4])

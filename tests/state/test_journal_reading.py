@@ -19,7 +19,7 @@ from reconciler.errors import (
     StoreUnavailable,
 )
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import append_entries, begin_journal, read_journal, whereabouts
+from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, read_journal
 from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_same_path_elsewhere(heads: Heads, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path / "one")
     store = FileStore(Path("state"))
     begin_journal(store, begun(), heads, "begin")
-    assert str(tmp_path / "one" / "state") == whereabouts(store)
+    assert str(tmp_path / "one" / "state") == absolute_location(store)
     monkeypatch.chdir(tmp_path / "two")
     with pytest.raises(RecordMissing, match="has no state record here"):
         read_journal(FileStore(Path("state")), TARGET, heads)
@@ -117,7 +117,7 @@ def test_whereabouts_of_a_remote_store(root: Path) -> None:
     """The location of a store elsewhere does not depend on the working directory."""
     store = FileStore(root)
     store.local, store.location = False, "s3://bucket/state"
-    assert whereabouts(store) == "s3://bucket/state"
+    assert absolute_location(store) == "s3://bucket/state"
 
 
 def test_damaged(store: FileStore, heads: Heads, root: Path) -> None:
@@ -151,7 +151,7 @@ def test_heads_are_read_before_the_record(store: FileStore, heads: Heads) -> Non
     class Slow(FileStore):
         def read(self, target: TargetName) -> bytes | None:
             data = super().read(target)
-            heads.remember(journal(3), whereabouts(self))
+            heads.remember(journal(3), absolute_location(self))
             return data
 
     slow = Slow(store.root)

@@ -21,7 +21,7 @@ from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import Remembering, append_entries, begin_journal, read_journal
+from reconciler.state.heads.tracking import HeadTrackingStore, append_entries, begin_journal, read_journal
 from reconciler.state.journal.chain import head_of
 from reconciler.state.private.responses import PrivateFiles
 from reconciler.state.private.unrecorded import all_kept, keep_entries
@@ -129,7 +129,7 @@ class DiskMachine:
     def apply(self, desired: Desired, outcomes: Iterable[Outcome] = ()) -> None:
         """An apply. The service answers with `outcomes`, and then that it has created everything."""
         plan = make_plan(desired, {TARGET: self.read().record()}, Selection())
-        store = Remembering(self.store, self.heads)
+        store = HeadTrackingStore(self.store, self.heads)
         answers = iter(outcomes)
         caller = _Caller(self, lambda: next(answers, Outcome.CREATED))
         workplace = Workplace(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.heads.remembered import seen_elsewhere, seen_there
+from reconciler.state.heads.remembered import seen_at, seen_elsewhere
 from reconciler.state.journal.chain import extend, head_of, link, parse
 from reconciler.state.stores.files import FileStore
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
+    from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.heads.remembered import Heads
-    from reconciler.state.heads.seen import Seen
     from reconciler.state.journal.chain import Journal
     from reconciler.state.stores.store import Store
 
 
-class Remembering:
+class HeadTrackingStore:
     """A store for an apply: what it appends to the journals it follows is remembered as soon as it is durable.
 
     A run that dies cannot read its record a last time, and an older record must be noticed all the same. Where the
@@ -60,7 +60,7 @@ class Remembering:
             journal = parse(data, target, _place(self._store, target))
         except StateError:  # whoever asked finds that out, and what to do about it
             return data
-        self._heads.check(journal, seen, whereabouts(self._store))
+        self._heads.check(journal, seen, absolute_location(self._store))
         self.follow(journal)
         self._remember(target)
         return data
@@ -83,7 +83,7 @@ class Remembering:
     def _remember(self, target: TargetName) -> None:
         journal, appended = self._followed[target]
         try:
-            self._heads.remember(journal, whereabouts(self._store), appended)
+            self._heads.remember(journal, absolute_location(self._store), appended)
         except ReconcilerError as problem:
             self._heads.warning = str(problem)
 
@@ -98,22 +98,24 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     if data is None:
         raise _missing(store, target, seen)
     journal = parse(data, target, _place(store, target))
-    heads.check(journal, seen, whereabouts(store))
-    heads.remember(journal, whereabouts(store))
+    heads.check(journal, seen, absolute_location(store))
+    heads.remember(journal, absolute_location(store))
     return journal
 
 
-def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up: Sequence[Seen] = ()) -> Journal:
+def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up: Sequence[KnownHead] = ()) -> Journal:
     """Begin the journal of a target that has none; it says that the loss of the records `given_up` was accepted.
 
     Raises HeadMoved where the target has a journal, and StoreUnavailable.
     """
-    lines, _ = link(None, 0, [begun, *losses(given_up, begun.at, begun.by, forced=begun.forced)])
+    lines, _ = link(None, 0, [begun, *rollback_entries(given_up, begun.at, begun.by, forced=begun.forced)])
     journal = parse(lines, begun.target, _place(store, begun.target))
     return _append(store, None, journal, lines, heads, note)
 
 
-def losses(given_up: Sequence[Seen], at: str, by: Mapping[str, str], *, forced: bool) -> list[RollbackAccepted]:
+def rollback_entries(
+    given_up: Sequence[KnownHead], at: str, by: Mapping[str, str], *, forced: bool
+) -> list[RollbackAccepted]:
     """Entries that accept the loss of what was seen."""
     return [
         RollbackAccepted(
@@ -135,7 +137,7 @@ def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], 
     return _append(store, journal.head, extended, lines, heads, note)
 
 
-def whereabouts(store: Store) -> str:
+def absolute_location(store: Store) -> str:
     """The store's location, told apart from one of the same relative path in another directory."""
     if not store.local:
         return store.location
@@ -151,7 +153,7 @@ def _append(store: Store, head: str | None, extended: Journal, lines: bytes, hea
         if found is None:
             raise
         extended = found
-    heads.remember(extended, whereabouts(store))
+    heads.remember(extended, absolute_location(store))
     return extended
 
 
@@ -165,9 +167,9 @@ def _found_again(store: Store, extended: Journal) -> Journal | None:
     return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
 
 
-def _missing(store: Store, target: TargetName, seen: Mapping[str, Seen]) -> RecordMissing | RecordLost:
-    location = whereabouts(store)
-    for known in seen_there(seen, target, location):
+def _missing(store: Store, target: TargetName, seen: Mapping[str, KnownHead]) -> RecordMissing | RecordLost:
+    location = absolute_location(store)
+    for known in seen_at(seen, target, location):
         return RecordLost(
             f"the state record of {target} is missing: it had {known.length} when it was last read here",
             where=store.location,

@@ -11,7 +11,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.record import MeaninglessEntry
 from reconciler.model.unrecorded import counting
 from reconciler.state.heads import remembered as heads
-from reconciler.state.heads.seen import Seen
+from reconciler.state.heads.known_head import KnownHead
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Disk:
         self.name = name
         self.kept: list[Kept] = []
         self._world = world
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, KnownHead] = {}
         self._latest: dict[TargetName, str] = {}
         world.disks.append(self)
 
@@ -65,13 +65,13 @@ class Disk:
         """Whether nothing is missing that was seen in the place of the journal."""
         return not self.missed(journal)
 
-    def missed(self, journal: Journal) -> list[Seen]:
+    def missed(self, journal: Journal) -> list[KnownHead]:
         """What was seen in the place of the journal, and is neither in it nor given up."""
-        return heads.missed(journal, self._seen, self._world.store.location)
+        return heads.missing_heads(journal, self._seen, self._world.store.location)
 
-    def seen_of(self, name: TargetName) -> list[Seen]:
+    def seen_of(self, name: TargetName) -> list[KnownHead]:
         """What was seen of a target."""
-        return heads.seen_there(self._seen, name, self._world.store.location)
+        return heads.seen_at(self._seen, name, self._world.store.location)
 
     def has_read_more(self, name: TargetName, head: str) -> bool:
         """Whether a record was seen to go on from that head."""
@@ -84,7 +84,7 @@ class Disk:
         known = self._seen.get(record.id)
         if known is None or journal.contains(known.head, known.entries) or known.head in record.accepted_losses:
             here = self._world.store.location
-            self._seen[record.id] = Seen(record.id, journal.target, journal.head, len(journal.lines), here)
+            self._seen[record.id] = KnownHead(record.id, journal.target, journal.head, len(journal.lines), here)
             self._latest[journal.target] = journal.head
 
     def counted(self, record: Record) -> Record:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Removed, Retired, RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.heads.tracking import losses
+from reconciler.state.heads.tracking import rollback_entries
 from reconciler.state.journal.chain import extend
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Mishaps:
         """`state accept-rollback`, on each machine that misses something."""
         for disk in self._world.disks:
             journal = self._world.store.journal(target)
-            entries = losses(disk.missed(journal), self._at(), _BY, forced=False)
+            entries = rollback_entries(disk.missed(journal), self._at(), _BY, forced=False)
             if entries:
                 self._world.tell("a loss is accepted:", target, disk.name)
                 self._append(journal, entries)

@@ -20,7 +20,7 @@ _LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KnownHead:
     """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from.
 
     `resolved` is a `location` that is a path without the links in it, as it led then: either may be gone by now.
@@ -62,7 +62,7 @@ def names_of(location: str) -> frozenset[str]:
     return frozenset((location, resolved(location), branch_place(location))) - {""}
 
 
-def load_seen(path: Path) -> Seen | None:
+def load_known_head(path: Path) -> KnownHead | None:
     """What a file remembers, None where there is none.
 
     Raises SettingsError for a file that cannot be read: taken for none, it would let an older record pass.
@@ -94,7 +94,7 @@ def _read_regular(path: Path) -> bytes:
         return file.read(_LIMIT)
 
 
-def _from_fields(fields: object, record: str) -> Seen:
+def _from_fields(fields: object, record: str) -> KnownHead:
     """Raises ValueError for what is not the head of that record."""
     match fields:
         case {
@@ -108,7 +108,7 @@ def _from_fields(fields: object, record: str) -> Seen:
             led, base_url = (_text(others.get(key)) for key in ("resolved", "base_url"))
             listed = others.get("places")
             places = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-            return Seen(record, TargetName(target), head, entries, location, led, base_url, places)
+            return KnownHead(record, TargetName(target), head, entries, location, led, base_url, places)
     raise ValueError("no head of that record")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import StateError
 from reconciler.model.url import same_service
-from reconciler.state.heads.remembered import replaced, seen_there, strays
+from reconciler.state.heads.remembered import record_replaced, replaced_heads, seen_at
 from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
-    from reconciler.state.heads.seen import Seen
+    from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnusableRecord:
     """The record of `target`: `problem` keeps it from being used; `services` are base URLs, none for any service."""
 
     target: TargetName
@@ -34,26 +34,31 @@ class Unread:
         return not self.services or any(same_service(one, base_url) for one in self.services)
 
 
-def unread_of(
-    store: Store, target: TargetName, problem: StateError, seen: Mapping[str, Seen], location: str, declared: str | None
-) -> Unread:
+def unusable_record(
+    store: Store,
+    target: TargetName,
+    problem: StateError,
+    seen: Mapping[str, KnownHead],
+    location: str,
+    declared: str | None,
+) -> UnusableRecord:
     """The record of a target that `problem` keeps from being used; `declared` is the service of the target, if any.
 
     Its services are those it was seen to belong to, and those that its journal names as far as it can be read.
     """
-    services = {one.base_url for one in seen_there(seen, target, location)}
+    services = {one.base_url for one in seen_at(seen, target, location)}
     with suppress(StateError):
         services |= set(_services_named(store.read(target) or b""))
     if not services or "" in services:
-        return Unread(target, problem, frozenset())
-    return Unread(target, problem, frozenset(services | ({declared} if declared else set())))
+        return UnusableRecord(target, problem, frozenset())
+    return UnusableRecord(target, problem, frozenset(services | ({declared} if declared else set())))
 
 
-def strays_of(record: Record, seen: Mapping[str, Seen], location: str) -> list[Unread]:
+def replaced_records(record: Record, seen: Mapping[str, KnownHead], location: str) -> list[UnusableRecord]:
     """The records that were in the place of `record` before, and of which it knows nothing."""
     return [
-        Unread(record.target, replaced(record, one, location), frozenset({one.base_url} - {""}))
-        for one in strays(record, seen, location)
+        UnusableRecord(record.target, record_replaced(record, one, location), frozenset({one.base_url} - {""}))
+        for one in replaced_heads(record, seen, location)
     ]
 
 
