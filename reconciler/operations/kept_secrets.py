@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from reconciler.errors import ReconcilerError, SettingsError, StateError
 from reconciler.model.record import Status
-from reconciler.state.private.responses import SEALED, open_sealed, split_response
+from reconciler.state.private.responses import ENCRYPTED, decrypt, split_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Att
         return attempt
     if workspace.responses.read(record.id, attempt.id, "response"):
         return replace(attempt, response="file")
-    sealed = workspace.responses.read(record.id, attempt.id, SEALED)
+    sealed = workspace.responses.read(record.id, attempt.id, ENCRYPTED)
     return replace(attempt, response=sealed[-1].decode(errors="replace")) if sealed else attempt
 
 
@@ -123,7 +123,7 @@ class _Kept:
 
     def _opened(self, sealed: str, identities: list[str]) -> list[bytes]:
         try:
-            return [open_sealed(sealed, identities)]
+            return [decrypt(sealed, identities)]
         except StateError as problem:
             self.problem = StateError(problem.what, where=self._attempt.address, remedy=problem.remedy)
             return []

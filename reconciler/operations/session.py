@@ -18,7 +18,7 @@ from reconciler.operations.interrupts import interrupts
 from reconciler.operations.known_results import with_known_results
 from reconciler.service.clock import now
 from reconciler.state.heads.tracking import HeadTrackingStore
-from reconciler.state.private.responses import SEALED, seal
+from reconciler.state.private.responses import ENCRYPTED, encrypt
 from reconciler.state.private.unrecorded import check_keepable, keep_entries
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callabl
 
     def keep(attempt: str, response: bytes) -> str:
         if recipients:
-            sealed = seal(recipients, response)
+            sealed = encrypt(recipients, response)
             _keep_sealed(workspace.responses, record, attempt, sealed)
             return sealed
         workspace.responses.keep(record, attempt, "response", response)
@@ -136,6 +136,6 @@ def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callabl
 def _keep_sealed(responses: PrivateFiles, record: str, attempt: str, sealed: str) -> None:
     """Keep a sealed response until the record holds it; where that fails, it goes into the record all the same."""
     try:
-        responses.keep(record, attempt, SEALED, sealed.encode())
+        responses.keep(record, attempt, ENCRYPTED, sealed.encode())
     except ReconcilerError as problem:
         log.warning("a sealed response could not be kept until it is recorded: %s", problem)

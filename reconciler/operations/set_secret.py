@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.entry import SecretSet
 from reconciler.operations.edit import now_by, pick, record_entries
 from reconciler.operations.kept_secrets import private_kind
-from reconciler.state.private.responses import seal
+from reconciler.state.private.responses import encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def store_secret(workspace: Workspace, address: Address, attempt_id: str | None,
         attempts = [attempt for attempt in record.at_address(address) if attempt.in_force or attempt.unresolved]
         attempt = pick(attempts, attempt_id, address, "in force")
         if recipients:
-            location = seal(recipients, secret)
+            location = encrypt(recipients, secret)
         else:
             location = f"file:{token_hex(4)}"
             path = workspace.responses.keep(record.id, attempt.id, private_kind("secret", location), secret)

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
 from reconciler.service import clock
-from reconciler.service.token_seal import Token, seal, unseal
+from reconciler.service.stored_token import Token, decrypt, encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reconciler.model.clock import Instant
+    from reconciler.service.stored_token import Purpose
     from reconciler.service.token_request import TokenAnswer
-    from reconciler.service.token_seal import Purpose
 
 logger = logging.getLogger("reconciler.service")
 
@@ -118,7 +118,7 @@ class TokenCache:
         try:
             descriptor = os.open(self._path(purpose), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as file:
-                return unseal(file.read(_FILE_LIMIT), purpose, secret)
+                return decrypt(file.read(_FILE_LIMIT), purpose, secret)
         except OSError:
             return None
 
@@ -127,7 +127,7 @@ class TokenCache:
             descriptor, temporary = tempfile.mkstemp(dir=self._directory, prefix=".token-")  # 0600, whatever the umask
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(seal(token, purpose, secret))
+                    file.write(encrypt(token, purpose, secret))
                 Path(temporary).replace(self._path(purpose))
             except OSError:
                 Path(temporary).unlink(missing_ok=True)

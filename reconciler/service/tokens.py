@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.service.stored_token import Purpose
 from reconciler.service.token_request import PAUSES, TokenRequest
-from reconciler.service.token_seal import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

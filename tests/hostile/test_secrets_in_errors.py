@@ -25,9 +25,9 @@ from reconciler.operations.variables import Variables
 from reconciler.service.api import LeadAnswer, Service
 from reconciler.service.credentials import Credentials
 from reconciler.service.exchange import Reply
+from reconciler.service.stored_token import Token
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.token_request import TokenAnswer, TokenRequest
-from reconciler.service.token_seal import Token
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from reconciler.errors import SettingsError, TokenError
 from reconciler.model.clock import Instant
 from reconciler.service import clock, token_cache
+from reconciler.service.stored_token import Purpose, Token, decrypt, encrypt
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.token_request import TokenAnswer
-from reconciler.service.token_seal import Purpose, Token, seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +123,7 @@ class TestFiles:
     def test_a_link_in_the_place_of_a_file_is_not_followed(self, directory: Path, tmp_path: Path) -> None:
         """It is replaced, and what it points to stays as it is."""
         elsewhere = tmp_path / "elsewhere"
-        elsewhere.write_bytes(seal(Token("planted", clock.now(), "", 86_400), PURPOSE, SECRET))
+        elsewhere.write_bytes(encrypt(Token("planted", clock.now(), "", 86_400), PURPOSE, SECRET))
         cache = TokenCache(directory)
         (directory / f"{PURPOSE.key}.token").symlink_to(elsewhere)
         before = elsewhere.read_bytes()
@@ -214,20 +214,20 @@ class TestHits:
     @settings(max_examples=50, deadline=None)
     def test_nothing_opens_but_what_was_sealed(self, data: bytes) -> None:
         """No bytes that were not sealed are ever taken for a token."""
-        assert unseal(data, PURPOSE, SECRET) is None
+        assert decrypt(data, PURPOSE, SECRET) is None
 
     def test_a_seal_tells_what_it_is_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is sealed is checked against the purpose, even where the key alone would open it."""
         other = Purpose("https://other.example", "client-2", "x")
         monkeypatch.setattr(Purpose, "key", "one key for all")
-        assert unseal(seal(Token("t", Instant(0, 0), "", 1), other, SECRET), PURPOSE, SECRET) is None
+        assert decrypt(encrypt(Token("t", Instant(0, 0), "", 1), other, SECRET), PURPOSE, SECRET) is None
 
     @pytest.mark.parametrize("boot", ["", "boot-1"])
     @pytest.mark.parametrize("lifetime", [86_400, 3_000, 100])
     def test_what_is_sealed_comes_back(self, boot: str, lifetime: int) -> None:
         """Sealing loses nothing."""
         token = Token("value", Instant(1.5, 2.5), boot, lifetime)
-        assert token == unseal(seal(token, PURPOSE, SECRET), PURPOSE, SECRET)
+        assert token == decrypt(encrypt(token, PURPOSE, SECRET), PURPOSE, SECRET)
 
 
 class TestExpiry:
@@ -358,7 +358,7 @@ import sys, time
 from pathlib import Path
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.token_request import TokenAnswer
-from reconciler.service.token_seal import Purpose
+from reconciler.service.stored_token import Purpose
 def ask():
     with open(sys.argv[2], "a") as log:
         log.write("asked\\n")

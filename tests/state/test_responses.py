@@ -13,7 +13,7 @@ import pytest
 from support.journal_samples import RECORD
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.private.responses import PrivateFiles, open_sealed, seal, split_response
+from reconciler.state.private.responses import PrivateFiles, decrypt, encrypt, split_response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,44 +29,44 @@ def identity() -> tuple[str, str]:
 def test_sealed_and_opened(response: bytes) -> None:
     """Each recipient can open what was sealed, among identities that cannot."""
     (one, to_one), (other, to_other), (stranger, _) = identity(), identity(), identity()
-    sealed = seal([to_one, to_other], response)
+    sealed = encrypt([to_one, to_other], response)
     assert sealed.startswith("age:")
     assert sealed.isascii()
-    assert response == open_sealed(sealed, [one]) == open_sealed(sealed, [stranger, other])
+    assert response == decrypt(sealed, [one]) == decrypt(sealed, [stranger, other])
 
 
 def test_sealed_hides() -> None:
     """Nobody else can open it, and the error says so."""
-    sealed = seal([identity()[1]], b"s3cret")
+    sealed = encrypt([identity()[1]], b"s3cret")
     with pytest.raises(StateError, match="none of the identities opens this response; use the identity of one"):
-        open_sealed(sealed, [identity()[0]])
+        decrypt(sealed, [identity()[0]])
 
 
 @pytest.mark.parametrize("text", ["", "file", "age:", "age:%%%", "age", "YWdl"])
 def test_not_sealed(text: str) -> None:
     """What was never sealed is not opened."""
     with pytest.raises(StateError, match="no sealed response"):
-        open_sealed(text, [identity()[0]])
+        decrypt(text, [identity()[0]])
 
 
 @pytest.mark.parametrize("damage", ["age:YWdl", "age:AAAA"])
 def test_damaged(damage: str) -> None:
     """Damage is an error."""
     with pytest.raises(StateError, match="none of the identities"):
-        open_sealed(damage, [identity()[0]])
+        decrypt(damage, [identity()[0]])
 
 
 def test_no_identity() -> None:
     """Without an identity nothing is opened; comments are none."""
     with pytest.raises(StateError, match=r"no age identity is given.*--identity"):
-        open_sealed("age:YWdl", ["# nothing here\n\n"])
+        decrypt("age:YWdl", ["# nothing here\n\n"])
 
 
 def test_bad_identity() -> None:
     """A line that is no identity is named by its number, never by its text."""
     content = identity()[0] + "AGE-SECRET-KEY-1BROKEN\n"
     with pytest.raises(StateError, match="line 5 of identity file 2 is no age identity") as caught:
-        open_sealed("age:YWdl", [identity()[0], content])
+        decrypt("age:YWdl", [identity()[0], content])
     assert "BROKEN" not in str(caught.value)
 
 
@@ -75,14 +75,14 @@ def test_bad_recipient() -> None:
     content, recipient = identity()
     secret = content.splitlines()[-1]
     with pytest.raises(SettingsError, match=r"recipient 2 is no age public key.*age1") as caught:
-        seal([recipient, secret], b"")
+        encrypt([recipient, secret], b"")
     assert secret not in str(caught.value)
 
 
 def test_no_recipients() -> None:
     """Sealing to nobody would lose the response."""
     with pytest.raises(SettingsError, match="nobody"):
-        seal([], b"s3cret")
+        encrypt([], b"s3cret")
 
 
 @pytest.fixture

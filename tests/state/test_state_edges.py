@@ -24,7 +24,7 @@ from reconciler.model.address import TargetName
 from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import begin_journal
 from reconciler.state.journal.chain import extend
-from reconciler.state.private.responses import open_sealed, seal
+from reconciler.state.private.responses import decrypt, encrypt
 from reconciler.state.stores.files import FileStore
 from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import Git, Ran, reason
@@ -95,12 +95,12 @@ def test_directory_where_a_file_is(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("spoil", [lambda text: f"{text[:9]}\n{text[9:]}", lambda text: f"{text}*", str.swapcase])
 def test_sealed_text_is_taken_to_the_letter(spoil: Callable[[str], str]) -> None:
-    """Text with anything in it that `seal` does not write is refused, even if the rest could be opened."""
+    """Text with anything in it that `encrypt` does not write is refused, even if the rest could be opened."""
     key = pyrage.x25519.Identity.generate()
-    sealed = seal([str(key.to_public())], b"s3cret")
-    assert b"s3cret" == open_sealed(sealed, [str(key)])
+    sealed = encrypt([str(key.to_public())], b"s3cret")
+    assert b"s3cret" == decrypt(sealed, [str(key)])
     with pytest.raises(StateError, match="this is no sealed response"):
-        open_sealed(spoil(sealed), [str(key)])
+        decrypt(spoil(sealed), [str(key)])
 
 
 @pytest.mark.parametrize(

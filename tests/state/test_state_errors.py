@@ -31,7 +31,7 @@ from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import append_entries, read_journal
 from reconciler.state.journal.chain import parse
 from reconciler.state.journal.entries import from_fields, to_fields
-from reconciler.state.private.responses import PrivateFiles, open_sealed, seal
+from reconciler.state.private.responses import PrivateFiles, decrypt, encrypt
 from reconciler.state.stores.files import FileStore
 from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import Git, Ran
@@ -351,28 +351,28 @@ def test_entries(entry: AnyEntry, change: Mapping[str, object], expected: str) -
 
 @acts(
     (
-        lambda _: seal([str(pyrage.x25519.Identity.generate().to_public()), "age1"], b""),
+        lambda _: encrypt([str(pyrage.x25519.Identity.generate().to_public()), "age1"], b""),
         SettingsError(
             "recipient 2 is no age public key",
             where="recipients",
             remedy="put the line that `age-keygen -y` prints, which begins with age1",
         ),
     ),
-    (lambda _: seal([], b""), SettingsError("there is nobody to seal the response to", where="recipients")),
+    (lambda _: encrypt([], b""), SettingsError("there is nobody to seal the response to", where="recipients")),
     (
-        lambda _: open_sealed("age:YWdl", []),
+        lambda _: decrypt("age:YWdl", []),
         StateError("no age identity is given", remedy="name the file that holds it with --identity"),
     ),
     (
-        lambda _: open_sealed("age:YWdl", ["", "# nothing\nage1\n"]),
+        lambda _: decrypt("age:YWdl", ["", "# nothing\nage1\n"]),
         StateError("line 2 of identity file 2 is no age identity", remedy="use a file that age-keygen wrote"),
     ),
     (
-        lambda _: open_sealed("YWdl", [str(pyrage.x25519.Identity.generate())]),
+        lambda _: decrypt("YWdl", [str(pyrage.x25519.Identity.generate())]),
         StateError("this is no sealed response"),
     ),
     (
-        lambda _: open_sealed("age:YWdl", [str(pyrage.x25519.Identity.generate())]),
+        lambda _: decrypt("age:YWdl", [str(pyrage.x25519.Identity.generate())]),
         StateError(
             "none of the identities opens this response",
             remedy="use the identity of one of the `recipients` at the time of the apply",

@@ -17,7 +17,7 @@ from reconciler.model.record import Status
 from reconciler.operations.edit import parse_address, pick
 from reconciler.operations.kept_secrets import private_kind, read_identity, with_response
 from reconciler.operations.workspace import Workspace
-from reconciler.state.private.responses import open_sealed, split_response
+from reconciler.state.private.responses import decrypt, split_response
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
@@ -123,7 +123,7 @@ def _read(
 ) -> bytes:
     """What was kept last at a place that an attempt names. Raises StateError."""
     if place.startswith("age:"):
-        return open_sealed(place, read_identity(identity))
+        return decrypt(place, read_identity(identity))
     kept = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
     if not kept:
         doer = "set it" if kind == "secret" else "applied"

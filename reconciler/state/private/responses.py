@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
 
 
-SEALED = "sealed"
+ENCRYPTED = "sealed"
 """The kind of file that holds a sealed response until the record does."""
 
 _SEALED = "age:"
@@ -40,7 +40,7 @@ def split_response(kept: bytes) -> tuple[bytes, bytes]:
     return (head[0], kept[head.end() :]) if head else (b"", kept)
 
 
-def seal(recipients: Sequence[str], response: bytes) -> str:
+def encrypt(recipients: Sequence[str], response: bytes) -> str:
     """`response`, readable by the recipients (age public keys, `age1…`) only: `age:` and base64.
 
     Raises SettingsError for a recipient that is none.
@@ -62,8 +62,8 @@ def seal(recipients: Sequence[str], response: bytes) -> str:
     return _SEALED + b64encode(pyrage.encrypt(response, keys)).decode()
 
 
-def open_sealed(text: str, identities: Sequence[str]) -> bytes:
-    """What `seal` sealed; `identities` are the contents of identity files, comments and all.
+def decrypt(text: str, identities: Sequence[str]) -> bytes:
+    """What `encrypt` sealed; `identities` are the contents of identity files, comments and all.
 
     Raises StateError, which tells nothing of the identities or the response.
     """
@@ -83,7 +83,7 @@ def open_sealed(text: str, identities: Sequence[str]) -> bytes:
 
 
 def _unwrapped(text: str) -> bytes:
-    """The bytes that `seal` put into text."""
+    """The bytes that `encrypt` put into text."""
     prefix, encoded = text[: len(_SEALED)], text[len(_SEALED) :]
     try:
         sealed = b64decode(encoded, validate=True)
@@ -153,7 +153,7 @@ class PrivateFiles:
 
     def forget_recorded(self, record: Record) -> None:
         """Remove the sealed responses that the record, as it was read from its store, holds by now."""
-        for path in self._directory.glob(f"{record.id}/*.{SEALED}.*"):
+        for path in self._directory.glob(f"{record.id}/*.{ENCRYPTED}.*"):
             attempt = record.attempts.get(path.name.partition(".")[0])
             with suppress(OSError):
                 if attempt is not None and attempt.response and attempt.response.encode() == path.read_bytes():

@@ -52,7 +52,7 @@ class Token:
         return fresh
 
 
-def seal(token: Token, purpose: Purpose, secret: str) -> bytes:
+def encrypt(token: Token, purpose: Purpose, secret: str) -> bytes:
     """The file that keeps `token`: encrypted under a key derived from the client `secret`."""
     content = {
         "for": astuple(purpose),
@@ -65,7 +65,7 @@ def seal(token: Token, purpose: Purpose, secret: str) -> bytes:
     return _cipher(purpose, secret).encrypt(json.dumps(content).encode())
 
 
-def unseal(data: bytes, purpose: Purpose, secret: str) -> Token | None:
+def decrypt(data: bytes, purpose: Purpose, secret: str) -> Token | None:
     """The token that `data` keeps; None where it is damaged, for another purpose or under another secret."""
     try:
         content: dict[str, Any] = json.loads(_cipher(purpose, secret).decrypt(data))
