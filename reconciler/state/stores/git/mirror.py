@@ -15,7 +15,7 @@ from reconciler.disk.directories import private_directory
 from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import StoreUnavailable
 from reconciler.state.stores.git.command import reason, trust
-from reconciler.state.stores.git.remote import REMOTE
+from reconciler.state.stores.git.settings import REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import PATIENCE, Git, clean, reason, redact, trust
 from reconciler.state.stores.git.mirror import Mirror
-from reconciler.state.stores.git.remote import REMOTE, remote_of
-from reconciler.state.stores.git.settings import adding, as_ours, beyond, identity, settings_of, with_settings
+from reconciler.state.stores.git.remote import remote_of
+from reconciler.state.stores.git.settings import REMOTE, adding, as_ours, beyond, identity, settings_of, with_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

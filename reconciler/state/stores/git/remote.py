@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.command import redact
 from reconciler.state.stores.git.places import repository
+from reconciler.state.stores.git.settings import REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     from reconciler.state.stores.git.command import Git
     from reconciler.state.stores.git.settings import Settings
-
-REMOTE = "reconciler"
-"""The remote's name in a repository of our own: `origin` may have another URL in the user's own settings."""
 
 _LISTED = re.compile(r"([^\t]*)\t(.*) \((fetch|push)\)(?: \[[^\]]*\])?", re.DOTALL)
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:([^/]*)@)?([^/]*)(.*)", re.DOTALL | re.IGNORECASE)

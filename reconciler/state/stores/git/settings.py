@@ -15,12 +15,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reconciler.state.stores.git.remote import REMOTE
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.state.stores.git.command import Git
+
+REMOTE = "reconciler"
+"""The remote's name in a repository of our own: `origin` may have another URL in the user's own settings."""
 
 Settings = list[tuple[str, str]]
 """Names and values in git's order: of several values for one name the last counts, or all."""
