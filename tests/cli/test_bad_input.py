@@ -48,12 +48,12 @@ COMMAND_LINES = {
     "unknown store": ("plan --state ftp://user:hunter2@store", "--state: ftp: is no kind of store; known are "),
     "state is a file": ("plan --state lead.json", "lead.json/europe/staging.jsonl: the state record cannot be "),
     "cache is a file": ("plan --cache-dir lead.json", "lead.json: this directory cannot be trusted: it is "),
-    "timeout 0": ("apply --auto-approve --timeout 0", "--timeout or RECONCILER_TIMEOUT: a number above 0, "),
-    "timeout nan": ("apply --auto-approve --timeout nan", "--timeout or RECONCILER_TIMEOUT: a number "),
-    "timeout word": ("--timeout 30s apply --auto-approve", "--timeout or RECONCILER_TIMEOUT: a number "),
-    "parallelism 0": ("apply --auto-approve --parallelism 0", "--parallelism or RECONCILER_PARALLELISM: a "),
-    "parallelism 2.5": ("apply --auto-approve --parallelism 2.5", "a whole number above 0, and 64 at most, "),
-    "parallelism 65": ("apply --auto-approve --parallelism 65", "a whole number above 0, and 64 at most, "),
+    "timeout 0": ("apply --auto-approve --timeout 0", "--timeout or RECONCILER_TIMEOUT: expected a number above 0 and"),
+    "timeout nan": ("apply --auto-approve --timeout nan", "--timeout or RECONCILER_TIMEOUT: expected a number "),
+    "timeout word": ("--timeout 30s apply --auto-approve", "--timeout or RECONCILER_TIMEOUT: expected a number "),
+    "parallelism 0": ("apply --auto-approve --parallelism 0", "--parallelism or RECONCILER_PARALLELISM: expected a "),
+    "parallelism 2.5": ("apply --auto-approve --parallelism 2.5", "expected a whole number from 1 to 64"),
+    "parallelism 65": ("apply --auto-approve --parallelism 65", "expected a whole number from 1 to 64"),
     # plan
     "unknown target": ("plan -t 'asia/*'", "-t asia/*: matches no target or address; declared targets: "),
     "unknown address": ("plan -t europe/staging/x", "-t europe/staging/x: matches no target or address; "),
@@ -77,7 +77,7 @@ COMMAND_LINES = {
     # state
     "init of an address": ("state init -t europe/staging/offers", f"-t {OFFERS}: matches no target; known "),
     "malformed address": ("state show europe/staging", "europe/staging: expected an address region/environ"),
-    "capital address": ("state mv europe/staging/offers europe/staging/New", "europe/staging/New: an address is "),
+    "capital address": ("state mv europe/staging/offers europe/staging/New", "europe/staging/New: expected an "),
     "show nothing": ("state show europe/staging/x", "europe/staging/x: not in the state record; "),
     "history of nothing": ("state history europe/staging/x", "europe/staging/x: not in the state record; "),
     "show elsewhere": ("state show asia/staging/x", "asia/staging has no state record here; is this the right"),
@@ -86,7 +86,7 @@ COMMAND_LINES = {
     "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
     "import one of two": ("state import --all -t 'europe/*' -t 'asia/*'", "-t asia/*: matches no target and no "),
     "resolve how": ("state resolve europe/staging/offers", "use --created or --not-created; see: "),
-    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; see: "),
+    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; run: "),
     "retire nothing": ("state retire europe/staging/x", "europe/staging/x: no attempt in force; run: "),
     "removed nothing": ("state removed europe/staging/x", "europe/staging/x: no attempt in force; run: "),
     "no such attempt": ("state removed europe/staging/offers --attempt 0", f"{OFFERS}: no attempt with the id "),
@@ -130,7 +130,10 @@ ENVIRONMENTS = {
         {"RECONCILER_SECRETS_DIR": "nowhere"},
         "nowhere: RECONCILER_SECRETS_DIR is not a directory",
     ),
-    "timeout": ({"RECONCILER_TIMEOUT": "soon"}, "--timeout or RECONCILER_TIMEOUT: a number above 0, "),
+    "timeout": (
+        {"RECONCILER_TIMEOUT": "soon"},
+        "--timeout or RECONCILER_TIMEOUT: expected a number above 0 and at most 3600",
+    ),
     "http elsewhere": (
         {"RECONCILER_EUROPE_STAGING_BASE_URL": "http://api.service.example"},
         "RECONCILER_EUROPE_STAGING_BASE_URL",
@@ -233,4 +236,7 @@ def test_a_working_directory_that_is_gone(prepared: Partner, tmp_path: Path) -> 
     """There is nothing to work with, and that is said."""
     done = prepared.shell("mkdir gone; cd gone; rmdir ../gone; exec $reconciler plan")
     assert (1, "") == (done.code, done.out)
-    assert done.err == "Error: the working directory cannot be used: No such file or directory; change to another one\n"
+    assert (
+        done.err
+        == "Error: the working directory cannot be used: No such file or directory; change to another directory\n"
+    )

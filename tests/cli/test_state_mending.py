@@ -121,7 +121,7 @@ class TestImport:
         """And where none is taken, that is said."""
         partner.begin(offers=["ONB10011"])
         done = partner.run("state", "import", "europe/*/offers")
-        assert (1, True) == (done.code, "several are taken with --all -t PATTERN" in done.err)
+        assert (1, True) == (done.code, "to import several, use --all -t PATTERN" in done.err)
 
     def test_only_the_missing_codes(self, doubled: Partner) -> None:
         """What is recorded stays as it is."""
@@ -218,7 +218,8 @@ class TestResolve:
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
-        assert (1, True) == (done.err.count("secret set"), done.err.endswith("reconciler secret set ADDRESS\n"))
+        commands = "run: reconciler secret set europe/staging/a; reconciler secret set europe/staging/b\n"
+        assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
     def test_created_quietly(self, unknown: Partner) -> None:
         """With -q it is not said what to do about the secret."""
@@ -483,7 +484,7 @@ class TestRetireAndRemoved:
         with imported.appending():
             imported.step("state", "removed", "europe/*", code=1)
             done = imported.run("state", "removed", "europe/*", "--force")
-        assert (1, True) == (done.code, "europe/*: --force is for one address; " in done.err)
+        assert (1, True) == (done.code, "europe/*: --force works with one address only; " in done.err)
 
     def test_a_pattern_over_several_attempts_wants_a_name(self, doubled: Partner) -> None:
         """Nothing is done unless it is known of everything what is meant."""
@@ -495,7 +496,7 @@ class TestRetireAndRemoved:
     def test_patterns_ask_at_a_terminal(self, imported: Partner, answer: str, code: int, kinds: list[str]) -> None:
         """A person sees what a pattern means, and is asked."""
         with imported.appending(*kinds):
-            done = at_terminal(imported, "state", "retire", "*/*/o*", answers={"Ask for their removal? ": answer})
+            done = at_terminal(imported, "state", "retire", "*/*/o*", answers={"Request their removal? ": answer})
         assert code == done.code
         assert (
             f"  {OFFERS}  attempt {imported.attempt()}, ONB10011 to {OFFERS_URL}, live: is to be removed\n" in done.out

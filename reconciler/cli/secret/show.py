@@ -30,20 +30,22 @@ _SHORTEST_SECRET = 8
 @click.command("show")
 @click.argument("address")
 @attempt_option
-@click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity to open it with.")
-@click.option("--field", metavar="NAME", help="Print one field of the response, bare.")
+@click.option(
+    "--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity file to decrypt it with."
+)
+@click.option("--field", metavar="NAME", help="Print only this field of the response.")
 @click.option("--headers", is_flag=True, help="Print the response with its status line and headers.")
 @common_options
 @pass_terminal
 def command(
     terminal: Terminal, address: str, attempt: str | None, identity: Path | None, field: str | None, headers: bool
 ) -> None:
-    """Print the secret, or the create response that may hold it.
+    """Print the secret, or the create response that may contain it.
 
-    Of ADDRESS: the secret that was set for it last, or else the body of the response to its create call.
+    Prints the secret last set for ADDRESS or, if none was set, the body of its create response.
     """
     if headers and field is not None:
-        raise click.UsageError("--headers prints the whole response, and --field one field of it: choose one")
+        raise click.UsageError("use either --headers or --field")
     workspace = Workspace(terminal)
     wanted = parse_address(address)
     record = workspace.read(wanted.target).record()

@@ -74,12 +74,12 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
     results = {attempt.id: resolution.evidence[attempt.id].result for attempt in attempts}
     for file in sorted({result.file for result in results.values() if result and result.file}):
         terminal.say(f"A create response is not in the record yet; run: reconciler state recover {file}")
-    for attempt in attempts:
-        if not (attempt.response or attempt.secrets or results[attempt.id]):
-            terminal.say(
-                "No create response, and so no secret, is recorded; ask the operator for the secret, then run:"
-                f" reconciler secret set {attempt.address}"
-            )
+    lost = [attempt for attempt in attempts if not (attempt.response or attempt.secrets or results[attempt.id])]
+    if lost:
+        commands = "; ".join(f"reconciler secret set {attempt.address}" for attempt in lost)
+        terminal.say(
+            f"No create response, and so no secret, is recorded; ask the operator for the secret, then run: {commands}"
+        )
 
 
 def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
