@@ -1,14 +1,14 @@
-"""Codes that move from one subscription of a target to another: what goes after what, and who sees to that.
+"""The order of a target's changes where event codes move from one of its subscriptions to another.
 
-Nothing goes before what takes its codes over, unless that in turn waits for it to be gone.
+A subscription is retired after others have taken over its codes, unless one of those waits for its removal.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
 from reconciler.planning.reasons import waiting
 
@@ -22,80 +22,89 @@ if TYPE_CHECKING:
 
 
 def with_dependencies(changes: Sequence[Change], selection: Selection) -> list[Change]:
-    """`changes` of one target, each RETIRE after the creates that take its codes over, so that no event falls between.
+    """`changes` of one target, each RETIRE depending on the creates that take its codes over, so that no event is lost.
 
-    A REPLACE that would retire such codes leaves that to a RETIRE of its own. Not waited for is a change that itself
-    waits for the removal, and one that is not selected, which is warned of. What waits for a removal says who sees to
-    it: whether one of `changes`, as far as they are selected, retires what it waits for.
+    A REPLACE that would retire such codes leaves that to a RETIRE of its own. A RETIRE does not depend on a change that
+    waits for the removal, nor on one that is not selected; the latter is a warning. The reasons of a change that waits
+    for a removal tell whether one of the selected `changes` requests that removal.
     """
     takers = _takers(changes)
-    going, staying = _going(changes, selection), _staying(changes, selection)
-    return [one for change in changes for one in _ordered(_told(change, going, staying), takers, selection)]
+    selected = [change for change in changes if selection.has(change.address)]
+    retired = _concerned(selected, (Action.RETIRE, Action.REPLACE))
+    restored = _concerned(selected, (Action.RESTORE,))
+    explained = (_explained(change, retired, restored) for change in changes)
+    return [ordered for change in explained for ordered in _ordered(change, takers, selection)]
 
 
 def _ordered(change: Change, takers: Mapping[str, set[Address]], selection: Selection) -> list[Change]:
-    waits_for = sorted({taker for code in _leaving(change) for taker in takers.get(code, ())} - {change.address})
-    if change.action is Action.RETIRE and waits_for:
-        return [_after(change, waits_for, selection)]
-    if change.action is Action.REPLACE and waits_for:
-        retire = replace(
-            change,
-            action=Action.RETIRE,
-            request=None,
-            reasons=("its event codes move to another subscription",),
-            warnings=(),
-        )
-        return [replace(change, concerns=()), _after(retire, [change.address, *waits_for], selection)]
-    return [change]
+    taking = sorted({taker for code in _leaving(change) for taker in takers.get(code, ())} - {change.address})
+    if not taking:
+        return [change]
+    match change.action:
+        case Action.RETIRE:
+            return [_after(change, taking, selection)]
+        case Action.REPLACE:
+            reason = "its event codes move to another subscription"
+            retire = replace(change, action=Action.RETIRE, request=None, reasons=(reason,), warnings=())
+            return [replace(change, concerns=()), _after(retire, [change.address, *taking], selection)]
+        case Action.CREATE | Action.EXTEND | Action.RESTORE | Action.BLOCKED:
+            return [change]
+        case _:
+            assert_never(change.action)
 
 
-def _going(changes: Iterable[Change], selection: Selection) -> set[str]:
-    """The attempts that are retired, now or after a create."""
-    retiring = (one for one in changes if one.action in (Action.RETIRE, Action.REPLACE) and selection.has(one.address))
-    return {attempt for one in retiring for attempt in one.concerns}
+def _concerned(changes: Iterable[Change], actions: Collection[Action]) -> set[str]:
+    """The attempts that changes with one of these actions are about."""
+    return {attempt for change in changes if change.action in actions for attempt in change.concerns}
 
 
-def _staying(changes: Iterable[Change], selection: Selection) -> set[str]:
-    """The attempts that await removal, and are restored."""
-    restoring = (one for one in changes if one.action is Action.RESTORE and selection.has(one.address))
-    return {attempt for one in restoring for attempt in one.concerns}
-
-
-def _told(change: Change, going: Collection[str], staying: Collection[str]) -> Change:
+def _explained(change: Change, retired: Collection[str], restored: Collection[str]) -> Change:
+    """A change that waits, with its reasons: they depend on what the other changes do."""
     if change.block is not Block.WAITS:
         return change
 
-    def is_going(one: Attempt) -> bool:
-        return one.id in going or (one.status is Status.AWAITING_REMOVAL and one.id not in staying)
+    def is_going(attempt: Attempt) -> bool:
+        is_awaiting = attempt.status is Status.AWAITING_REMOVAL and attempt.id not in restored
+        return attempt.id in retired or is_awaiting
 
-    return replace(change, reasons=tuple(waiting(one, is_going=is_going(one)) for one in change.waits_for))
+    return replace(change, reasons=tuple(waiting(attempt, is_going=is_going(attempt)) for attempt in change.waits_for))
 
 
 def _takers(changes: Iterable[Change]) -> dict[str, set[Address]]:
-    """Which addresses create, or would if they were not blocked, each code."""
-    found: dict[str, set[Address]] = {}
+    """Which addresses create each code, or will when they are no longer blocked."""
+    takers: dict[str, set[Address]] = {}
     for change in changes:
-        taken = change.request if change.action in SENDS else None
-        if change.block in (Block.ELSEWHERE, Block.UNRESOLVED):
+        for code in _taken(change):
+            takers.setdefault(code, set()).add(change.address)
+    return takers
+
+
+def _taken(change: Change) -> tuple[str, ...]:
+    match change.block:
+        case None:
+            taken = change.request
+        case Block.ELSEWHERE | Block.UNRESOLVED:
             taken = change.after
-        for code in taken.codes if taken else ():
-            found.setdefault(code, set()).add(change.address)
-    return found
+        case Block.WAITS:
+            taken = None
+        case _:
+            assert_never(change.block)
+    return taken.codes if taken else ()
 
 
-def _after(change: Change, waits_for: Sequence[Address], selection: Selection) -> Change:
-    selected = tuple(taker for taker in waits_for if selection.has(taker))
-    others = [taker for taker in waits_for if taker not in selected]
+def _after(change: Change, takers: Sequence[Address], selection: Selection) -> Change:
+    selected = tuple(taker for taker in takers if selection.has(taker))
+    names = ", ".join(taker for taker in takers if taker not in selected)
     reasons, warnings = change.reasons, change.warnings
     if selected:
         reasons = (*reasons, f"after its event codes are taken over by {', '.join(selected)}")
-    if others:
-        names = ", ".join(others)
+    if names:
         warnings = (*warnings, f"its event codes move to {names}, not selected: apply {names} first")
     return replace(change, depends_on=selected, reasons=reasons, warnings=warnings)
 
 
 def _leaving(change: Change) -> set[str]:
-    """The codes of what a change retires, without those that its own address still wants, and sees to itself."""
-    kept = change.after.codes if change.after else ()
-    return {code for one in change.before if one.id in change.concerns for code in one.codes if code not in kept}
+    """The codes of the attempts that a change retires, without those that its own address still has in config/."""
+    staying = change.after.codes if change.after else ()
+    codes = (code for attempt in change.before if attempt.id in change.concerns for code in attempt.codes)
+    return {code for code in codes if code not in staying}
