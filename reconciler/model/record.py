@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import Address
 
-__all__ = ["IN_FORCE", "UNRESOLVED", "Attempt", "Heard", "MeaninglessEntry", "Record", "Status", "fold"]
+__all__ = ["IN_FORCE", "UNRESOLVED", "AddressRoute", "Attempt", "MeaninglessEntry", "Record", "Status", "fold"]
 
-Heard = tuple["Address", str, str]
+AddressRoute = tuple["Address", str, str]
 """An address, an event code, and a URL in the form URLs compare in."""
 
 
@@ -58,7 +58,7 @@ class Record:
     attempts: Mapping[str, Attempt]
     touched: Mapping[Address, str]
     accepted_losses: frozenset[str] = frozenset()
-    received: Mapping[Heard, str] = field(default_factory=dict)
+    received: Mapping[AddressRoute, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
     rebound: str = ""
 
@@ -97,7 +97,7 @@ class _Fold:
         self.accepted_losses: set[str] = set()
         self.ids: set[str] = set()
         self.rebound = ""
-        self.received: dict[Heard, str] = {}
+        self.received: dict[AddressRoute, str] = {}
 
     def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901 - one case for each kind of entry
         if (self.entries == 0) != isinstance(entry, Begun):

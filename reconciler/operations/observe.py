@@ -13,7 +13,7 @@ from reconciler.model.clock import stamp
 from reconciler.model.entry import Observed
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, record_entries
-from reconciler.planning.evidence import Sighting, weigh
+from reconciler.planning.evidence import Received, match_notifications
 from reconciler.receiver import captured_in
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
     from reconciler.operations.notices import Notices
     from reconciler.operations.workspace import Workspace
-    from reconciler.planning.evidence import Evidence
+    from reconciler.planning.evidence import Matches
     from reconciler.receiver import Captured
 
 
@@ -35,19 +35,19 @@ _AHEAD = 300.0
 _LEAP_SECOND = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:)60")
 
 
-def observe(workspace: Workspace, file: Path) -> Evidence:
+def observe(workspace: Workspace, file: Path) -> Matches:
     """Record what the notifications in a file prove, and give it; warns of lines that prove nothing.
 
     Raises SettingsError for a file that cannot be read, and StateError.
     """
     names = workspace.recorded_targets()
-    evidence = weigh(workspace.records(names).values(), _sightings(workspace.notices, file))
+    evidence = match_notifications(workspace.records(names).values(), _sightings(workspace.notices, file))
     for name in names:
         _record(workspace, name, evidence)
     return evidence
 
 
-def _sightings(notices: Notices, file: Path) -> Iterator[Sighting]:
+def _sightings(notices: Notices, file: Path) -> Iterator[Received]:
     unusable = ahead = 0
     latest = time.time() + _AHEAD
     for captured in captured_in(file, partial(_warn_of_incomplete, notices)):
@@ -57,7 +57,7 @@ def _sightings(notices: Notices, file: Path) -> Iterator[Sighting]:
         elif at > latest:
             ahead += 1
         else:
-            yield Sighting(stamp(at), code, captured.path, captured.url)
+            yield Received(stamp(at), code, captured.path, captured.url)
     _warn_of_ignored(notices, file, unusable, "wrong signature, no event code, or no time zone offset")
     _warn_of_ignored(notices, file, ahead, "dated in the future; check the clocks of both machines")
 
@@ -93,7 +93,7 @@ def _code_of(captured: Captured) -> str | None:
     return code if isinstance(code, str) else None
 
 
-def _record(workspace: Workspace, name: TargetName, evidence: Evidence) -> None:
+def _record(workspace: Workspace, name: TargetName, evidence: Matches) -> None:
     """Append what is new of the evidence about one target."""
 
     def draft(record: Record) -> list[Observed]:

@@ -15,7 +15,7 @@ from reconciler.model.record import Status
 from reconciler.operations.attempts import AttemptEdit
 from reconciler.operations.edit import now_by
 from reconciler.operations.known_results import known_result
-from reconciler.planning.evidence import heard_of
+from reconciler.planning.evidence import evidence_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ class Resolution:
         """The attempts that are meant, one for each address; what is known of each is stored."""
         chosen = self._selector.pick(record, self._resolvable, "with an unknown outcome")
         for attempt in chosen:
-            self.evidence[attempt.id] = AttemptEvidence(self._result(record, attempt), heard_of(record, attempt))
+            self.evidence[attempt.id] = AttemptEvidence(self._result(record, attempt), evidence_for(record, attempt))
         return chosen
 
     def _permitted(self, record: Record) -> list[Attempt]:

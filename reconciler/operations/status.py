@@ -12,11 +12,11 @@ from reconciler.model.selection import Selection
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.plan import survey
 from reconciler.operations.same_service import warn_of_unread
-from reconciler.planning.standing import standing_of, standing_of_undeclared
+from reconciler.planning.status import status_of, status_of_undeclared
 
 if TYPE_CHECKING:
     from reconciler.model.result import Verdict
-    from reconciler.model.standing import TargetStanding
+    from reconciler.model.status import TargetStatus
     from reconciler.operations.plan import Planned
     from reconciler.operations.workspace import Workspace
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Status:
     """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
 
-    targets: list[TargetStanding]
+    targets: list[TargetStatus]
     verdict: Verdict
     whole: bool
 
@@ -57,12 +57,12 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
         return replace(planned, selection=selection), whole
 
 
-def _standings(planned: Planned) -> list[TargetStanding]:
+def _standings(planned: Planned) -> list[TargetStatus]:
     """Every target selected, and those that are not declared and have something in force."""
     now = datetime.now(UTC)
-    declared = [standing_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
+    declared = [status_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
     others = [
-        standing_of_undeclared(record, now)
+        status_of_undeclared(record, now)
         for name, record in planned.undeclared.items()
         if planned.selection.touches(name)
     ]

@@ -1,4 +1,4 @@
-"""Which recorded subscription explains a notification that was received."""
+"""Which recorded subscriptions the notifications received are evidence for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.model.record import Status
-from reconciler.model.standing import Unexplained
+from reconciler.model.status import Unexplained
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """One notification: when (UTC, ISO 8601 with a Z), its event code, and where it was received.
+class Received:
+    """One notification: when it was received (UTC, ISO 8601 with a Z), its event code, and where.
 
-    `url` is None where only the path (with its query) is known, as behind a tunnel.
+    `url` is None if only the path (with its query) is known, as behind a tunnel.
     """
 
     at: str
@@ -31,40 +31,46 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What sightings come to: (address, URL, event code) -> when it was received last; and what nothing explains."""
+class Matches:
+    """The notifications by what they match.
+
+    `received` says when the last one was received, by (address, URL, event code); `unexplained` are those that match no
+    recorded subscription, or several.
+    """
 
     received: dict[tuple[Address, str, str], str]
     unexplained: tuple[Unexplained, ...]
 
 
-def weigh(records: Iterable[Record], sightings: Iterable[Sighting]) -> Evidence:
-    """Match sightings with everything that is in force, or may be."""
-    attempts = [one for record in records for one in record.attempts.values() if one.status is not Status.GONE]
+def match_notifications(records: Iterable[Record], notifications: Iterable[Received]) -> Matches:
+    """Match notifications with everything that is in force, or may be."""
+    attempts = [
+        attempt for record in records for attempt in record.attempts.values() if attempt.status is not Status.GONE
+    ]
     received: dict[tuple[Address, str, str], str] = {}
     left: dict[tuple[str, str], list[tuple[str, tuple[Address, ...]]]] = {}
-    for sighting in sightings:
-        matching = _explaining(attempts, sighting)
-        addresses = tuple(sorted({one.address for one in matching}))
+    for notification in notifications:
+        matching = _matching(attempts, notification)
+        addresses = tuple(sorted({attempt.address for attempt in matching}))
         if len(addresses) == 1:
-            key = addresses[0], matching[0].url, sighting.code
-            received[key] = max(sighting.at, received.get(key, ""))
+            key = addresses[0], matching[0].url, notification.code
+            received[key] = max(notification.at, received.get(key, ""))
         else:
-            where = sighting.url or sighting.path
-            left.setdefault((sighting.code, where), []).append((sighting.at, addresses))
+            where = notification.url or notification.path
+            left.setdefault((notification.code, where), []).append((notification.at, addresses))
     unexplained = (_unexplained(code, where, found) for (code, where), found in sorted(left.items()))
-    return Evidence(received, tuple(unexplained))
+    return Matches(received, tuple(unexplained))
 
 
-def heard_of(record: Record, attempt: Attempt) -> dict[str, str]:
-    """Which codes of an attempt were received at its URL since it began, and when last.
+def evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
+    """Which codes of an attempt were received at its URL since it started, and when last.
 
-    What another attempt of the address delivers as far as anyone knows is a sign of that one, and of no other that
-    nobody knows the outcome of.
+    What another attempt of the address delivers, as far as is known, is evidence for that one, and not for one whose
+    outcome is unknown.
     """
     url = normal_url(attempt.url)
-    others = (one for one in record.at_address(attempt.address) if one.in_force and one.id != attempt.id)
-    explained = {route for one in others for route in one.routes} if not attempt.in_force else set()
+    others = (other for other in record.at_address(attempt.address) if other.in_force and other.id != attempt.id)
+    explained = {route for other in others for route in other.routes} if not attempt.in_force else set()
     found = {
         code: record.received.get((attempt.address, code, url), "")
         for code in attempt.codes
@@ -73,15 +79,15 @@ def heard_of(record: Record, attempt: Attempt) -> dict[str, str]:
     return {code: at for code, at in found.items() if at >= attempt.since}
 
 
-def _explaining(attempts: Iterable[Attempt], sighting: Sighting) -> list[Attempt]:
+def _matching(attempts: Iterable[Attempt], notification: Received) -> list[Attempt]:
     """The attempts that deliver such a notification: to that very URL, or else to that path of any host."""
-    having = [one for one in attempts if sighting.code in one.codes]
-    if sighting.url is not None:
-        url = _normal(sighting.url)
-        exact = [one for one in having if normal_url(one.url) == url]
+    having = [attempt for attempt in attempts if notification.code in attempt.codes]
+    if notification.url is not None:
+        url = _normal(notification.url)
+        exact = [attempt for attempt in having if normal_url(attempt.url) == url]
         if exact:
             return exact
-    return [one for one in having if _path(one.url) == sighting.path]
+    return [attempt for attempt in having if _path(attempt.url) == notification.path]
 
 
 def _normal(url: str) -> str | None:

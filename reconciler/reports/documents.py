@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, Request, Surplus
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
-    from reconciler.model.standing import AttemptStanding, TargetStanding
+    from reconciler.model.status import ObservedAttempt, TargetStatus
 
 FORMAT_VERSION = "1.0"
 
@@ -151,12 +151,12 @@ def _difference(difference: Difference) -> dict[str, object]:
     }
 
 
-def status_document(standings: Iterable[TargetStanding]) -> dict[str, object]:
+def status_document(standings: Iterable[TargetStatus]) -> dict[str, object]:
     """The status of every target."""
     return {"format_version": FORMAT_VERSION, "targets": {standing.name: _standing(standing) for standing in standings}}
 
 
-def _standing(standing: TargetStanding) -> dict[str, object]:
+def _standing(standing: TargetStatus) -> dict[str, object]:
     in_force = [known for known in standing.attempts if not known.attempt.unresolved]
     unknown = [known for known in standing.attempts if known.attempt.unresolved]
     return {
@@ -173,6 +173,6 @@ def _standing(standing: TargetStanding) -> dict[str, object]:
     }
 
 
-def _heard(standing: AttemptStanding) -> dict[str, object]:
-    heard = {code: {"proof": heard.proof.value, "at": heard.at} for code, heard in standing.heard.items()}
+def _heard(standing: ObservedAttempt) -> dict[str, object]:
+    heard = {code: {"proof": heard.proof.value, "at": heard.at} for code, heard in standing.evidence.items()}
     return {**_attempt(standing.attempt), "heard": heard}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
-    from reconciler.model.standing import TargetStanding
+    from reconciler.model.status import TargetStatus
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def _applied_markdown(applied: Applied) -> str:
     return applied_markdown(applied)
 
 
-def _status_markdown(standings: Sequence[TargetStanding]) -> str:
+def _status_markdown(standings: Sequence[TargetStatus]) -> str:
     from reconciler.reports.markdown import status_markdown  # noqa: PLC0415 - see above
 
     return status_markdown(standings)
@@ -65,7 +65,7 @@ def _parity_markdown(parity: Parity) -> str:
 
 PLAN: Formats[Plan] = {"text": plan_text, "json": _json(plan_document), "markdown": _plan_markdown}
 APPLIED: Formats[Applied] = {"text": applied_text, "json": _json(applied_document), "markdown": _applied_markdown}
-STATUS: Formats[Sequence[TargetStanding]] = {
+STATUS: Formats[Sequence[TargetStatus]] = {
     "text": status_text,
     "json": _json(status_document),
     "markdown": _status_markdown,

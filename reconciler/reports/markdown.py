@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reconciler.model.parity import Parity
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.result import Applied, Result
-    from reconciler.model.standing import AttemptStanding, TargetStanding
+    from reconciler.model.status import ObservedAttempt, TargetStatus
     from reconciler.reports.difference import Disparity
 
 LIMIT = 65_000
@@ -151,7 +151,7 @@ def _disparity(disparity: Disparity) -> str:
     return f"- {code(disparity.name)} {code(disparity.how)}\n{rows}"
 
 
-def status_markdown(standings: Iterable[TargetStanding]) -> str:
+def status_markdown(standings: Iterable[TargetStatus]) -> str:
     """The status of every target: the unknown outcomes first."""
     standings = list(standings)
     paper = _Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
@@ -167,9 +167,9 @@ def status_markdown(standings: Iterable[TargetStanding]) -> str:
     return paper.text("")
 
 
-def _standing_row(standing: AttemptStanding) -> str:
+def _standing_row(standing: ObservedAttempt) -> str:
     attempt = standing.attempt
-    evidence = code(", ".join(f"{name} {heard.proof}" for name, heard in standing.heard.items()))
+    evidence = code(", ".join(f"{name} {heard.proof}" for name, heard in standing.evidence.items()))
     return f"| {code(attempt.address)} | {status_word(attempt)} | {code(attempt.url)} | {evidence} |\n"
 
 

@@ -9,11 +9,11 @@ from reconciler.reports.visible import visible
 from reconciler.reports.wording import times
 
 if TYPE_CHECKING:
-    from reconciler.model.standing import Unexplained
-    from reconciler.planning.evidence import Evidence
+    from reconciler.model.status import Unexplained
+    from reconciler.planning.evidence import Matches
 
 
-def observed_text(evidence: Evidence) -> list[Line]:
+def observed_text(evidence: Matches) -> list[Line]:
     """The notifications received for each address, and those that match no recorded subscription."""
     lines = [
         Line(f"  {visible(address)}  {visible(code)}  last {visible(at)}", Tone.ADDED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.plan import Action, Request
 from reconciler.model.record import Status
 from reconciler.model.result import Done
-from reconciler.model.standing import Proof
+from reconciler.model.status import Proof
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
-    from reconciler.model.standing import AttemptStanding, TargetStanding
+    from reconciler.model.status import ObservedAttempt, TargetStatus
 
 
 _ACTION_TONES = {
@@ -193,7 +193,7 @@ def parity_text(parity: Parity) -> list[Line]:
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
 
 
-def status_text(standings: Iterable[TargetStanding]) -> list[Line]:
+def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     """Every target: what is in force, with the evidence for it, what needs attention, and how many changes are left."""
     lines: list[Line] = []
     for standing in standings:
@@ -205,11 +205,11 @@ def status_text(standings: Iterable[TargetStanding]) -> list[Line]:
     return lines[:-1]
 
 
-def _standing_lines(standing: AttemptStanding) -> list[Line]:
+def _standing_lines(standing: ObservedAttempt) -> list[Line]:
     attempt = standing.attempt
     what = f"{visible(attempt.address)}  {status_word(attempt)}  -> {visible(attempt.url)}  (attempt {attempt.id})"
     lines = [Line(f"  {what}", _STATUS_TONES[attempt.status])]
-    for code, heard in standing.heard.items():
+    for code, heard in standing.evidence.items():
         when = "" if heard.at is None else f", last {visible(heard.at)}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
     if attempt.unresolved:
@@ -217,7 +217,7 @@ def _standing_lines(standing: AttemptStanding) -> list[Line]:
     return lines
 
 
-def _left_line(standing: TargetStanding) -> Line:
+def _left_line(standing: TargetStatus) -> Line:
     if not standing.declared:
         return Line("  not declared in config/: not managed", Tone.WARNING)
     if not standing.plan.changes:

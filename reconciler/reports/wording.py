@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied
-    from reconciler.model.standing import AttemptStanding
+    from reconciler.model.status import ObservedAttempt
 
 SIGNS = {
     Action.CREATE: "+",
@@ -86,10 +86,10 @@ def needs_attention(outcome: Done) -> bool:
             assert_never(outcome)
 
 
-def resolve_advice(standing: AttemptStanding) -> str:
+def resolve_advice(standing: ObservedAttempt) -> str:
     """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
     address = standing.attempt.address
-    if standing.has_spoken and not standing.attempt.kept:
+    if standing.has_evidence and not standing.attempt.kept:
         return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
     return how_to_resolve_attempt(standing.attempt)
 

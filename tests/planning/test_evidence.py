@@ -8,9 +8,9 @@ import pytest
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
 
 from reconciler.model.entry import Observed
-from reconciler.model.standing import Proof
-from reconciler.planning.evidence import Sighting, weigh
-from reconciler.planning.standing import SILENT_AFTER, standing_of
+from reconciler.model.status import Proof
+from reconciler.planning.evidence import Received, match_notifications
+from reconciler.planning.status import SILENT_AFTER, status_of
 
 LATER = "2026-11-20T14:00:00Z"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -27,9 +27,9 @@ def scene() -> Scene:
 
 def test_exact_url(scene: Scene) -> None:
     """A URL that is known tells which it is, whatever the case of its host."""
-    found = weigh(
+    found = match_notifications(
         scene.records.values(),
-        [Sighting(LATER, "ONB10011", "/offers?v=1", "https://US.partner.example:443/offers?v=1")],
+        [Received(LATER, "ONB10011", "/offers?v=1", "https://US.partner.example:443/offers?v=1")],
     )
     key = f"{USA}/offers", "https://us.partner.example/offers?v=1", "ONB10011"
     assert ({key: LATER}, ()) == (found.received, found.unexplained)
@@ -37,24 +37,24 @@ def test_exact_url(scene: Scene) -> None:
 
 def test_path_alone(scene: Scene) -> None:
     """Behind a tunnel the path tells, where only one subscription with that code has it; the last time counts."""
-    sightings = [Sighting(at, "ONB10012", "/offers?v=1", "https://a-tunnel.example/offers?v=1") for at in (LATER, AT)]
-    found = weigh(scene.records.values(), sightings)
+    sightings = [Received(at, "ONB10012", "/offers?v=1", "https://a-tunnel.example/offers?v=1") for at in (LATER, AT)]
+    found = match_notifications(scene.records.values(), sightings)
     assert [LATER] == list(found.received.values())
 
 
 def test_ambiguous(scene: Scene) -> None:
     """Where several might be it, none is believed, and all are named."""
-    (found,) = weigh(scene.records.values(), [Sighting(LATER, "ONB10011", "/offers?v=1")]).unexplained
+    (found,) = match_notifications(scene.records.values(), [Received(LATER, "ONB10011", "/offers?v=1")]).unexplained
     assert (f"{EUROPE}/offers", f"{USA}/offers") == found.ambiguous
 
 
 @pytest.mark.parametrize(("code", "path"), [("ONB10013", "/offers?v=1"), ("ONB10011", "/offers"), ("ONB10012", "/")])
 def test_unexplained(scene: Scene, code: str, path: str) -> None:
     """What no recorded subscription explains is counted."""
-    sightings = [Sighting(at, code, path, "http://[") for at in (AT, LATER)]
-    (found,) = weigh(scene.records.values(), sightings).unexplained
+    sightings = [Received(at, code, path, "http://[") for at in (AT, LATER)]
+    (found,) = match_notifications(scene.records.values(), sightings).unexplained
     assert (code, "http://[", 2, LATER, ()) == (found.code, found.where, found.count, found.last, found.ambiguous)
-    (pathed,) = weigh(scene.records.values(), [Sighting(AT, code, path)]).unexplained
+    (pathed,) = match_notifications(scene.records.values(), [Received(AT, code, path)]).unexplained
     assert path == pathed.where
 
 
@@ -62,8 +62,8 @@ def test_bare_host(scene: Scene) -> None:
     """A URL without a path is heard at the root, and one without a query at its path alone."""
     scene.hold("leads", "ONB10001", "https://bare.partner.example")
     scene.hold("deals", "ONB10002", "https://eu.partner.example/deals")
-    sightings = [Sighting(LATER, "ONB10001", "/"), Sighting(LATER, "ONB10002", "/deals")]
-    found = weigh(scene.records.values(), sightings)
+    sightings = [Received(LATER, "ONB10001", "/"), Received(LATER, "ONB10002", "/deals")]
+    found = match_notifications(scene.records.values(), sightings)
     assert {"leads", "deals"} == {address.name for address, _, _ in found.received}
 
 
@@ -71,7 +71,9 @@ def test_gone_explains_nothing(scene: Scene) -> None:
     """What was removed should be silent: if it speaks, somebody should know."""
     for attempt in scene.all_attempts():
         scene.remove(attempt.id)
-    assert 1 == len(weigh(scene.records.values(), [Sighting(LATER, "ONB10011", "/offers?v=1")]).unexplained)
+    assert 1 == len(
+        match_notifications(scene.records.values(), [Received(LATER, "ONB10011", "/offers?v=1")]).unexplained
+    )
 
 
 def observe(scene: Scene, name: str, url: str, **received: str) -> None:
@@ -83,8 +85,8 @@ def observe(scene: Scene, name: str, url: str, **received: str) -> None:
 def standing(scene: Scene, now: datetime = NOW) -> dict[str, Proof]:
     """What was heard of each code in Europe."""
     plan = scene.plan().targets[EUROPE]
-    found = standing_of(scene.records[EUROPE], plan, now)
-    return {code: heard.proof for one in found.attempts for code, heard in one.heard.items()}
+    found = status_of(scene.records[EUROPE], plan, now)
+    return {code: heard.proof for one in found.attempts for code, heard in one.evidence.items()}
 
 
 def test_proven(scene: Scene) -> None:
@@ -110,7 +112,7 @@ def test_as_it_began(scene: Scene) -> None:
 def test_standing_of_a_target(scene: Scene) -> None:
     """It names the target and holds its plan."""
     plan = scene.plan().targets[EUROPE]
-    found = standing_of(scene.records[EUROPE], plan, NOW)
+    found = status_of(scene.records[EUROPE], plan, NOW)
     assert (EUROPE, plan) == (found.name, found.plan)
 
 
@@ -134,7 +136,7 @@ def test_evidence_moves_and_never_ages(scene: Scene) -> None:
 
 
 def test_plan_still_holds(scene: Scene) -> None:
-    """Evidence changes no digest: a plan that was approved before it still holds."""
+    """Matches changes no digest: a plan that was approved before it still holds."""
     scene.want("offers", "ONB10011 ONB10012 ONB10013", "https://eu.partner.example/offers?v=1")
     before = scene.plan().digest
     observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=LATER)
@@ -145,5 +147,5 @@ def test_unknown_that_has_spoken(scene: Scene) -> None:
     """An attempt whose outcome is unknown, and whose notifications arrive, has spoken."""
     scene.lose("leads", "ONB10001", hooks("leads"))
     observe(scene, "leads", hooks("leads"), ONB10001=LATER)
-    found = standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
-    assert {"leads": True, "offers": False} == {one.attempt.address.name: one.has_spoken for one in found.attempts}
+    found = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
+    assert {"leads": True, "offers": False} == {one.attempt.address.name: one.has_evidence for one in found.attempts}

@@ -17,8 +17,8 @@ import reconciler.cli
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result
-from reconciler.model.standing import Proof
-from reconciler.planning.standing import standing_of
+from reconciler.model.status import Proof
+from reconciler.planning.status import status_of
 from reconciler.reports import difference, formats, text, wording
 from reconciler.reports.line import Line
 
@@ -40,7 +40,7 @@ def values() -> dict[str, object]:
     return {
         "PLAN": plan,
         "APPLIED": Applied((Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502, "a1"),), (), 3),
-        "STATUS": [standing_of(record, plan.targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))],
+        "STATUS": [status_of(record, plan.targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))],
         "PARITY": Parity(EUROPE, USA, (Difference("offers", View.DESIRED, {"eventCodes": ["X"]}, None),), (), ()),
         "LIST": [record],
     }

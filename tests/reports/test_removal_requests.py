@@ -11,7 +11,7 @@ from support.value_scene import AT, EUROPE, Scene, hooks
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.result import Applied
-from reconciler.planning.standing import standing_of
+from reconciler.planning.status import status_of
 from reconciler.reports.documents import applied_document, render, status_document
 from reconciler.reports.markdown import applied_markdown, status_markdown
 from reconciler.reports.text import applied_text, status_text
@@ -60,7 +60,7 @@ def _applied(scene: Scene, attempt: Attempt) -> list[str]:
 
 
 def _stands(scene: Scene, attempt: Attempt) -> list[str]:
-    stands = [standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)]
+    stands = [status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)]
     return [_joined(status_text(stands)), status_markdown(stands), render(status_document(stands))]
 
 

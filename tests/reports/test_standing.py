@@ -14,9 +14,9 @@ from reconciler.errors import Place
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.parity import Difference, Parity, View
-from reconciler.model.standing import TargetStanding, Unexplained
-from reconciler.planning.evidence import Evidence
-from reconciler.planning.standing import standing_of
+from reconciler.model.status import TargetStatus, Unexplained
+from reconciler.planning.evidence import Matches
+from reconciler.planning.status import status_of
 from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
@@ -54,7 +54,7 @@ def read(report: str) -> str:
 
 
 @pytest.fixture
-def standing() -> TargetStanding:
+def standing() -> TargetStatus:
     """A target with one attempt of each kind, one of which has been heard."""
     scene = Scene()
     scene.hold("offers", "ONB10011 ONB10012", hooks("offers"))
@@ -65,10 +65,10 @@ def standing() -> TargetStanding:
     for name, code in (("offers", "ONB10011"), ("lost", "ONB10003")):
         observed = Observed(at=AT, by=BY, address=address_of(name), url=hooks(name), received={code: AT})
         scene._tell(EUROPE, observed)
-    return standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
+    return status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
 
 
-def test_result_that_is_kept_beside_notifications(standing: TargetStanding) -> None:
+def test_result_that_is_kept_beside_notifications(standing: TargetStatus) -> None:
     """A result that is kept on this machine settles a create, whatever was received."""
     (lost,) = (one for one in standing.attempts if one.attempt.address.name == "lost")
     assert "state resolve europe/staging/lost --created" in resolve_advice(lost)
@@ -145,7 +145,7 @@ def test_parity_markdown() -> None:
     )
 
 
-def test_status_text(standing: TargetStanding) -> None:
+def test_status_text(standing: TargetStatus) -> None:
     """Each attempt with what was heard of it; what to settle, what is too much, what to send, and what is left."""
     assert (
         text(status_text([standing]))
@@ -184,11 +184,11 @@ def test_status_left(names: int, last: str) -> None:
     for number in range(names):
         scene.want(f"s{number}", "ONB10001", hooks("offers"))
     plan = scene.plan().targets[EUROPE]
-    lines = status_text([standing_of(scene.records[EUROPE], plan, datetime(2026, 11, 21, tzinfo=UTC))])
+    lines = status_text([status_of(scene.records[EUROPE], plan, datetime(2026, 11, 21, tzinfo=UTC))])
     assert last == lines[-1].text
 
 
-def test_status_document(standing: TargetStanding) -> None:
+def test_status_document(standing: TargetStatus) -> None:
     """The same as data: what is in force, what is open with what notifications suggest, and what waits."""
     document = status_document([standing])["targets"]
     assert isinstance(document, dict)
@@ -211,7 +211,7 @@ def test_status_document(standing: TargetStanding) -> None:
     assert (surplus, 2) == (target["surplus"], target["changes"])
 
 
-def test_status_markdown(standing: TargetStanding) -> None:
+def test_status_markdown(standing: TargetStatus) -> None:
     """The same for a comment, what waits for a person first."""
     report = read(status_markdown([standing]))
     settle = (
@@ -233,13 +233,13 @@ def test_silent() -> None:
     observed = Observed(at=AT, by=BY, address=address_of("offers"), url=hooks("offers"), received={"ONB10011": AT})
     scene._tell(EUROPE, observed)
     now = datetime(2026, 11, 21, tzinfo=UTC) + timedelta(days=60)
-    lines = status_text([standing_of(scene.records[EUROPE], scene.plan().targets[EUROPE], now)])
+    lines = status_text([status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], now)])
     assert Line(f"      ONB10011  silent, last {AT}", Tone.WARNING) in lines
 
 
 def test_observed() -> None:
     """What notifications came to: what was heard, what could be several, and what nobody manages."""
-    evidence = Evidence(
+    evidence = Matches(
         {(address_of("offers"), hooks("offers"), "ONB10011"): AT},
         (
             Unexplained("ONB10001", "/a", 2, AT, (address_of("one"), address_of("two"))),
@@ -254,4 +254,4 @@ def test_observed() -> None:
   warning: ONB10002 at /b, once, last {AT}: it matches no recorded subscription: an unmanaged subscription exists
 """
     )
-    assert "No notifications.\n" == text(observed_text(Evidence({}, ())))
+    assert "No notifications.\n" == text(observed_text(Matches({}, ())))

@@ -11,7 +11,7 @@ from reconciler.model.entry import Moved, Observed, Removed, Resolved, Retired
 from reconciler.model.plan import Block
 from reconciler.model.record import Status
 from reconciler.model.unrecorded import followable
-from reconciler.planning.evidence import heard_of
+from reconciler.planning.evidence import evidence_for
 from reconciler.state.journal.chain import extend
 from support.simulation.sim_service import routes_of
 
@@ -61,7 +61,7 @@ class People:
                 continue
             over = self._is_over(attempt)
             created = self._world.service.exists(attempt.id)
-            heard = heard_of(self._world.store.journal(target).record(), attempt)
+            heard = evidence_for(self._world.store.journal(target).record(), attempt)
             if heard and not created and self._world.chances.happens("doubt"):
                 continue  # it takes `--force` to say that nothing sends them
             if created and over and not heard and not self._is_kept(attempt) and self._world.chances.happens("lie"):

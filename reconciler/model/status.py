@@ -1,0 +1,64 @@
+"""The status of targets: what is in force, the evidence that it delivers, and what needs a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.plan import TargetPlan
+    from reconciler.model.record import Attempt
+
+
+class Proof(StrEnum):
+    """What notifications prove of a route: received lately; received, but not lately; or never since its create."""
+
+    PROVEN = "proven"
+    SILENT = "silent"
+    NEVER_SEEN = "never seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence that one event code is delivered: `at` is when it was received last, None for never."""
+
+    proof: Proof
+    at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedAttempt:
+    """One attempt that is in force, or may be, with the evidence for each of its codes."""
+
+    attempt: Attempt
+    evidence: Mapping[str, Evidence]
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether any notification of it was received."""
+        return any(evidence.at is not None for evidence in self.evidence.values())
+
+
+@dataclass(frozen=True, slots=True)
+class TargetStatus:
+    """The status of one target: its attempts by address, and its plan, which is empty if it is not declared."""
+
+    name: TargetName
+    attempts: tuple[ObservedAttempt, ...]
+    plan: TargetPlan
+    declared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """Notifications that match no recorded subscription, or several: then `ambiguous` are the addresses of those."""
+
+    code: str
+    where: str
+    count: int
+    last: str
+    ambiguous: tuple[Address, ...] = ()

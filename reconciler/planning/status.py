@@ -1,0 +1,53 @@
+"""The status of a target: its record with the evidence that it delivers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from reconciler.model.plan import TargetPlan
+from reconciler.model.record import Status
+from reconciler.model.status import Evidence, ObservedAttempt, Proof, TargetStatus
+from reconciler.planning.evidence import evidence_for
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Attempt, Record
+
+SILENT_AFTER = timedelta(days=30)
+"""How long nothing may be received of a route before it counts as silent."""
+
+
+def status_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStatus:
+    """The status of the target of `record` at `now` (UTC), with the plan that is left for it."""
+    since = (now.astimezone(UTC) - SILENT_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
+    attempts = [attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE]
+    ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.since, attempt.id))
+    return TargetStatus(record.target, tuple(_observed(attempt, record, since) for attempt in ordered), plan)
+
+
+def status_of_undeclared(record: Record, now: datetime) -> TargetStatus:
+    """The status of the target of `record`, which is not declared: there is no plan for it."""
+    awaiting = [attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL]
+    plan = TargetPlan(
+        name=record.target,
+        digest="",
+        head=record.head,
+        entries=record.entries,
+        changes=(),
+        awaiting_removal=tuple(sorted(awaiting, key=lambda attempt: (attempt.address, attempt.id))),
+        surplus=(),
+        unchanged=0,
+    )
+    return replace(status_of(record, plan, now), declared=False)
+
+
+def _observed(attempt: Attempt, record: Record, since: str) -> ObservedAttempt:
+    received = evidence_for(record, attempt)
+    return ObservedAttempt(attempt, {code: _evidence(received.get(code), since) for code in attempt.codes})
+
+
+def _evidence(at: str | None, since: str) -> Evidence:
+    if at is None:
+        return Evidence(Proof.NEVER_SEEN, None)
+    return Evidence(Proof.PROVEN if at >= since else Proof.SILENT, at)
