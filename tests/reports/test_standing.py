@@ -226,6 +226,15 @@ def test_status_markdown(standing: TargetStatus) -> None:
     assert "- `europe/staging/gone`: `Please delete the webhook subscription of europe/staging" in report
 
 
+def test_result_in_a_recovery_file(standing: TargetStanding) -> None:
+    """A result that only a recovery file holds is recorded first, whatever notifications say."""
+    (lost,) = [one for one in standing.attempts if one.attempt.address == address_of("lost")]
+    kept = replace(lost, attempt=replace(lost.attempt, kept="/data/kept.jsonl"))
+    shown = text(status_text([replace(standing, attempts=(kept,))]))
+    assert "      its result is not in the record; run: reconciler state recover /data/kept.jsonl\n" in shown
+    assert "its notifications arrive" not in shown
+
+
 def test_silent() -> None:
     """A route that was heard long ago is silent, and that is a warning."""
     scene = Scene()

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
-from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
+from support.value_scene import AT, BY, USA, Scene, address_of, hooks, target
 
 from reconciler.model.desired import Replace
-from reconciler.model.entry import SecretSet, Settled
+from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result
-from reconciler.reports.attempts import attempt_text
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
-
-if TYPE_CHECKING:
-    from reconciler.model.entry import Scalar
-    from reconciler.model.record import Attempt
 
 
 @pytest.fixture
@@ -239,57 +233,6 @@ def test_list(scene: Scene) -> None:
   (attempt a4, 2026-11-20T13:30:00Z)
 """
     )
-
-
-@pytest.mark.parametrize(
-    ("response", "where"),
-    [("age:YWdl", "encrypted in the journal"), ("file", "in a private file on the machine that ran apply")],
-)
-def test_attempt(scene: Scene, response: str, where: str) -> None:
-    """`state show`: an attempt whole, but for its secrets, of which it says where they are."""
-    attempt = scene.begin("offers", "ONB10011", hooks("offers"))
-    fields: dict[str, Scalar] = {"id": 7, "webhookUrl": hooks("offers")}
-    told = Settled(
-        at="2026-11-20T13:30:01Z", by={"user": "grace"}, attempt=attempt, outcome=Outcome.CREATED, detail="201 Created",
-        fields=fields, response=response,
-    )  # fmt: skip
-    scene._tell_of(attempt, told)
-    scene._tell_of(attempt, SecretSet(at="2026-11-20T13:30:02Z", by=BY, attempt=attempt, secret="age:c2VjcmV0"))
-    assert (
-        text(attempt_text([scene.attempt(attempt)]))
-        == f"""\
-  europe/staging/offers  attempt a1
-      status: live
-      eventCodes: ONB10011
-      webhookUrl: https://hooks.partner.example/offers
-      started: 2026-11-20T13:30:00Z by deployer on build-7
-      last change: 2026-11-20T13:30:02Z by deployer on build-7
-      detail: 201 Created
-      response: {where}
-      secret set: 1
-      field id: 7
-      field webhookUrl: https://hooks.partner.example/offers
-"""
-    )
-
-
-def test_attempt_that_awaits_removal(scene: Scene) -> None:
-    """Its status is in words."""
-    attempt = scene.hold("offers", "ONB10011", hooks("offers"))
-    scene.retire(attempt)
-    assert "      status: awaiting removal\n" in text(attempt_text([scene.attempt(attempt)]))
-
-
-def test_attempt_plain(scene: Scene) -> None:
-    """What is not known of an attempt has no row."""
-    shown = text(attempt_text(_attempts(scene)))
-    assert "response" not in shown
-    assert "secret" not in shown
-
-
-def _attempts(scene: Scene) -> list[Attempt]:
-    scene.bring("offers", "ONB10011", hooks("offers"))
-    return scene.records[EUROPE].at_address(address_of("offers"))
 
 
 def test_line() -> None:
