@@ -10,12 +10,12 @@ from reconciler.applying.driver import Driver, told
 from reconciler.applying.events import Siblings
 from reconciler.applying.protocol import LOST_RESPONSE, TargetRun
 from reconciler.applying.terms import Terms
-from reconciler.applying.verdict import exit_code, exit_code_unseen, is_in_flight, with_others_work
+from reconciler.applying.verdict import is_in_flight, verdict_of, verdict_without_record, with_others_work, worst
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
 from reconciler.model.entry import Settled
 from reconciler.model.plan import SENDS
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.url import same_service
 from reconciler.planning.planner import plan_target
 
@@ -100,7 +100,7 @@ class Apply:
         self._removal: list[Attempt] = []
         self._unrecorded: list[str] = []
         self._lost_response = False
-        self._codes: list[int] = []
+        self._verdicts: list[Verdict] = []
 
     def carry_out(self) -> Applied:
         """Carry the plan out. Raises nothing that would keep the targets still to come from their turn."""
@@ -114,13 +114,12 @@ class Apply:
     def applied(self) -> Applied:
         """What it came to so far."""
         results = sorted(self._results, key=lambda result: (result.address, result.action))
-        code = max(self._codes, default=0)
-        return Applied(tuple(results), tuple(self._removal), code, tuple(self._unrecorded))
+        return Applied(tuple(results), tuple(self._removal), worst(self._verdicts), tuple(self._unrecorded))
 
     def _skip(self, target: TargetPlan, detail: str) -> None:
         """Nothing was done about the target."""
         self._results += [Result(one.address, one.action, Done.SKIPPED, detail=detail) for one in target.changes]
-        self._codes.append(exit_code_unseen(target.changes, ()))
+        self._verdicts.append(verdict_without_record(target.changes, ()))
 
     def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:
         """Raises only as long as nothing was done."""
@@ -210,17 +209,17 @@ class Apply:
             record, left = self._look_again(name)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes stand
             self._unrecorded.append(f"{name}: the record could not be read a last time: {told(problem)}")
-            self._codes.append(exit_code_unseen(planned.changes, results))
+            self._verdicts.append(verdict_without_record(planned.changes, results))
         else:
-            self._codes.append(exit_code(planned.changes, results, left, record, self._at.clock().wall))
+            self._verdicts.append(verdict_of(planned.changes, results, left, record, self._at.clock().wall))
             results = with_others_work(results, left)
             self._at.recorded(record)
         if run.failure:
             self._unrecorded.append(f"{name}: {run.failure} ended the apply of this target; please report it")
-            self._codes.append(1)
+            self._verdicts.append(Verdict.FAILED)
         if run.lost_response:
             self._lost_response = True
-            self._codes.append(1)
+            self._verdicts.append(Verdict.FAILED)
         self._results += results
         self._removal += [record.attempts[one] for one in run.retired if one in record.attempts]
 
@@ -229,7 +228,7 @@ class Apply:
         if not run.unrecorded:
             return list(run.results.values())
         self._unrecorded.append(self._at.keep(name, run.record, run.unrecorded, run.problem or run.failure))
-        self._codes.append(3)
+        self._verdicts.append(Verdict.UNRESOLVED)
         kept = {entry.attempt for entry in run.unrecorded if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in kept) for result in run.results.values()]
 

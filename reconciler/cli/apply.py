@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.exit_codes import applied_exit_code
 from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
 from reconciler.cli.terminal.progress import progress
 from reconciler.cli.terminal.questions import has_terminal, says_yes
@@ -76,7 +77,7 @@ def command(
     for notice in applied.unrecorded:
         terminal.complain(notice)
     print_report(terminal, APPLIED[form](applied))
-    return applied.exit_code
+    return applied_exit_code(applied)
 
 
 def _refuse_without_terminal() -> None:

@@ -1,10 +1,13 @@
-"""The exit code of each verdict; a signal that ends a run has a code of its own, see `Interrupted`."""
+"""The exit code of each verdict; a signal that ends a command otherwise has a code of its own, see `Interrupted`."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.result import Verdict
+
+if TYPE_CHECKING:
+    from reconciler.model.result import Applied
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -20,3 +23,8 @@ def exit_code(verdict: Verdict) -> int:
             return 3
         case _:
             assert_never(verdict)
+
+
+def applied_exit_code(applied: Applied) -> int:
+    """The exit code of an apply: its verdict's, or that of the signal that interrupted it."""
+    return exit_code(applied.verdict) if applied.signal is None else 128 + applied.signal

@@ -61,10 +61,12 @@ class Result:
 class Applied:
     """What an apply came to. `removal` are the attempts it retired, for which the operator has to be asked.
 
-    `unrecorded` are notices about outcomes that could not be written to the record, and where they were kept.
+    `unrecorded` are notices about outcomes that could not be written to the record, and where they were saved.
+    `signal` is the number of the signal that interrupted it, if one did.
     """
 
     results: tuple[Result, ...]
     removal: tuple[Attempt, ...]
-    exit_code: int
+    verdict: Verdict
     unrecorded: tuple[str, ...] = ()
+    signal: int | None = None

@@ -85,7 +85,7 @@ class Undertaking:
                 recorded=workspace.responses.forget_recorded,
             )
             applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
-        return replace(applied, exit_code=128 + caught[0]) if caught else applied
+        return replace(applied, signal=caught[0]) if caught else applied
 
     def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         return keep_entries(self._workspace.data_directory, target, record.id, entries, reason)

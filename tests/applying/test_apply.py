@@ -22,6 +22,7 @@ from reconciler.model.entry import Begun, Bound, Imported, Intent, Settled
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
+from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 from reconciler.state.journal.chain import link, parse
@@ -144,12 +145,12 @@ def test_every_target_has_its_turn() -> None:
     office = Office({TARGET: "ba", OTHER: "c"})
     applied = office.apply()
     assert [f"{TARGET}/a", f"{TARGET}/b", f"{OTHER}/c"] == [str(one.address) for one in applied.results]
-    assert ({"created"}, 0, ()) == ({*outcomes(applied).values()}, applied.exit_code, applied.unrecorded)
+    assert ({"created"}, Verdict.DONE, ()) == ({*outcomes(applied).values()}, applied.verdict, applied.unrecorded)
     intents = [one for name in office.wants for one, _ in office.store.journal(name).lines if isinstance(one, Intent)]
     assert (3, 1, {16}) == (len(intents), len({one.run for one in intents}), {len(one.run or "") for one in intents})
     assert {"account1"} == {office.store.record(name).account for name in office.wants}
     again = office.apply()
-    assert ((), 0, 3) == (again.results, again.exit_code, len(office.caller.sent))
+    assert ((), Verdict.DONE, 3) == (again.results, again.verdict, len(office.caller.sent))
 
 
 def test_journals_as_files_do_as_well(tmp_path: Path) -> None:
@@ -164,12 +165,12 @@ def test_journals_as_files_do_as_well(tmp_path: Path) -> None:
         return parse(data, target, store.location)
 
     office.read = read
-    assert 0 == office.apply(store=store).exit_code
+    assert Verdict.DONE is office.apply(store=store).verdict
     assert 2 == sum(one.status is Status.LIVE for one in read(TARGET).record().attempts.values())
 
 
 def test_one_target_that_cannot_be_read_does_not_stop_the_others() -> None:
-    """What is wrong with one record is told of its changes, and makes the exit code 1."""
+    """What is wrong with one record is told of its changes, and makes the verdict a failure."""
     office = Office({TARGET: "a", OTHER: "b"})
     plan = office.plan()
     broken = StoreUnavailable("no disk", where=TARGET)
@@ -181,7 +182,7 @@ def test_one_target_that_cannot_be_read_does_not_stop_the_others() -> None:
 
     office.read = read
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/b": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/b": "created"}, Verdict.FAILED) == (outcomes(applied), applied.verdict)
     (skipped,) = (one for one in applied.results if one.address.target == TARGET)
     assert (str(broken), Action.CREATE) == (skipped.detail, skipped.action)
 
@@ -192,7 +193,7 @@ def test_a_record_of_another_account_is_not_written_to() -> None:
     plan = office.plan()
     office.record(TARGET, Bound(at=AT, by=BY, base_url=SERVICE, account="theirs"))
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "skipped"}, 1, []) == (outcomes(applied), applied.exit_code, office.caller.sent)
+    assert ({f"{TARGET}/a": "skipped"}, Verdict.FAILED, []) == (outcomes(applied), applied.verdict, office.caller.sent)
     assert "belongs to another account" in str(applied.results[0].detail)
 
 
@@ -232,8 +233,8 @@ def test_a_plan_of_yesterday_is_carried_out_as_far_as_it_still_holds() -> None:
     plan = office.plan()
     office.record(TARGET, imported(TARGET, "a", 0))
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "skipped", f"{TARGET}/b": "created"}, 0) == (outcomes(applied), applied.exit_code)
-    assert "as desired by now: another run, or a person, saw to it" == applied.results[0].detail
+    assert ({f"{TARGET}/a": "skipped", f"{TARGET}/b": "created"}, Verdict.DONE) == (outcomes(applied), applied.verdict)
+    assert "already done by another run" == applied.results[0].detail
 
 
 def test_an_interrupt_keeps_the_other_targets_from_their_turn() -> None:
@@ -250,7 +251,7 @@ def test_an_unknown_outcome_is_3() -> None:
     office = Office({TARGET: "ab", OTHER: "c"})
     office.caller.declare_answer("a", Answer(Outcome.UNKNOWN))
     office.caller.declare_answer("b", Answer(Outcome.REJECTED, 400))
-    assert 3 == office.apply().exit_code
+    assert Verdict.UNRESOLVED is office.apply().verdict
 
 
 def test_a_retire_takes_no_account() -> None:
@@ -258,9 +259,9 @@ def test_a_retire_takes_no_account() -> None:
     office = Office({TARGET: ""})
     office.record(TARGET, imported(TARGET, "z", 0))
     applied = office.apply()
-    assert ({f"{TARGET}/z": "retired"}, 0, ["old"]) == (
+    assert ({f"{TARGET}/z": "retired"}, Verdict.DONE, ["old"]) == (
         outcomes(applied),
-        applied.exit_code,
+        applied.verdict,
         [one.id for one in applied.removal],
     )
 
@@ -301,7 +302,7 @@ def test_another_runs_create_is_given_a_moment_to_settle() -> None:
 
     office.on_pause = settle
     applied = office.apply(plan)
-    assert (0, [0.2]) == (applied.exit_code, office.pauses)
+    assert (Verdict.DONE, [0.2]) == (applied.verdict, office.pauses)
 
 
 def test_another_runs_create_is_not_waited_for_for_ever() -> None:
@@ -310,11 +311,11 @@ def test_another_runs_create_is_not_waited_for_for_ever() -> None:
     office.record(TARGET, in_flight(60))
     moments = iter(range(100))
     office.clock = lambda: Instant(now().wall, float(next(moments)) / 5)
-    assert (3, 2) == (office.apply().exit_code, len(office.pauses))
+    assert (Verdict.UNRESOLVED, 2) == (office.apply().verdict, len(office.pauses))
 
 
 def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> None:
-    """The outcomes stand, what was replaced is to be removed, and the exit code is 1."""
+    """The outcomes stand, what was replaced is to be removed, and the verdict is a failure."""
     office = Office({TARGET: "a"})
     office.record(TARGET, imported(TARGET, "a", 0, url="https://old.example/"))
     plan = office.plan()
@@ -327,7 +328,7 @@ def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> No
 
     office.read = read
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "created"}, Verdict.FAILED) == (outcomes(applied), applied.verdict)
     assert (f"{TARGET}: the record could not be read a last time: {TARGET}: no network",) == applied.unrecorded
     assert ["old"] == [one.id for one in applied.removal]
 
@@ -339,7 +340,7 @@ def test_an_unknown_outcome_is_3_even_where_the_record_cannot_be_read() -> None:
     office.caller.declare_answer("a", Answer(Outcome.UNKNOWN))
     reads = iter([office.store.journal(TARGET)])
     office.read = lambda target: next(reads, None) or _fail(target)
-    assert 3 == office.apply(plan).exit_code
+    assert Verdict.UNRESOLVED is office.apply(plan).verdict
 
 
 @pytest.mark.parametrize("reads", [0, 1], ids=["at all", "a last time"])
@@ -350,7 +351,7 @@ def test_what_was_open_from_the_start_is_3_even_where_the_record_cannot_be_read(
     plan = office.plan()
     seen = iter([office.store.journal(TARGET)] * reads)
     office.read = lambda target: next(seen, None) or _fail(target)
-    assert 3 == office.apply(plan).exit_code
+    assert Verdict.UNRESOLVED is office.apply(plan).verdict
 
 
 def _fail(target: TargetName) -> Journal:
@@ -367,14 +368,14 @@ def test_a_response_that_is_lost_ends_the_creates_of_every_target() -> None:
     assert {
         f"{TARGET}/a": "created", f"{TARGET}/b": "skipped", f"{OTHER}/c": "skipped", f"{THIRD}/z": "retired",
     } == outcomes(applied)  # fmt: skip
-    assert (1, ["a"]) == (applied.exit_code, office.caller.sent)
+    assert (Verdict.FAILED, ["a"]) == (applied.verdict, office.caller.sent)
 
 
 def test_a_lost_response_is_1_though_all_is_created() -> None:
     """Somebody has to ask the operator for the secret."""
     office = Office({TARGET: "a"})
     office.caller.loses = True
-    assert 1 == office.apply().exit_code
+    assert Verdict.FAILED is office.apply().verdict
 
 
 def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
@@ -382,7 +383,7 @@ def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     office = Office({TARGET: "a"})
     office.caller.before = lambda _name: office.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
     applied = office.apply()
-    assert ({f"{TARGET}/a": "created"}, 3) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "created"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 2, "disk full")]) == (applied.unrecorded, office.kept)
     assert [False] == [result.recorded for result in applied.results]
 
@@ -393,7 +394,7 @@ def test_what_another_target_of_the_service_has_is_not_created() -> None:
     plan = office.plan()
     office.record(THIRD, imported(THIRD, "a", 0, url=f"https://hooks.example/{TARGET}/a"))
     applied = office.apply(plan)
-    assert (1, []) == (applied.exit_code, office.caller.sent)
+    assert (Verdict.FAILED, []) == (applied.verdict, office.caller.sent)
 
 
 def test_what_another_target_of_the_service_intends_meanwhile_is_not_sent() -> None:
@@ -452,7 +453,7 @@ def test_another_target_of_the_service_without_a_record_is_in_nobodys_way() -> N
         return office.store.journal(target)
 
     office.read = read
-    assert 0 == office.apply(plan).exit_code
+    assert Verdict.DONE is office.apply(plan).verdict
 
 
 def test_a_record_that_was_read_for_the_plan_and_is_missing_forbids_to_send() -> None:
@@ -467,7 +468,7 @@ def test_a_record_that_was_read_for_the_plan_and_is_missing_forbids_to_send() ->
         return office.store.journal(target)
 
     office.read = read
-    assert (1, []) == (office.apply(plan).exit_code, office.caller.sent)
+    assert (Verdict.FAILED, []) == (office.apply(plan).verdict, office.caller.sent)
 
 
 def test_an_id_is_new_every_time() -> None:
@@ -490,7 +491,7 @@ def test_a_bug_costs_nothing_that_was_answered_and_no_other_target() -> None:
     office.observe = fail
     applied = office.apply()
     expected = {f"{TARGET}/a": "created", f"{TARGET}/b": "skipped", f"{OTHER}/c": "created"}
-    assert (expected, 3) == (outcomes(applied), applied.exit_code)
+    assert (expected, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert [(TARGET, TARGET, 2, "internal error (KeyError)")] == office.kept
     assert f"{TARGET}: internal error (KeyError) ended the apply of this target; please report it" in applied.unrecorded
     assert ["a", "c"] == office.caller.sent
@@ -508,7 +509,7 @@ def test_a_bug_leaves_a_call_that_hangs_unknown() -> None:
 
     office.observe = fail
     applied = office.apply()
-    assert ({f"{TARGET}/a": "unknown"}, 3) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "unknown"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert [(TARGET, TARGET, 2, "internal error (MemoryError)")] == office.kept
     release.set()
 
@@ -525,7 +526,7 @@ def test_a_bug_before_the_run_skips_its_target_only() -> None:
 
     office.read = read
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/c": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "skipped", f"{OTHER}/c": "created"}, Verdict.FAILED) == (outcomes(applied), applied.verdict)
     assert ["internal error (KeyError)", None] == [result.detail for result in applied.results]
 
 
@@ -542,7 +543,7 @@ def test_a_bug_in_the_last_look_leaves_the_outcomes_as_they_are() -> None:
 
     office.read = read
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "created"}, 1) == (outcomes(applied), applied.exit_code)
+    assert ({f"{TARGET}/a": "created"}, Verdict.FAILED) == (outcomes(applied), applied.verdict)
 
 
 @pytest.mark.parametrize(("hangs_at", "outcome"), [(1, "skipped"), (2, "created")], ids=["before a run", "after it"])
@@ -580,6 +581,10 @@ def test_siblings_are_read_without_holding_up_the_run() -> None:
 
     office.read = read
     applied = office.apply(plan)
-    assert ({f"{TARGET}/a": "not_sent"}, 3, []) == (outcomes(applied), applied.exit_code, office.caller.sent)
+    assert ({f"{TARGET}/a": "not_sent"}, Verdict.UNRESOLVED, []) == (
+        outcomes(applied),
+        applied.verdict,
+        office.caller.sent,
+    )
     assert [(TARGET, TARGET, 2)] == [kept[:3] for kept in office.kept]
     done.set()

@@ -1,4 +1,4 @@
-"""Exit codes and what is told of what others did."""
+"""Verdicts, and the results that others' work gives."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from support.applying_bench import WALL, journal_of, known
 from support.journal_samples import AT, BY, TARGET
 
 from reconciler.applying.siblings import hindrance
-from reconciler.applying.verdict import exit_code, is_in_flight, with_others_work
+from reconciler.applying.verdict import is_in_flight, verdict_of, with_others_work, worst
 from reconciler.model.address import Address
 from reconciler.model.entry import Intent, Removed, Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block, Change, Request
-from reconciler.model.result import Done, Result
+from reconciler.model.result import Done, Result, Verdict
 
 if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
@@ -41,88 +41,88 @@ def unknown() -> list[AnyEntry]:
     return [pending(), Settled(at=AT, by=BY, attempt="p", outcome=Outcome.UNKNOWN)]
 
 
-def code(
+def verdict(
     planned: list[Change], results: list[tuple[Change, Done]], left: list[Change], entries: list[AnyEntry] | None = None
-) -> int:
-    """The exit code of a run."""
+) -> Verdict:
+    """The verdict on a run."""
     told = [Result(change.address, change.action, done) for change, done in results]
-    return exit_code(planned, told, left, journal_of(*(entries or [])).record(), WALL)
+    return verdict_of(planned, told, left, journal_of(*(entries or [])).record(), WALL)
 
 
 @pytest.mark.parametrize("done", [Done.CREATED, Done.RESTORED, Done.RETIRED])
 def test_what_is_done_is_done(done: Done) -> None:
-    """All was carried out and nothing is left: 0."""
-    assert 0 == code([CREATE], [(CREATE, done)], [])
+    """All was carried out and nothing is left: DONE."""
+    assert Verdict.DONE is verdict([CREATE], [(CREATE, done)], [])
 
 
 @pytest.mark.parametrize("done", [Done.REJECTED, Done.NOT_SENT])
 def test_what_was_rejected_or_not_sent_failed(done: Done) -> None:
-    """Some of it was rejected or never sent: 1."""
-    assert 1 == code([CREATE], [(CREATE, done)], [CREATE])
+    """Some of it was rejected or never sent: FAILED."""
+    assert Verdict.FAILED is verdict([CREATE], [(CREATE, done)], [CREATE])
 
 
 def test_an_unknown_outcome_of_ones_own_is_3() -> None:
     """A create whose outcome nobody knows waits for a person, and that goes over everything."""
     results = [(CREATE, Done.UNKNOWN), (replace(CREATE, address=B), Done.REJECTED)]
-    assert 3 == code([CREATE], results, [OPEN], unknown())
+    assert Verdict.UNRESOLVED is verdict([CREATE], results, [OPEN], unknown())
 
 
 def test_what_was_open_from_the_start_is_3() -> None:
-    """A create that was open when the plan was made, and still is, waits: 3, however young it is."""
-    assert 3 == code([OPEN], [(OPEN, Done.SKIPPED)], [OPEN], [pending()])
+    """A create that was open when the plan was made, and still is, waits: UNRESOLVED, however young it is."""
+    assert Verdict.UNRESOLVED is verdict([OPEN], [(OPEN, Done.SKIPPED)], [OPEN], [pending()])
 
 
 def test_what_was_open_and_has_settled_is_done() -> None:
     """A create that settled as desired in the meantime counts as done."""
-    assert 0 == code([OPEN], [(OPEN, Done.SKIPPED)], [])
+    assert Verdict.DONE is verdict([OPEN], [(OPEN, Done.SKIPPED)], [])
 
 
 def test_what_was_open_and_came_to_nothing_is_1() -> None:
     """A create of another run that was rejected in the meantime is still to be done."""
-    assert 1 == code([OPEN], [(OPEN, Done.SKIPPED)], [CREATE])
+    assert Verdict.FAILED is verdict([OPEN], [(OPEN, Done.SKIPPED)], [CREATE])
 
 
 def test_what_another_run_has_done_counts_as_done() -> None:
-    """An address that another run took, and that is as desired by now: 0."""
-    assert 0 == code([CREATE], [(CREATE, Done.SKIPPED)], [])
+    """An address that another run took, and that is as desired by now: DONE."""
+    assert Verdict.DONE is verdict([CREATE], [(CREATE, Done.SKIPPED)], [])
 
 
 def test_what_another_run_has_in_flight_is_not_settled_yet() -> None:
-    """An address that another run took and has not settled yet: 1."""
-    assert 1 == code([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], [pending()])
+    """An address that another run took and has not settled yet: FAILED."""
+    assert Verdict.FAILED is verdict([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], [pending()])
 
 
 @pytest.mark.parametrize("entries", [[pending(WALL - 1)], unknown()])
 def test_what_another_run_left_open_for_good_is_3(entries: list[AnyEntry]) -> None:
-    """An address that another run took and died on, or knows nothing of: 3."""
-    assert 3 == code([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], entries)
+    """An address that another run took and died on, or knows nothing of: UNRESOLVED."""
+    assert Verdict.UNRESOLVED is verdict([CREATE], [(CREATE, Done.SKIPPED)], [OPEN], entries)
 
 
 def test_what_is_open_at_other_addresses_is_nobodys_business() -> None:
     """A create that is open at an address this run was not about does not count."""
     other = replace(OPEN, address=B)
-    assert 0 == code([CREATE], [(CREATE, Done.CREATED)], [other], unknown())
+    assert Verdict.DONE is verdict([CREATE], [(CREATE, Done.CREATED)], [other], unknown())
 
 
 def test_what_is_open_on_another_target_of_the_service_is_not_settled_yet() -> None:
-    """A create elsewhere that this one waits for is not in this record: 1."""
+    """A create elsewhere that this one waits for is not in this record: FAILED."""
     elsewhere = replace(OPEN, concerns=("not-here",))
-    assert 1 == code([CREATE], [(CREATE, Done.SKIPPED)], [elsewhere])
+    assert Verdict.FAILED is verdict([CREATE], [(CREATE, Done.SKIPPED)], [elsewhere])
 
 
 def test_a_wait_that_waits_is_no_failure() -> None:
-    """With replace: wait, a create that waits for a removal is as it should be: 0."""
-    assert 0 == code([RETIRE, WAITS], [(RETIRE, Done.RETIRED), (WAITS, Done.SKIPPED)], [WAITS])
+    """With replace: wait, a create that waits for a removal is as it should be: DONE."""
+    assert Verdict.DONE is verdict([RETIRE, WAITS], [(RETIRE, Done.RETIRED), (WAITS, Done.SKIPPED)], [WAITS])
 
 
 def test_a_route_under_another_address_is_a_failure() -> None:
-    """What is delivered under another address waits for a person: 1."""
-    assert 1 == code([ELSEWHERE], [(ELSEWHERE, Done.SKIPPED)], [ELSEWHERE])
+    """What is delivered under another address waits for a person: FAILED."""
+    assert Verdict.FAILED is verdict([ELSEWHERE], [(ELSEWHERE, Done.SKIPPED)], [ELSEWHERE])
 
 
 def test_what_was_skipped_and_is_still_to_do_is_a_failure() -> None:
-    """A change that was not carried out and still is to be: 1."""
-    assert 1 == code([RETIRE], [(RETIRE, Done.SKIPPED)], [RETIRE])
+    """A change that was not carried out and still is to be: FAILED."""
+    assert Verdict.FAILED is verdict([RETIRE], [(RETIRE, Done.SKIPPED)], [RETIRE])
 
 
 def test_what_others_saw_to_says_so() -> None:
@@ -133,7 +133,7 @@ def test_what_others_saw_to_says_so() -> None:
         Result(B, Action.RETIRE, Done.RETIRED, detail="own"),
     ]
     told = with_others_work(results, [replace(CREATE, address=B)])
-    assert ["as desired by now: another run, or a person, saw to it", "taken", "own"] == [one.detail for one in told]
+    assert ["already done by another run", "taken", "own"] == [one.detail for one in told]
 
 
 @pytest.mark.parametrize(
@@ -169,3 +169,16 @@ def test_what_another_target_does_not_deliver_does_not_hinder() -> None:
     assert None is hindrance(Request(attempt.codes, attempt.url), [gone])
     assert None is hindrance(Request(("LOA10013",), attempt.url), [live])
     assert None is hindrance(Request(attempt.codes, "https://elsewhere.example/"), [live])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((), Verdict.DONE),
+        ((Verdict.FAILED, Verdict.DONE), Verdict.FAILED),
+        ((Verdict.UNRESOLVED, Verdict.FAILED), Verdict.UNRESOLVED),
+    ],
+)
+def test_the_worst_verdict_counts(verdicts: tuple[Verdict, ...], expected: Verdict) -> None:
+    """An unresolved create outweighs a failure, and a failure outweighs what was done."""
+    assert expected is worst(verdicts)

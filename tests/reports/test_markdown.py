@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.value_scene import Scene, address_of, hooks
 
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.markdown import LIMIT, applied_markdown, code, plan_markdown
 
 quick = settings(max_examples=60, deadline=None)
@@ -180,7 +180,7 @@ def test_applied(scene: Scene) -> None:
         Result(address_of("old"), Action.RETIRE, Done.RETIRED),
     )
     assert (
-        read(applied_markdown(Applied(results, (attempt,), 3)))
+        read(applied_markdown(Applied(results, (attempt,), Verdict.UNRESOLVED)))
         == f"""\
 <!-- reconciler:apply -->
 ### Applied: 1 not sent, 1 unknown, 1 retired.
@@ -208,7 +208,7 @@ def test_applied(scene: Scene) -> None:
 
 def test_applied_nothing() -> None:
     """An apply with nothing to do says so."""
-    assert "<!-- reconciler:apply -->\n### Nothing to do.\n" == applied_markdown(Applied((), (), 0))
+    assert "<!-- reconciler:apply -->\n### Nothing to do.\n" == applied_markdown(Applied((), (), Verdict.DONE))
 
 
 @pytest.mark.parametrize("count", [100, 400, 2000])
@@ -243,6 +243,6 @@ def test_no_line_begins_with_foreign_text(name: str, url: str, detail: str) -> N
     address = address_of(f"europe/staging/{name}")
     scene.want("offers", "ONB10011", f"https://hooks.example/{url}")
     result = Result(address, Action.CREATE, Done.REJECTED, 400, "a1", detail)
-    for report in (plan_markdown(scene.plan()), applied_markdown(Applied((result,), (), 1))):
+    for report in (plan_markdown(scene.plan()), applied_markdown(Applied((result,), (), Verdict.FAILED))):
         assert all(not line or line.startswith(BEGINNINGS) for line in report.split("\n"))
         assert "##[" not in report.replace("####", "")

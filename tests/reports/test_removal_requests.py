@@ -10,7 +10,7 @@ import pytest
 from support.value_scene import AT, EUROPE, Scene, hooks
 
 from reconciler.model.outcome import Outcome
-from reconciler.model.result import Applied
+from reconciler.model.result import Applied, Verdict
 from reconciler.planning.status import status_of
 from reconciler.reports.documents import applied_document, render, status_document
 from reconciler.reports.markdown import applied_markdown, status_markdown
@@ -55,7 +55,7 @@ def _joined(lines: list[Line]) -> str:
 
 
 def _applied(scene: Scene, attempt: Attempt) -> list[str]:
-    applied = Applied((), (attempt,), 0)
+    applied = Applied((), (attempt,), Verdict.DONE)
     return [_joined(applied_text(applied)), applied_markdown(applied), render(applied_document(applied))]
 
 

@@ -11,7 +11,7 @@ from reconciler import __version__
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.documents import applied_document, list_document, plan_document, render
 
 PLAN_TEMPLATE = """\
@@ -138,7 +138,7 @@ def test_applied() -> None:
             Result(address_of("other"), Action.BLOCKED, Done.SKIPPED, detail="it waits"),
         ),
         (attempt,),
-        0,
+        Verdict.DONE,
     )
     text = (
         "Please delete the webhook subscription of europe/staging that delivers ONB10001 to"

@@ -11,7 +11,7 @@ from reconciler.model.desired import Replace
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
 
@@ -178,7 +178,7 @@ def test_applied(scene: Scene) -> None:
         Result(address_of("old"), Action.RETIRE, Done.RETIRED),
     )
     assert (
-        text(applied_text(Applied(results, (scene.attempt(old),), 3)))
+        text(applied_text(Applied(results, (scene.attempt(old),), Verdict.UNRESOLVED)))
         == """\
   + europe/staging/offers  unknown (502)
   - europe/staging/old  retired
@@ -201,13 +201,13 @@ def test_applied_and_not_recorded() -> None:
     """The counts say of how many the record does not tell."""
     created = [Result(address_of(name), Action.CREATE, Done.CREATED, 201, recorded=name == "a") for name in "abc"]
     rejected = Result(address_of("d"), Action.CREATE, Done.REJECTED, 400, recorded=False)
-    summary = text(applied_text(Applied((*created, rejected), (), 3))).splitlines()[-1]
+    summary = text(applied_text(Applied((*created, rejected), (), Verdict.UNRESOLVED))).splitlines()[-1]
     assert "Applied: 3 created (2 of them not recorded), 1 rejected (not recorded)." == summary
 
 
 def test_applied_nothing() -> None:
     """An apply with nothing to do says so, and nothing else."""
-    assert "Nothing to do.\n" == text(applied_text(Applied((), (), 0)))
+    assert "Nothing to do.\n" == text(applied_text(Applied((), (), Verdict.DONE)))
 
 
 def test_no_removal() -> None:

@@ -14,7 +14,7 @@ from support.value_scene import EUROPE, Scene, target
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.attempts import attempt_text
 from reconciler.reports.documents import applied_document, list_document, plan_document, render
 from reconciler.reports.text import applied_text, list_text, plan_text
@@ -103,7 +103,7 @@ def test_no_line_begins_with_foreign_text(name: str, code: str, detail: str, act
     results = tuple(Result(one.address, Action.CREATE, Done.REJECTED, 400, one.id, detail) for one in attempts)
     lines: list[Line] = [
         *plan_text(scene.plan()),
-        *applied_text(Applied(results, tuple(attempts), 1)),
+        *applied_text(Applied(results, tuple(attempts), Verdict.FAILED)),
         *list_text(scene.records.values()),
         *attempt_text(attempts),
     ]
@@ -120,7 +120,7 @@ def test_documents(name: str, code: str, detail: str) -> None:
     results = (Result(Address(f"{EUROPE}/{name}"), Action.CREATE, Done.REJECTED, 400, "a1", detail),)
     for document in (
         plan_document(scene.plan()),
-        applied_document(Applied(results, (), 1)),
+        applied_document(Applied(results, (), Verdict.FAILED)),
         list_document(scene.records.values()),
     ):
         assert all(is_harmless(line) for line in render(document).splitlines())

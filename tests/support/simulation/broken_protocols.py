@@ -13,6 +13,7 @@ from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.result import Verdict
 from reconciler.state.heads import remembered as heads
 from support.simulation.sim_disk import Disk
 from support.simulation.sim_machine import Machine
@@ -225,7 +226,7 @@ def know_records_by_their_id_alone(patch: pytest.MonkeyPatch) -> None:
 
 def praise_every_run(patch: pytest.MonkeyPatch) -> None:
     """A run always says that all went well."""
-    patch.setattr(run, "exit_code", lambda *told: 0)
+    patch.setattr(run, "verdict_of", lambda *args: Verdict.DONE)
 
 
 def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from reconciler.applying.events import (
 from reconciler.applying.run import Account, Apply, Workplace
 from reconciler.errors import ReconcilerError, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 from support.simulation.sim_disk import Disk, Kept
@@ -178,8 +179,8 @@ class Machine:
     def _end(self) -> None:
         self.working = False
         applied = self._apply.applied()
-        self._tell("ends with", applied.exit_code, *(f"{one.outcome}:{one.address}" for one in applied.results))
-        if applied.exit_code == 0 and any(
+        self._tell("ends with", applied.verdict, *(f"{one.outcome}:{one.address}" for one in applied.results))
+        if applied.verdict is Verdict.DONE and any(
             one.outcome in ("rejected", "not_sent", "unknown") for one in applied.results
         ):
             raise Violation(Promise.TRUTHFUL, f"{self.name} says that all went well")
