@@ -1,9 +1,9 @@
-"""Performs the effects of the protocol: threads for calls and appends, one queue for what they come to.
+"""Performs the effects of the protocol: threads for calls and appends, one queue for the events they lead to.
 
-The machine is only ever touched by the thread that calls `drive`. The other threads are daemons: an interrupted run has
-recorded what is in flight as unknown, and does not wait for it any longer. Appends and reads of the record have a
-thread of their own, so that calls that hang cannot keep their own outcomes from being recorded, and a store that hangs
-cannot keep the run from ending.
+Only the thread that calls `drive` touches the state machine. The other threads are daemons: an interrupted run has
+recorded what is in flight as unknown, and no longer waits for it. Appends and reads of the record have a thread of
+their own, so that calls that hang cannot keep outcomes from being recorded, and a store that hangs cannot keep the run
+from ending.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from reconciler.applying.events import (
     AppendFailed,
     Authorise,
     Authorised,
+    Conflict,
     Event,
     InterruptAsked,
-    Look,
-    Looked,
-    LookFailed,
-    Moved,
+    Reread,
+    RereadDone,
+    RereadFailed,
     Send,
-    Siblings,
+    ServiceRecords,
     Ticked,
     Unauthorised,
 )
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reconciler.applying")
 
-_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled only once it ends
+_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled after the wait
 
 
 class Caller(Protocol):
     """Makes the calls of one target."""
 
     def authorise(self) -> None:
-        """Have a token at hand. Raises ReconcilerError where none is to be had."""
+        """Get a token. Raises ReconcilerError if none is available."""
         ...
 
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
-        """Make one create call and keep its response. `may_send` is asked as late as possible, before every call."""
+        """Make one create call and save its response. `may_send` is asked as late as possible, before every call."""
         ...
 
 
@@ -77,7 +77,7 @@ class Flag:
 
 
 class Inbox:
-    """Where a run hears what its effects came to, and of interrupts: a signal handler may call `interrupt`."""
+    """The events for a run, and interrupts: a signal handler may call `interrupt`."""
 
     def __init__(self) -> None:
         self.interrupted = Flag()
@@ -88,7 +88,7 @@ class Inbox:
         self._events.put(InterruptAsked())
 
     def open(self) -> queue.SimpleQueue[Event]:
-        """An empty queue for the next run: what the one before it still had in flight must not reach this one."""
+        """An empty queue for the next run: what the previous one still had in flight must not reach this one."""
         self._events = queue.SimpleQueue()
         if self.interrupted.is_set() and self._events.empty():
             self._events.put(InterruptAsked())
@@ -96,7 +96,7 @@ class Inbox:
 
 
 class Driver:
-    """Drives one target's run of the protocol to its end. `siblings` reads the records that count beside its own."""
+    """Drives one target's run of the protocol; `read_same_service` reads the other records of its service."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Driver:
         clock: Callable[[], Instant],
         inbox: Inbox,
         reach: Callable[[str], None],
-        siblings: Callable[[], Siblings] = Siblings,
+        read_same_service: Callable[[], ServiceRecords] = ServiceRecords,
     ) -> None:
         self._target = target
         self._store = store
@@ -114,44 +114,46 @@ class Driver:
         self._clock = clock
         self._interrupted = inbox.interrupted
         self._interrupted_by_error = Flag()
-        self._heard: Event = Ticked()
+        self._last_event: Event = Ticked()
         self._events = inbox.open()
         self._reach = reach
-        self._siblings = siblings
+        self._read_same_service = read_same_service
 
     def drive(self, run: TargetRun, observe: Callable[[TargetRun], None]) -> None:
-        """Perform effects and pass on events until the run is finished; `observe` is told after each event.
+        """Perform effects and pass on events until the run is finished; `observe` is called after each event.
 
-        Raises nothing: an error that nobody expected ends the run, and leaves it with all that is known of its calls.
+        Raises nothing: an unexpected error ends the run, with all that is known of its calls.
         """
-        clerk, callers = _Crew(), _Crew()
+        appender, callers = _Workers(), _Workers()
         try:
-            clerk.hire(1)
-            callers.hire(run.terms.limits.parallelism)
-            self._carry_on(run, observe, clerk, callers)
+            appender.start(1)
+            callers.start(run.context.limits.parallelism)
+            self._handle_events(run, observe, appender, callers)
         except Exception as problem:  # noqa: BLE001 - what was answered already must not be lost
             self._interrupted_by_error.set()
-            run.salvage(self._last_answers(run), told(problem), self._clock())
+            run.salvage(self._last_answers(run), describe(problem), self._clock())
         finally:
-            clerk.dismiss()
-            callers.dismiss()
+            appender.stop()
+            callers.stop()
 
-    def _carry_on(self, run: TargetRun, observe: Callable[[TargetRun], None], clerk: _Crew, callers: _Crew) -> None:
+    def _handle_events(
+        self, run: TargetRun, observe: Callable[[TargetRun], None], appender: _Workers, callers: _Workers
+    ) -> None:
         effects = run.start(self._clock())
         while True:
             for effect in effects:
-                crew = clerk if isinstance(effect, Append | Look) else callers
-                crew.do(partial(self._perform, effect))
+                workers = appender if isinstance(effect, Append | Reread) else callers
+                workers.do(partial(self._perform, effect))
             observe(run)
             if run.finished:
                 return
-            self._heard = self._next_event(run.wake_at)
-            effects = run.handle(self._heard, self._clock())
+            self._last_event = self._next_event(run.wake_at)
+            effects = run.handle(self._last_event, self._clock())
 
     def _last_answers(self, run: TargetRun) -> list[Answered]:
-        """What is still heard of the calls in flight, with the event that was not handled to its end."""
-        until = self._clock().steady + run.terms.limits.grace
-        answers = [self._heard] if isinstance(self._heard, Answered) else []
+        """The answers to calls in flight that still come, with the event whose handling failed."""
+        until = self._clock().steady + run.context.limits.grace
+        answers = [self._last_event] if isinstance(self._last_event, Answered) else []
         awaited = run.in_flight - {answered.attempt for answered in answers}
         while awaited and self._clock().steady < until and not self._interrupted.is_set():
             event = self._next_event(until)
@@ -161,7 +163,7 @@ class Driver:
         return answers
 
     def _next_event(self, wake_at: float | None) -> Event:
-        """What happens next; Ticked if nothing does until `wake_at`, or for a moment."""
+        """The next event; Ticked if none comes until `wake_at`, or for a moment."""
         wait = _LONGEST_WAIT if wake_at is None else wake_at - self._clock().steady
         try:
             return self._events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
@@ -174,7 +176,7 @@ class Driver:
                 event = self._authorise()
             case Append():
                 event = self._append(effect)
-            case Look():
+            case Reread():
                 event = self._look()
             case Send():
                 event = self._send(effect)
@@ -184,11 +186,11 @@ class Driver:
 
     def _authorise(self) -> Event:
         if self._caller is None:
-            return Unauthorised("there are no credentials for this target")
+            return Unauthorised("no credentials for this target")
         try:
             self._caller.authorise()
         except Exception as problem:  # noqa: BLE001 - a bug here must end the run, not hang it
-            return Unauthorised(told(problem))
+            return Unauthorised(describe(problem))
         return Authorised()
 
     def _append(self, effect: Append) -> Event:
@@ -201,31 +203,31 @@ class Driver:
         return Appended()
 
     def _report(self, problem: Exception) -> Event:
-        """What an append came to that did not go well, with all that it takes to plan again."""
+        """The event for an append that failed, with all that it takes to plan again."""
         if not isinstance(problem, HeadMoved):
-            log.warning("%s", told(problem))  # now: it is tried again for a while, and whoever waits should know why
+            log.warning("%s", describe(problem))  # at once: it is retried for a while, and the wait needs a reason
         try:
-            siblings, journal = self._siblings(), self._read()
+            same_service, journal = self._read_same_service(), self._read()
         except Exception as unreadable:  # noqa: BLE001 - the run goes on without
-            log.warning("%s", told(unreadable))
-            return AppendFailed(told(problem))
+            log.warning("%s", describe(unreadable))
+            return AppendFailed(describe(problem))
         if isinstance(problem, HeadMoved):
-            return Moved(journal, siblings)
-        return AppendFailed(told(problem), journal, siblings)
+            return Conflict(journal, same_service)
+        return AppendFailed(describe(problem), journal, same_service)
 
     def _look(self) -> Event:
         try:
-            siblings = self._siblings()
+            same_service = self._read_same_service()
             at = self._clock()
-            return Looked(self._read(), at, siblings)
+            return RereadDone(self._read(), at, same_service)
         except Exception as problem:  # noqa: BLE001 - the machine decides what follows
-            return LookFailed(told(problem))
+            return RereadFailed(describe(problem))
 
     def _read(self) -> Journal:
-        """The journal as it is now. Raises StateError where there is none to be read."""
+        """The journal as it is now. Raises StateError if it cannot be read."""
         data = self._store.read(self._target)
         if data is None:
-            raise RecordMissing("the record is gone", where=self._target)
+            raise RecordMissing("the state record is missing", where=self._target)
         return parse(data, self._target, self._store.location)
 
     def _send(self, send: Send) -> Event:
@@ -240,27 +242,27 @@ class Driver:
             answered = self._caller.create(send, may_send)
             self._reach("after-send")
         except Exception as problem:  # noqa: BLE001 - whatever it was, the call may have been sent
-            return Answered(send.attempt, Answer(Outcome.UNKNOWN, detail=told(problem)))
+            return Answered(send.attempt, Answer(Outcome.UNKNOWN, detail=describe(problem)))
         return answered
 
 
-def told(problem: Exception) -> str:
-    """What an error says; of one that nobody expected only its name, since its text may hold anything."""
+def describe(problem: Exception) -> str:
+    """The text of an error; of an unexpected one only its name, since its text may hold anything."""
     if isinstance(problem, ReconcilerError):
         return str(problem)
     log.debug("unexpected", exc_info=problem)
     return f"internal error ({type(problem).__name__})"
 
 
-class _Crew:
+class _Workers:
     """A few daemon threads that do jobs in the order they come."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._size = 0
 
-    def hire(self, size: int) -> None:
-        """Start so many threads. Raises RuntimeError where the system gives none."""
+    def start(self, size: int) -> None:
+        """Start so many threads. Raises RuntimeError if the system gives none."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
             self._size += 1
@@ -268,7 +270,7 @@ class _Crew:
     def do(self, job: Callable[[], None]) -> None:
         self._jobs.put(job)
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         for _ in range(self._size):
             self._jobs.put(None)
 

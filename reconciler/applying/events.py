@@ -1,4 +1,4 @@
-"""What the protocol is told, and what it asks for."""
+"""The events that the protocol handles, and the effects that it asks for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Siblings:
-    """The records of the other targets that are the same service; `problem` says why they could not be read."""
+class ServiceRecords:
+    """The other records of the same service; `problem` says why they could not be read."""
 
     records: tuple[Record, ...] = ()
     problem: str | None = None
@@ -24,60 +24,60 @@ class Siblings:
 
 @dataclass(frozen=True, slots=True)
 class Authorised:
-    """An access token is at hand."""
+    """An access token is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unauthorised:
-    """No access token is to be had; `detail` says why."""
+    """No access token is available; `detail` says why."""
 
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The append under way is durable."""
+    """The append in flight is durable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """The append under way met another head, or its answer was lost; `journal` and `siblings` were read since.
+class Conflict:
+    """The append in flight met another head, or its answer was lost; `journal` and `same_service` were read since.
 
-    The journal may hold the entries all the same.
+    If the answer was lost, the journal holds the entries.
     """
 
     journal: Journal
-    siblings: Siblings = Siblings()
+    same_service: ServiceRecords = ServiceRecords()
 
 
 @dataclass(frozen=True, slots=True)
 class AppendFailed:
-    """The append under way failed; the rest was read since, `journal` is None where the store could not be read."""
+    """The append in flight failed; the rest was read since, and `journal` is None if the store could not be read."""
 
     detail: str
     journal: Journal | None = None
-    siblings: Siblings = Siblings()
+    same_service: ServiceRecords = ServiceRecords()
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """The record was read again: `siblings` first, and `journal` last, not before `at`."""
+class RereadDone:
+    """The record was re-read: `same_service` first, and `journal` last, not before `at`."""
 
     journal: Journal
     at: Instant
-    siblings: Siblings = Siblings()
+    same_service: ServiceRecords = ServiceRecords()
 
 
 @dataclass(frozen=True, slots=True)
-class LookFailed:
-    """The record could not be read again; `detail` says why."""
+class RereadFailed:
+    """The record could not be re-read; `detail` says why."""
 
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A call has ended. `response`: where the response is kept, as `Settled.response` says; `lost`: it could not be."""
+    """A call has ended. `response`: where the response is saved, as in `Settled.response`; `lost`: it could not be."""
 
     attempt: str
     answer: Answer
@@ -87,7 +87,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class InterruptAsked:
-    """A person or the runner wants the run to end; a second time: at once."""
+    """A signal asks the run to end; a second one, to end at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ Event = (
     Authorised
     | Unauthorised
     | Appended
-    | Moved
+    | Conflict
     | AppendFailed
-    | Looked
-    | LookFailed
+    | RereadDone
+    | RereadFailed
     | Answered
     | InterruptAsked
     | Ticked
@@ -116,7 +116,7 @@ class Authorise:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append `lines` if the head is still `head`; answer with Appended, Moved or AppendFailed."""
+    """Append `lines` if the head is still `head`; answer with Appended, Conflict or AppendFailed."""
 
     head: str
     lines: bytes = field(repr=False)
@@ -124,8 +124,8 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Read the record again, and those of the siblings; answer with Looked or LookFailed."""
+class Reread:
+    """Re-read the record, and the others of the same service; answer with RereadDone or RereadFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Send:
     """Send one create call, unless it `is_late`; answer with Answered.
 
     `send_by` (steady seconds) is the end of the window that its intent names. `fresh_until` is how long, on either
-    clock, what was seen of the record may be relied on. `renew`: get another token where the service refuses this one.
+    clock, what was read of the record may be relied on. `renew`: get another token if the service refuses this one.
     """
 
     attempt: str
@@ -144,8 +144,8 @@ class Send:
     renew: bool = True
 
     def is_late(self, now: Instant) -> bool:
-        """Whether the call must not leave any more: its time has passed, or nobody has looked at the record lately."""
+        """Whether the call must not be sent any more: its window has passed, or the record was read too long ago."""
         return now.steady >= min(self.send_by, self.fresh_until.steady) or now.wall >= self.fresh_until.wall
 
 
-Effect = Authorise | Append | Look | Send
+Effect = Authorise | Append | Reread | Send

@@ -1,4 +1,4 @@
-"""Waits for what may hang, for as long as nobody interrupts."""
+"""Waits for a job that may hang, unless the run is interrupted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TICK = 0.05  # seconds between two looks at the flag, which takes no lock and so cannot wake anybody
+_TICK = 0.05  # seconds between two looks at the flag, which takes no lock and so wakes no waiting thread
 
 
 def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float) -> T:
-    """What `job` gives, which a thread does; once interrupted, it is waited for so many seconds more.
+    """The result of `job`, which runs in a thread; after an interrupt, wait `patience` seconds more at most.
 
-    Raises what `job` raises, and StoreUnavailable where it was not waited for; it then goes on unheard.
+    Raises what `job` raises, and StoreUnavailable if it was not waited for; its result is then ignored.
     """
     outcome: list[T | BaseException] = []
     done = threading.Event()
@@ -28,7 +28,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
     def work() -> None:
         try:
             outcome.append(job())
-        except BaseException as problem:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as problem:  # noqa: BLE001 - raised again by the thread that waits
             outcome.append(problem)
         done.set()
 
@@ -36,7 +36,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
     while not done.wait(_TICK):
         if interrupted.is_set():
             if patience <= 0:
-                raise StoreUnavailable("interrupted while the state record was read")
+                raise StoreUnavailable("interrupted while reading the state record")
             patience -= _TICK
     [result] = outcome
     if isinstance(result, BaseException):

@@ -1,42 +1,43 @@
-"""The entries that an apply writes into the record."""
+"""The entries that an apply appends to the record."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
-from reconciler.model.entry import Intent, Restored, Retired, Settled
+from reconciler.model.entry import Bound, Intent, Restored, Retired, Settled
 from reconciler.model.plan import Action
 
 if TYPE_CHECKING:
-    from reconciler.applying.terms import Terms
+    from reconciler.applying.context import RunContext
     from reconciler.model.clock import Instant
-    from reconciler.model.entry import AnyEntry
     from reconciler.model.outcome import Answer
     from reconciler.model.plan import Change, Request
 
+ApplyEntry = Bound | Intent | Settled | Retired | Restored
 
-def intent_of(change: Change, request: Request, attempt: str, terms: Terms, now: Instant) -> Intent:
-    """What is written before the create call of `change` is sent."""
+
+def intent_entry(change: Change, request: Request, attempt: str, context: RunContext, now: Instant) -> Intent:
+    """The entry that is durable before the create call of `change` is sent."""
     return Intent(
         at=stamp(now.wall),
-        by=terms.by,
+        by=context.by,
         attempt=attempt,
         address=change.address,
         action=change.action.value,
         codes=request.codes,
         url=request.url,
-        send_by=round(now.wall + terms.limits.send_window, 3),
-        settled_by=round(now.wall + terms.limits.settled_in, 3),
-        run=terms.run,
+        send_by=round(now.wall + context.limits.send_window, 3),
+        settled_by=round(now.wall + context.limits.settled_in, 3),
+        run=context.run,
     )
 
 
-def outcome_of(attempt: str, answer: Answer, response: str | None, terms: Terms, now: Instant) -> Settled:
-    """What is written once the attempt is over; `response` as in `Settled`."""
+def outcome_entry(attempt: str, answer: Answer, response: str | None, context: RunContext, now: Instant) -> Settled:
+    """The entry for the outcome of an attempt; `response` as in `Settled`."""
     return Settled(
         at=stamp(now.wall),
-        by=terms.by,
+        by=context.by,
         attempt=attempt,
         outcome=answer.outcome,
         status=answer.status,
@@ -47,15 +48,21 @@ def outcome_of(attempt: str, answer: Answer, response: str | None, terms: Terms,
     )
 
 
-def quiet_entries(change: Change, terms: Terms, now: Instant) -> tuple[AnyEntry, ...]:
-    """What carries out a change that takes no call: a RESTORE or a RETIRE."""
-    if change.action is Action.RESTORE:
-        return tuple(Restored(at=stamp(now.wall), by=terms.by, attempt=attempt) for attempt in change.concerns)
-    return retirements(change, change.reasons[0], terms, now)
+def local_entries(change: Change, context: RunContext, now: Instant) -> tuple[ApplyEntry, ...]:
+    """The entries that carry out a local change, one without a call. Raises ValueError for any other."""
+    match change.action:
+        case Action.RESTORE:
+            return tuple(Restored(at=stamp(now.wall), by=context.by, attempt=attempt) for attempt in change.concerns)
+        case Action.RETIRE:
+            return retirements(change, change.reasons[0], context, now)
+        case Action.CREATE | Action.EXTEND | Action.REPLACE | Action.BLOCKED:
+            raise ValueError(change.action)
+        case _:
+            assert_never(change.action)
 
 
-def retirements(change: Change, reason: str, terms: Terms, now: Instant) -> tuple[Retired, ...]:
-    """What asks for the removal of everything that `change` concerns."""
+def retirements(change: Change, reason: str, context: RunContext, now: Instant) -> tuple[Retired, ...]:
+    """The entries that ask for the removal of everything that `change` concerns."""
     return tuple(
-        Retired(at=stamp(now.wall), by=terms.by, attempt=attempt, reason=reason) for attempt in change.concerns
+        Retired(at=stamp(now.wall), by=context.by, attempt=attempt, reason=reason) for attempt in change.concerns
     )

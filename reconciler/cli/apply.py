@@ -63,16 +63,16 @@ def command(
     must_ask = planned.has_work and not approval.given
     if must_ask:
         _refuse_without_terminal()
-    from reconciler.operations.session import Undertaking  # noqa: PLC0415 - nothing that a refusal so far needs
+    from reconciler.operations.session import ApplySession  # noqa: PLC0415 - nothing that a refusal so far needs
 
     warn_of_host_only_locks(terminal, workspace.store)
-    undertaking = Undertaking(workspace, planned)
+    session = ApplySession(workspace, planned)
     if form == "text" and planned.has_work:
         terminal.print_lines(plan_text(planned.plan))
     if must_ask:
         _ask(terminal, planned.plan, shown=form == "text" and sys.stdout.isatty())
     with terminal.in_background(), progress(terminal, planned.plan) as observe:
-        applied = undertaking.carry_out(observe)
+        applied = session.carry_out(observe)
     terminal.work_is_done()
     for notice in applied.unrecorded:
         terminal.complain(notice)

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Builds what an apply works with, and stands between it and the signals."""
+"""Builds an apply, and passes signals on to it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.applying.caller import ServiceCaller
+from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
-from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
-from reconciler.applying.terms import Limits
+from reconciler.applying.run import Account, Apply, needs_account, refuse_foreign
+from reconciler.applying.service_caller import ServiceCaller
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("reconciler.applying")
 
 
-class Undertaking:
-    """A plan that is about to be carried out, and all that it takes.
+class ApplySession:
+    """A plan that is about to be applied, and all that it takes.
 
-    Raises what keeps it from being carried out at all: SettingsError for what is missing of credentials and settings,
-    RecordForeign, and StateError where responses could not be kept.
+    Raises SettingsError for missing credentials and settings, RecordForeign, and StateError if responses could not be
+    saved.
     """
 
     def __init__(self, workspace: Workspace, planned: Planned) -> None:
@@ -50,7 +50,7 @@ class Undertaking:
         self._planned = planned
         self._failpoints = Failpoints(os.environ.get("RECONCILER_TEST_FAILPOINT", ""))
         targets = [planned.desired.targets[name] for name in planned.plan.targets]
-        self._failpoints.refuse_real_services(url for one in targets for url in (one.auth_url, one.base_url))
+        self._failpoints.refuse_real_services(url for target in targets for url in (target.auth_url, target.base_url))
         limits = Limits(parallelism=workspace.parallelism, call_timeout=workspace.timeout)
         self._limits = self._failpoints.limited(limits)
         self._accounts = _accounts(workspace, planned)
@@ -63,11 +63,14 @@ class Undertaking:
             check_keepable(workspace.data_directory)
 
     def carry_out(self, observe: Callable[[TargetRun], None]) -> Applied:
-        """Carry the plan out, as it was approved; `observe` is shown the progress."""
+        """Apply the plan as it was approved; `observe` is shown the progress."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
         store = HeadTrackingStore(workspace.store, workspace.heads)
         with interrupts(inbox.interrupt) as caught:
-            workplace = Workplace(
+            applied = Apply(
+                planned.plan,
+                planned.desired,
+                planned.selection,
                 store=store,
                 read=lambda target: store.follow(workspace.read(target)),
                 accounts=self._accounts,
@@ -75,19 +78,18 @@ class Undertaking:
                 inbox=inbox,
                 limits=self._limits,
                 by=workspace.by(),
-                keep=self._keep,
+                save=self._save,
                 observe=observe,
                 reach=self._failpoints.reach,
                 pause=time.sleep,
-                counting=lambda record: with_known_results(workspace, record),
-                neighbours={name: record.base_url for name, record in planned.records.items()},
-                unread=frozenset(one.target for one in planned.unread) - planned.records.keys(),
-                recorded=workspace.responses.forget_recorded,
-            )
-            applied = Apply(planned.plan, planned.desired, planned.selection, workplace).carry_out()
+                counted=lambda record: with_known_results(workspace, record),
+                recorded_services={name: record.base_url for name, record in planned.records.items()},
+                unread=frozenset(unread.target for unread in planned.unread) - planned.records.keys(),
+                on_reread=workspace.responses.forget_recorded,
+            ).carry_out()
         return replace(applied, signal=caught[0]) if caught else applied
 
-    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
+    def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         return keep_entries(self._workspace.data_directory, target, record.id, entries, reason)
 
 
@@ -106,8 +108,8 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
         except SettingsError as problem:
             problems.append(problem)
     if problems:
-        told = "; ".join(f"{problem.where}: {problem.what}" for problem in problems)
-        raise SettingsError(told, remedy=problems[0].remedy)
+        what = "; ".join(f"{problem.where}: {problem.what}" for problem in problems)
+        raise SettingsError(what, remedy=problems[0].remedy)
     return accounts
 
 
@@ -118,7 +120,7 @@ def _account(workspace: Workspace, planned: Planned, calling: ServiceClient, nam
 
 
 def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callable[[str, bytes], str]:
-    """What keeps the responses of one target: sealed into the record, or in private files."""
+    """What saves the responses of one target: encrypted in the record, or in private files."""
     recipients = planned.desired.recipients
     record = planned.records[name].id
 
@@ -134,8 +136,8 @@ def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callabl
 
 
 def _keep_sealed(responses: PrivateFiles, record: str, attempt: str, sealed: str) -> None:
-    """Keep a sealed response until the record holds it; where that fails, it goes into the record all the same."""
+    """Save an encrypted response until the record holds it; if that fails, the record still gets it."""
     try:
         responses.keep(record, attempt, ENCRYPTED, sealed.encode())
     except ReconcilerError as problem:
-        log.warning("a sealed response could not be kept until it is recorded: %s", problem)
+        log.warning("an encrypted response could not be saved before it is recorded: %s", problem)

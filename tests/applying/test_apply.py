@@ -12,9 +12,9 @@ from support.applying_doubles import MemoryStore, ScriptedCaller, now
 from support.journal_samples import AT, BY, OTHER, TARGET, begun, journal_bytes
 from support.simulation.sim_configs import desired_of, target_of
 
+from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
-from reconciler.applying.run import Account, Apply, Workplace, needs_account, refuse_foreign
-from reconciler.applying.terms import Limits
+from reconciler.applying.run import Account, Apply, needs_account, refuse_foreign
 from reconciler.errors import RecordForeign, RecordMissing, StoreUnavailable
 from reconciler.model.address import Address, TargetName
 from reconciler.model.clock import Instant
@@ -61,7 +61,7 @@ class Office:
     clock: Callable[[], Instant] = now
     observe: Callable[[TargetRun], None] = lambda _run: None
     on_pause: Callable[[], None] = lambda: None
-    neighbours: dict[TargetName, str] = field(default_factory=dict)
+    recorded_services: dict[TargetName, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.wants:
@@ -94,7 +94,10 @@ class Office:
     def apply(self, plan: Plan | None = None, store: Store | None = None) -> Applied:
         """Apply the plan that is given, or one made now."""
         plan = plan or self.plan()
-        workplace = Workplace(
+        return Apply(
+            plan,
+            self.desired,
+            Selection(),
             store=store or self.store,
             read=self.read or self.store.journal,
             accounts={
@@ -104,16 +107,15 @@ class Office:
             inbox=self.inbox,
             limits=self.limits,
             by={"user": "office"},
-            keep=self._keep,
+            save=self._save,
             observe=self.observe,
             reach=lambda _step: None,
             pause=self._pause,
             patience=0.5,
-            neighbours=self.neighbours,
-        )
-        return Apply(plan, self.desired, Selection(), workplace).carry_out()
+            recorded_services=self.recorded_services,
+        ).carry_out()
 
-    def _keep(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
+    def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         self.kept.append((target, record.target, len(entries), reason))
         return f"{target}: kept"
 
@@ -204,9 +206,9 @@ def test_a_record_of_another_account_is_not_written_to() -> None:
             "https://api.other.example",
             None,
             None,
-            f"the service at {SERVICE}, the settings name https://api.other.example",
+            f"the service at {SERVICE}, but the current settings use https://api.other.example",
         ),
-        (SERVICE, "theirs", "mine", "another account: its creates were made with another client id"),
+        (SERVICE, "theirs", "mine", "another account: it was created with another client id"),
         (f"{SERVICE}/", "mine", "mine", None),
         (SERVICE, "theirs", None, None),
     ],
@@ -223,7 +225,7 @@ def test_a_record_belongs_to_one_service_and_account(
     else:
         with pytest.raises(RecordForeign) as raised:
             refuse_foreign(target, record, account)
-        remedy = "if that is meant: reconciler state rebind"
+        remedy = f"if the change is intended, run: reconciler state rebind -t {TARGET}"
         assert f"{TARGET}: the record belongs to {told}; {remedy}" == str(raised.value)
 
 
@@ -329,7 +331,7 @@ def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> No
     office.read = read
     applied = office.apply(plan)
     assert ({f"{TARGET}/a": "created"}, Verdict.FAILED) == (outcomes(applied), applied.verdict)
-    assert (f"{TARGET}: the record could not be read a last time: {TARGET}: no network",) == applied.unrecorded
+    assert (f"{TARGET}: could not re-read the record after the apply: {TARGET}: no network",) == applied.unrecorded
     assert ["old"] == [one.id for one in applied.removal]
 
 
@@ -408,14 +410,14 @@ def test_what_another_target_of_the_service_intends_meanwhile_is_not_sent() -> N
     office.store.appended = intend
     applied = office.apply()
     assert ({f"{TARGET}/a": "not_sent"}, []) == (outcomes(applied), office.caller.sent)
-    assert f"under {THIRD}/a already" in str(applied.results[0].detail)
+    assert f"delivered, by {THIRD}/a" in str(applied.results[0].detail)
 
 
 def test_a_record_whose_target_is_declared_no_more_counts_as_well() -> None:
     """Where its record is bound to the service, what turns up there meanwhile is not created a second time."""
     office = Office({TARGET: "a"})
     office.begin(THIRD)
-    office.neighbours = {THIRD: SERVICE, OTHER: SERVICES[OTHER]}
+    office.recorded_services = {THIRD: SERVICE, OTHER: SERVICES[OTHER]}
 
     def intend() -> None:
         office.store.appended = lambda: None
@@ -459,7 +461,7 @@ def test_another_target_of_the_service_without_a_record_is_in_nobodys_way() -> N
 def test_a_record_that_was_read_for_the_plan_and_is_missing_forbids_to_send() -> None:
     """It was there: what it holds stands in the way, whether or not anybody can read it by now."""
     office = Office({TARGET: "a", THIRD: ""})
-    office.neighbours = {THIRD: SERVICE}
+    office.recorded_services = {THIRD: SERVICE}
     plan = office.plan()
 
     def read(target: TargetName) -> Journal:
@@ -493,7 +495,10 @@ def test_a_bug_costs_nothing_that_was_answered_and_no_other_target() -> None:
     expected = {f"{TARGET}/a": "created", f"{TARGET}/b": "skipped", f"{OTHER}/c": "created"}
     assert (expected, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert [(TARGET, TARGET, 2, "internal error (KeyError)")] == office.kept
-    assert f"{TARGET}: internal error (KeyError) ended the apply of this target; please report it" in applied.unrecorded
+    assert (
+        f"{TARGET}: the apply of this target stopped with internal error (KeyError); please report this"
+        in applied.unrecorded
+    )
     assert ["a", "c"] == office.caller.sent
 
 
@@ -563,11 +568,11 @@ def test_reading_a_record_that_hangs_does_not_outlast_an_interrupt(hangs_at: int
     applied = office.apply(plan)
     assert {f"{TARGET}/a": outcome} == outcomes(applied)
     details = [*applied.unrecorded, *(str(result.detail) for result in applied.results)]
-    assert any("interrupted while the state record was read" in detail for detail in details)
+    assert any("interrupted while reading the state record" in detail for detail in details)
     released.set()
 
 
-def test_siblings_are_read_without_holding_up_the_run() -> None:
+def test_other_records_are_read_without_holding_up_the_run() -> None:
     """A sibling whose record hangs does not keep an interrupted run from ending with its outcomes."""
     office = Office({TARGET: "a", THIRD: ""}, limits=Limits(closing=0.1, grace=0.1, parting=0.1))
     plan, reads, done = office.plan(), [], threading.Event()

@@ -11,10 +11,10 @@ from support.applying_bench import SERVICE, Bench, known, wanting
 from support.applying_doubles import MemoryStore, ScriptedCaller, now
 from support.journal_samples import TARGET, begun, journal_bytes
 
+from reconciler.applying.context import Limits
 from reconciler.applying.driver import Driver, Inbox
-from reconciler.applying.events import Append, Appended, AppendFailed, InterruptAsked, Moved, Ticked
+from reconciler.applying.events import Append, Appended, AppendFailed, Conflict, InterruptAsked, Ticked
 from reconciler.applying.protocol import TargetRun
-from reconciler.applying.terms import Limits
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.state.journal.chain import link
 from reconciler.state.stores.files import FileStore
@@ -22,8 +22,8 @@ from reconciler.state.stores.files import FileStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.applying.context import RunContext
     from reconciler.applying.events import Effect, Event
-    from reconciler.applying.terms import Terms
     from reconciler.model.clock import Instant
     from reconciler.state.stores.store import Store
 
@@ -46,7 +46,7 @@ class Drive:
         """Drive the run to its end."""
         caller = self.caller if credentials else None
         driver = Driver(TARGET, store or self.store, caller, now, self.inbox, self.steps.append)
-        run = TargetRun(self.bench.changes(), self.bench.journal, self.bench.run.terms)
+        run = TargetRun(self.bench.changes(), self.bench.journal, self.bench.run.context)
         driver.drive(run, lambda run: self.seen.append(len(run.results)))
         return run
 
@@ -96,7 +96,7 @@ class OneAppend:
     """Stands for a run that wants one append, and is finished once it hears of it."""
 
     effect: Append
-    terms: Terms
+    context: RunContext
     heard: list[Event] = field(default_factory=list)
     wake_at: float | None = None
     results: tuple[()] = ()
@@ -121,7 +121,7 @@ FULL = StoreUnavailable("disk full", where=TARGET)
     ("problem", "readable", "heard"),
     [
         (None, True, Appended),
-        (HeadMoved("first", where=TARGET), True, Moved),
+        (HeadMoved("first", where=TARGET), True, Conflict),
         (HeadMoved("first", where=TARGET), False, AppendFailed),
         (FULL, True, AppendFailed),
         (FULL, False, AppendFailed),
@@ -134,13 +134,13 @@ def test_a_run_hears_what_became_of_an_append(problem: Exception | None, readabl
     lines, _ = link(before.head, len(before.lines), [known("a")])
     drive.store.declare_failures(*([problem] if problem else []))
     drive.store.declare_unreadable(None if readable else StoreUnavailable("no disk", where=TARGET))
-    run = OneAppend(Append(before.head, lines, "a note"), drive.bench.run.terms)
+    run = OneAppend(Append(before.head, lines, "a note"), drive.bench.run.context)
     Driver(TARGET, drive.store, None, now, drive.inbox, drive.steps.append).drive(
         cast("TargetRun", run), lambda _: None
     )
     (event,) = run.heard
     assert heard is type(event)
-    if isinstance(event, Moved | AppendFailed):
+    if isinstance(event, Conflict | AppendFailed):
         assert (before if readable else None) == event.journal
     if isinstance(event, AppendFailed):
         assert str(problem) == event.detail
@@ -170,7 +170,7 @@ def test_without_credentials_nothing_is_sent() -> None:
     drive = Drive("a")
     run = drive.run(credentials=False)
     [result] = run.results.values()
-    assert ("not_sent", "there are no credentials for this target") == (str(result.outcome), result.detail)
+    assert ("not_sent", "no credentials for this target") == (str(result.outcome), result.detail)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_store_that_cannot_be_read_either_ends_the_run(problem: Exception) -> 
     drive.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
     drive.store.declare_unreadable(problem)
     [result] = drive.run().results.values()
-    assert ("not_sent", "the state record could not be written: disk full") == (str(result.outcome), result.detail)
+    assert ("not_sent", "cannot write the state record: disk full") == (str(result.outcome), result.detail)
     assert [] == drive.caller.sent
 
 

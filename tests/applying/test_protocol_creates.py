@@ -18,9 +18,9 @@ from support.applying_bench import (
 )
 from support.journal_samples import AT, BY
 
-from reconciler.applying.events import Answered, Authorise, Send, Siblings, Unauthorised
-from reconciler.applying.protocol import LOST_RESPONSE
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
+from reconciler.applying.creates import LOST_RESPONSE
+from reconciler.applying.events import Answered, Authorise, Send, ServiceRecords, Unauthorised
 from reconciler.model.clock import Instant
 from reconciler.model.entry import Bound, Intent, Settled
 from reconciler.model.outcome import Answer, Outcome
@@ -227,7 +227,7 @@ def test_an_intent_whose_window_has_passed_is_not_sent() -> None:
     bench.append()
     assert [] == bench.sends
     bench.append()
-    assert ("gone", "its time to be sent had passed") == (bench.statuses()["a1"], bench.result("a").detail)
+    assert ("gone", "send window expired") == (bench.statuses()["a1"], bench.result("a").detail)
 
 
 def test_a_repeat_whose_window_has_passed_is_not_sent() -> None:
@@ -237,7 +237,7 @@ def test_a_repeat_whose_window_has_passed_is_not_sent() -> None:
     bench.append()
     bench.answer(NOT_SENT)
     bench.wait(100.0)
-    detail = "no connection; not repeated: its time to be sent had passed"
+    detail = "no connection; not retried: send window expired"
     assert ([], detail) == (bench.sends, bench.result("a").detail)
 
 
@@ -251,7 +251,7 @@ def test_an_outage_costs_three_creates() -> None:
         bench.answer(UNKNOWN)
         bench.append()
     assert ["unknown", "unknown", "unknown", "skipped", "skipped"] == sorted(bench.outcomes.values(), reverse=True)
-    assert "3 outcomes in a row are unknown" in str(bench.result("e").detail)
+    assert "3 unknown outcomes in a row" in str(bench.result("e").detail)
     assert bench.run.finished
 
 
@@ -286,7 +286,7 @@ def test_a_call_without_an_answer_is_given_up() -> None:
     assert bench.steady + 105.0 == bench.run.wake_at
     bench.wait(105.0)
     bench.append()
-    assert ("unknown", "unknown", "no answer in time") == (
+    assert ("unknown", "unknown", "timed out") == (
         bench.statuses()["a1"],
         bench.outcomes["create a"],
         bench.result("a").detail,
@@ -335,12 +335,12 @@ def test_a_late_shrug_changes_nothing() -> None:
     bench.wait(105.0)
     bench.hear(Answered(send.attempt, UNKNOWN))
     assert ["outcome", "intent"] == kinds(bench.append())
-    assert ([], "no answer in time") == (bench.appends, bench.result("a").detail)
+    assert ([], "timed out") == (bench.appends, bench.result("a").detail)
 
 
 def test_a_route_that_another_target_has_is_not_sent() -> None:
     """What another target of the service has taken meanwhile is not created here, although its intent is durable."""
-    bench = Bench(wanting("a"), siblings=Siblings((journal_of(known("a", attempt="theirs")).record(),)))
+    bench = Bench(wanting("a"), same_service=ServiceRecords((journal_of(known("a", attempt="theirs")).record(),)))
     bench.start()
     bench.append()
     assert [] == bench.sends
@@ -348,12 +348,12 @@ def test_a_route_that_another_target_has_is_not_sent() -> None:
     assert [] == bench.sends
     bench.append()
     assert ("gone", "not_sent") == (bench.statuses()["a1"], bench.outcomes["create a"])
-    assert "under europe/staging/a already (attempt theirs)" in str(bench.result("a").detail)
+    assert "delivered, by europe/staging/a (attempt theirs)" in str(bench.result("a").detail)
 
 
 def test_where_other_targets_cannot_be_read_nothing_is_sent() -> None:
     """Who cannot say what the other targets of the service have sends nothing."""
-    bench = Bench(wanting("a"), siblings=Siblings(problem="no network"))
+    bench = Bench(wanting("a"), same_service=ServiceRecords(problem="no network"))
     bench.start()
     bench.append()
     bench.look()
@@ -362,7 +362,7 @@ def test_where_other_targets_cannot_be_read_nothing_is_sent() -> None:
 
 def test_other_targets_are_read_once_for_all_that_became_durable_together() -> None:
     """Reading may be slow: the intents of one append share it, and appends without intents need none."""
-    bench = Bench(wanting("a", "b", "c", "d"), siblings=Siblings())
+    bench = Bench(wanting("a", "b", "c", "d"), same_service=ServiceRecords())
     bench.start()
     bench.append()
     bench.look()

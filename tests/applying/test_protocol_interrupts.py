@@ -5,8 +5,8 @@ from __future__ import annotations
 from support.applying_bench import CREATED, NOT_SENT, Bench, journal_of, kinds, known, moving, wanting
 from support.journal_samples import AT, BY
 
+from reconciler.applying.context import Limits
 from reconciler.applying.events import Append, Appended, AppendFailed, Authorised, InterruptAsked, Unauthorised
-from reconciler.applying.terms import Limits
 from reconciler.model.entry import SecretSet
 
 
@@ -151,7 +151,7 @@ def test_a_second_interrupt_gives_an_intent_on_its_way_up() -> None:
     interrupt(bench, 2)
     bench.wait(1.0)
     assert ({"create a": "not_sent"}, True) == (bench.outcomes, bench.run.finished)
-    assert "the store has not answered in time" in str(bench.result("a").detail)
+    assert "the store timed out" in str(bench.result("a").detail)
 
 
 def test_a_second_interrupt_ends_the_waits_of_the_store() -> None:
@@ -162,7 +162,7 @@ def test_a_second_interrupt_ends_the_waits_of_the_store() -> None:
     bench.hear(AppendFailed("no network"))
     interrupt(bench, 2)
     bench.wait(1.0)
-    assert ("the state record could not be written: no network", True) == (bench.result("a").detail, bench.run.finished)
+    assert ("cannot write the state record: no network", True) == (bench.result("a").detail, bench.run.finished)
 
 
 def test_a_store_that_answers_in_time_is_not_given_up() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from support.applying_bench import SERVICE
 
-from reconciler.applying.caller import ServiceCaller
 from reconciler.applying.events import Answered, Send
+from reconciler.applying.service_caller import ServiceCaller
 from reconciler.errors import StoreUnavailable, TokenError
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant
@@ -113,11 +113,11 @@ def test_a_response_that_cannot_be_kept_does_not_undo_the_creation(
         raise problem
 
     answered = create(CREATED, keep)
-    detail = f"created, but its response could not be kept: {told}"
+    detail = f"created, but its response could not be saved: {told}"
     assert Answered("a1", replace(CREATED, body=b"", detail=detail), lost=True) == answered
     (record,) = caplog.records
     assert "ERROR" == record.levelname
-    assert f"europe/staging/a: {detail}; what the service said of it is lost" == record.getMessage()
+    assert f"europe/staging/a: {detail}; the response is lost" == record.getMessage()
 
 
 def test_no_token_is_told() -> None:

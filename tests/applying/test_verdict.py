@@ -9,7 +9,7 @@ import pytest
 from support.applying_bench import WALL, journal_of, known
 from support.journal_samples import AT, BY, TARGET
 
-from reconciler.applying.siblings import hindrance
+from reconciler.applying.objections import objection_of_same_service
 from reconciler.applying.verdict import is_in_flight, verdict_of, with_others_work, worst
 from reconciler.model.address import Address
 from reconciler.model.entry import Intent, Removed, Settled
@@ -158,7 +158,9 @@ def test_what_another_target_delivers_hinders() -> None:
     record = journal_of(known("a")).record()
     [attempt] = record.attempts.values()
     request = Request((*attempt.codes, "LOA10013"), attempt.url.replace("hooks.example", "HOOKS.example:443"))
-    assert f"it is delivered, or may be, under {A} already (attempt old-a)" == hindrance(request, [record])
+    assert f"already delivered, or possibly delivered, by {A} (attempt old-a)" == objection_of_same_service(
+        request, [record]
+    )
 
 
 def test_what_another_target_does_not_deliver_does_not_hinder() -> None:
@@ -166,9 +168,9 @@ def test_what_another_target_does_not_deliver_does_not_hinder() -> None:
     gone = journal_of(known("a"), Removed(at=AT, by=BY, attempt="old-a")).record()
     [attempt] = gone.attempts.values()
     live = journal_of(known("a")).record()
-    assert None is hindrance(Request(attempt.codes, attempt.url), [gone])
-    assert None is hindrance(Request(("LOA10013",), attempt.url), [live])
-    assert None is hindrance(Request(attempt.codes, "https://elsewhere.example/"), [live])
+    assert None is objection_of_same_service(Request(attempt.codes, attempt.url), [gone])
+    assert None is objection_of_same_service(Request(("LOA10013",), attempt.url), [live])
+    assert None is objection_of_same_service(Request(attempt.codes, "https://elsewhere.example/"), [live])
 
 
 @pytest.mark.parametrize(

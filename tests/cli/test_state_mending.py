@@ -582,7 +582,7 @@ class TestRebind:
         with moved.appending():
             done = moved.step("apply", "--auto-approve", code=None)
         assert (1, "") == (done.code, done.out)
-        assert "; if that is meant: reconciler state rebind" in done.err
+        assert "; if the change is intended, run: reconciler state rebind -t europe/staging" in done.err
         assert moved.service.untouched
         with moved.appending():
             done = moved.step("state", "rebind", code=None)
@@ -615,7 +615,7 @@ class TestRebind:
         partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "somebody-else"
         done = partner.run("apply", "--auto-approve")
         assert 1 == done.code
-        assert "the record belongs to another account: its creates were made with another client id; " in done.err
+        assert "the record belongs to another account: it was created with another client id; " in done.err
         assert 1 == len(partner.service.creates)
         with partner.appending("bound"):
             partner.step("state", "rebind", "--force")

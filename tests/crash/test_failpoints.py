@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
 from reconciler.operations.failpoints import Failpoints
 

@@ -15,7 +15,7 @@ from support.project import finish
 from support.sandbox_pace import hold_creates
 from support.sandbox_project import HERE, SandboxProject, subscriptions
 
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path

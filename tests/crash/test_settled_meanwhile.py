@@ -50,7 +50,7 @@ def test_an_apply_that_was_stopped_before_its_call_does_not_send_what_was_settle
         process.send_signal(signal.SIGCONT)
         done = finish(process)
         assert 1 == done.code, done
-        assert "settled meanwhile" in done.out
+        assert "already resolved by another run" in done.out
         assert 1 == scene.sandbox.world.requests["create", HERE]
         scene.assert_done()
 
@@ -71,7 +71,7 @@ def test_what_was_settled_before_a_repeat_is_not_sent_again(tmp_path: Path, refu
         done = finish(process)
         assert 1 == done.code, done
         assert f"HTTP {refusal.status}" in done.out
-        assert "not repeated: it was settled meanwhile" in done.out
+        assert "not retried: already resolved by another run" in done.out
         scene.assert_done()
 
 

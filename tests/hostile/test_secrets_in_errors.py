@@ -62,7 +62,7 @@ PLACES = {
     "reconciler.service.token_cache:seal": TOKEN,
     "reconciler.state.private.responses:PrivateFiles.keep": APPLY,
     "reconciler.operations.settings:TargetSettings.__init__": TOKEN,
-    "reconciler.applying.caller:ServiceCaller.create": APPLY,
+    "reconciler.applying.service_caller:ServiceCaller.create": APPLY,
     "reconciler.state.stores.files:FileStore.append": APPLY,
 }
 

@@ -16,7 +16,7 @@ from support.value_scene import EUROPE, USA, Scene, address_of, hooks
 import reconciler.cli
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.status import Proof
 from reconciler.planning.status import status_of
 from reconciler.reports import difference, formats, text, wording
@@ -39,7 +39,9 @@ def values() -> dict[str, object]:
     record, plan = scene.records[EUROPE], scene.plan()
     return {
         "PLAN": plan,
-        "APPLIED": Applied((Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502, "a1"),), (), 3),
+        "APPLIED": Applied(
+            (Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502, "a1"),), (), Verdict.UNRESOLVED
+        ),
         "STATUS": [status_of(record, plan.targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))],
         "PARITY": Parity(EUROPE, USA, (Difference("offers", View.DESIRED, {"eventCodes": ["X"]}, None),), (), ()),
         "LIST": [record],

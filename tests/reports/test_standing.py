@@ -226,7 +226,7 @@ def test_status_markdown(standing: TargetStatus) -> None:
     assert "- `europe/staging/gone`: `Please delete the webhook subscription of europe/staging" in report
 
 
-def test_result_in_a_recovery_file(standing: TargetStanding) -> None:
+def test_result_in_a_recovery_file(standing: TargetStatus) -> None:
     """A result that only a recovery file holds is recorded first, whatever notifications say."""
     (lost,) = [one for one in standing.attempts if one.attempt.address == address_of("lost")]
     kept = replace(lost, attempt=replace(lost.attempt, kept="/data/kept.jsonl"))

@@ -66,6 +66,7 @@ def test_a_seed_tells_the_same_story_in_every_process() -> None:
     """The order of hashes, which differs from process to process, has no part in it."""
     script = "import test_simulation; print(test_simulation.digest_of_stories())"
     here = Path(__file__).parent
+    places = f"{here}{os.pathsep}{here.parent}"
     told = {
         subprocess.run(
             [sys.executable, "-c", script],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.events import (
     Answered,
     Append,
@@ -12,15 +13,14 @@ from reconciler.applying.events import (
     AppendFailed,
     Authorise,
     Authorised,
-    Look,
-    Looked,
-    Moved,
+    Conflict,
+    Reread,
+    RereadDone,
     Send,
-    Siblings,
+    ServiceRecords,
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
-from reconciler.applying.terms import Limits, Terms
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Imported
@@ -98,7 +98,7 @@ class Bench:
         *,
         limits: Limits | None = None,
         by: Mapping[str, str] | None = None,
-        siblings: Siblings | None = None,
+        same_service: ServiceRecords | None = None,
     ) -> None:
         self.desired = desired
         self.journal = journal or journal_of()
@@ -106,18 +106,18 @@ class Bench:
         self.off = 0.0
         self.effects: list[Effect] = []
         self.replan_problem: Exception | None = None
-        self.siblings = siblings or Siblings()
+        self.same_service = same_service or ServiceRecords()
         self._ids = 0
-        terms = Terms(
+        context = RunContext(
             limits=limits or Limits(),
             by=by or {"user": "bench"},
             run="run1",
             account="account1",
             new_id=self._new_id,
             replan=self._replan,
-            shares=siblings is not None,
+            shares_service=same_service is not None,
         )
-        self.run = TargetRun(self.changes(), self.journal, terms)
+        self.run = TargetRun(self.changes(), self.journal, context)
 
     # Verbs
 
@@ -149,14 +149,14 @@ class Bench:
         self.journal, entries = grown(self.journal, effect.lines)
         for entry in entries:
             assert stamp(WALL) <= entry.at <= stamp(self.now.wall)
-            assert self.run.terms.by == entry.by
+            assert self.run.context.by == entry.by
         return list(entries)
 
     def overtake(self, *entries: AnyEntry) -> None:
         """Somebody else appends first, and the run hears of it."""
         self.somebody_appends(*entries)
         self.take(Append)
-        self.hear(Moved(self.journal, self.siblings))
+        self.hear(Conflict(self.journal, self.same_service))
 
     def somebody_appends(self, *entries: AnyEntry) -> None:
         lines, _ = link(self.journal.head, len(self.journal.lines), entries)
@@ -164,8 +164,8 @@ class Bench:
 
     def look(self) -> None:
         """The record is read again, as it is now."""
-        self.take(Look)
-        self.hear(Looked(self.journal, self.now, self.siblings))
+        self.take(Reread)
+        self.hear(RereadDone(self.journal, self.now, self.same_service))
 
     def fail_append(self, detail: str = "no disk", *, readable: bool = True) -> Append:
         """The append under way fails; gives it."""
@@ -205,8 +205,8 @@ class Bench:
         return [effect for effect in self.effects if isinstance(effect, Send)]
 
     @property
-    def looks(self) -> list[Look]:
-        return [effect for effect in self.effects if isinstance(effect, Look)]
+    def looks(self) -> list[Reread]:
+        return [effect for effect in self.effects if isinstance(effect, Reread)]
 
     @property
     def appends(self) -> list[Append]:
@@ -238,10 +238,10 @@ class Bench:
         self.effects.remove(effect)
         return effect
 
-    def _replan(self, record: Record, siblings: Sequence[Record]) -> Sequence[Change]:
+    def _replan(self, record: Record, same_service: Sequence[Record]) -> Sequence[Change]:
         if self.replan_problem is not None:
             raise self.replan_problem
-        records = {**{sibling.target: sibling for sibling in siblings}, TARGET: record}
+        records = {**{other.target: other for other in same_service}, TARGET: record}
         return plan_target(TARGET, self.desired, records, Selection()).changes
 
     def _new_id(self) -> str:

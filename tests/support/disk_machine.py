@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.applying import driver
+from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
 from reconciler.applying.events import Answered
-from reconciler.applying.run import Account, Apply, Workplace
-from reconciler.applying.terms import Limits
+from reconciler.applying.run import Account, Apply
 from reconciler.disk.durable import settle_name
 from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
@@ -57,16 +57,16 @@ def wanting(*names: str, host: str = "hooks") -> Desired:
     return desired_of([target_of(TARGET, SERVICE)], wanted)
 
 
-class InlineCrew:
+class InlineWorkers:
     """Does jobs at once, in the place of a driver's threads: which operation comes when is then always the same."""
 
-    def hire(self, size: int) -> None:
+    def start(self, size: int) -> None:
         """Nobody is needed."""
 
     def do(self, job: Callable[[], None]) -> None:
         job()
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         pass
 
 
@@ -95,7 +95,7 @@ class DiskMachine:
     @classmethod
     def on(cls, root: Path, patch: pytest.MonkeyPatch) -> DiskMachine:
         """A machine on an empty disk. Syncing costs nothing: what is on the disk is the recorder's to say."""
-        patch.setattr(driver, "_Crew", InlineCrew)
+        patch.setattr(driver, "_Workers", InlineWorkers)
         patch.setattr("os.fsync", lambda _descriptor: None)
         root.mkdir()
         return cls(root, DiskRecorder(root))
@@ -132,7 +132,10 @@ class DiskMachine:
         store = HeadTrackingStore(self.store, self.heads)
         answers = iter(outcomes)
         caller = _Caller(self, lambda: next(answers, Outcome.CREATED))
-        workplace = Workplace(
+        Apply(
+            plan,
+            desired,
+            Selection(),
             store=store,
             read=lambda target: store.follow(read_journal(self.store, target, self.heads)),
             accounts={TARGET: Account("account", caller)},
@@ -140,14 +143,13 @@ class DiskMachine:
             inbox=Inbox(),
             limits=Limits(parallelism=2),
             by=BY,
-            keep=lambda target, record, entries, _reason: self.keep(target, record.id, entries),
+            save=lambda target, record, entries, _reason: self.keep(target, record.id, entries),
             observe=lambda _run: None,
             reach=lambda _step: None,
             pause=lambda _seconds: None,
             patience=0.0,
             new_id=self.new_id,
-        )
-        Apply(plan, desired, Selection(), workplace).carry_out()
+        ).carry_out()
 
     def keep(self, target: TargetName, record: str, entries: Sequence[AnyEntry]) -> str:
         """What an apply does with entries that cannot be appended."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.applying import calls, protocol, run, writing
-from reconciler.applying.agenda import Agenda
+from reconciler.applying import creates, objections, retries, run, writing
+from reconciler.applying.append_queue import AppendQueue, Idle
 from reconciler.applying.calls import Call
+from reconciler.applying.creates import Creates
 from reconciler.applying.events import Appended, Send
-from reconciler.applying.ledger import Ledger
 from reconciler.applying.protocol import TargetRun
+from reconciler.applying.work_queue import WorkQueue
 from reconciler.model.entry import Settled
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.result import Verdict
@@ -30,25 +31,26 @@ if TYPE_CHECKING:
 
 def forget_outcomes(patch: pytest.MonkeyPatch) -> None:
     """Outcomes are not recorded."""
-    owe = Ledger.owe
+    add = AppendQueue.add
 
-    def owe_nothing(self: Ledger, entry: Any, now: Any) -> None:
+    def add_no_outcome(self: AppendQueue, entry: Any, now: Any) -> None:
         if not isinstance(entry, Settled):
-            owe(self, entry, now)
+            add(self, entry, now)
 
-    patch.setattr(Ledger, "owe", owe_nothing)
+    patch.setattr(AppendQueue, "add", add_no_outcome)
 
 
 def send_first(patch: pytest.MonkeyPatch) -> None:
     """A call is sent at once, and its intent is appended meanwhile."""
-    pump, send_first = TargetRun._pump, TargetRun._send_first
+    pump, send_first = TargetRun._pump, Creates.send_first
 
     def pump_and_send(self: Any, now: Any) -> list[Any]:
         effects = pump(self, now)
-        return effects + send_first(self, [call for call in self._calls.values() if not call.tries], now)
+        unsent = [attempt for attempt, call in self._creates._calls.items() if not call.tries]
+        return effects + send_first(self._creates, unsent, now)
 
     patch.setattr(TargetRun, "_pump", pump_and_send)
-    patch.setattr(TargetRun, "_send_first", lambda self, calls, now: [])
+    patch.setattr(Creates, "send_first", lambda self, attempts, now: [])
 
 
 def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
@@ -57,30 +59,29 @@ def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
 
 
 def take_unknown_for_rejected(patch: pytest.MonkeyPatch) -> None:
-    """Where nobody knows, the service is taken to have said no."""
-    settle = TargetRun._settle
+    """An unknown outcome is taken for a rejection."""
+    settle = Creates._settle
 
     def settle_boldly(self: Any, call: Any, answer: Answer, now: Any, response: str | None = None) -> None:
         known = Answer(Outcome.REJECTED) if answer.outcome is Outcome.UNKNOWN else answer
         settle(self, call, known, now, response)
 
-    patch.setattr(TargetRun, "_settle", settle_boldly)
+    patch.setattr(Creates, "_settle", settle_boldly)
 
 
-def repeat_unknown(patch: pytest.MonkeyPatch) -> None:
-    """A call that came to nothing known is repeated."""
-    wait = TargetRun._wait_before_repeat
+def retry_unknown(patch: pytest.MonkeyPatch) -> None:
+    """A call with an unknown outcome is retried."""
 
-    def wait_for_all(self: Any, call: Any, answer: Answer, now: Any) -> float | None:
+    def delay_for_all(tries: int, answer: Answer, backoff: Any) -> float | None:
         known = Answer(Outcome.NOT_SENT) if answer.outcome is Outcome.UNKNOWN else answer
-        return wait(self, call, known, now)
+        return retries.retry_delay(tries, known, backoff)
 
-    patch.setattr(TargetRun, "_wait_before_repeat", wait_for_all)
+    patch.setattr(creates, "retry_delay", delay_for_all)
 
 
 def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
     """Where somebody else was first, the old plan is carried out all the same."""
-    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: list(old))
+    patch.setattr(WorkQueue, "unchanged", lambda self, fresh, old, reason: list(old))
 
 
 def trust_a_plan_of_yesterday(patch: pytest.MonkeyPatch) -> None:
@@ -90,63 +91,62 @@ def trust_a_plan_of_yesterday(patch: pytest.MonkeyPatch) -> None:
 
 def adopt_any_head(patch: pytest.MonkeyPatch) -> None:
     """After a lost answer, the head is taken from what was read: others may have gone on from there, unplanned."""
-    conclude = Ledger.conclude
+    conclude = AppendQueue.conclude
 
-    def conclude_and_see(self: Any, event: Any, now: Any) -> Any:
-        verdict, batch = conclude(self, event, now)
-        if verdict == "durable" and not isinstance(event, Appended) and event.journal is not None:
-            self._see(event.journal)
-        return verdict, batch
+    def conclude_and_adopt(self: Any, event: Any, now: Any) -> Any:
+        end, batch = conclude(self, event, now)
+        if end == "durable" and not isinstance(event, Appended) and event.journal is not None:
+            self._adopt(event.journal)
+        return end, batch
 
-    patch.setattr(Ledger, "conclude", conclude_and_see)
+    patch.setattr(AppendQueue, "conclude", conclude_and_adopt)
 
 
 def write_anew_after_a_failure(patch: pytest.MonkeyPatch) -> None:
-    """An append that failed is taken not to have arrived, and what it carried is proposed again under another id."""
-    conclude = Ledger.conclude
+    """An append that failed is taken not to have arrived, and what it carried is drafted again under another id."""
+    conclude = AppendQueue.conclude
 
     def conclude_hastily(self: Any, event: Any, now: Any) -> Any:
-        verdict, batch = conclude(self, event, now)
-        if verdict == "again":
-            self._again = self._retry_at = None
-            return "moved", batch
-        return verdict, batch
+        end, batch = conclude(self, event, now)
+        if end == "retry":
+            self._state = Idle()
+            return "conflict", batch
+        return end, batch
 
-    patch.setattr(Ledger, "conclude", conclude_hastily)
+    patch.setattr(AppendQueue, "conclude", conclude_hastily)
 
 
 def forget_the_window(patch: pytest.MonkeyPatch) -> None:
     """Calls are sent however late it is."""
-    propose, send = TargetRun._propose_send, Machine._send
+    draft, send = Creates._draft, Machine._send
 
-    def propose_for_ever(self: Any, change: Any, now: Any) -> None:
-        propose(self, change, now)
+    def draft_for_ever(self: Any, change: Any, now: Any) -> Any:
+        drafted = draft(self, change, now)
         for call in self._calls.values():
             call.send_by, call.send_by_wall = 1e6, float("inf")
+        return drafted
 
     def send_for_ever(self: Any, run: TargetRun, effect: Send) -> None:
         send(self, run, replace(effect, send_by=float("inf")))
 
-    patch.setattr(TargetRun, "_propose_send", propose_for_ever)
+    patch.setattr(Creates, "_draft", draft_for_ever)
     patch.setattr(Machine, "_send", send_for_ever)
 
 
-def repeat_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    """A call that waited is sent again on what was seen of the record before."""
+def retry_without_a_reread(patch: pytest.MonkeyPatch) -> None:
+    """A call that waited is sent again on what was read of the record before."""
     send = Call.send
 
-    def send_anyway(self: Any, now: Any) -> Any:
-        if self.fresh_until is None and self.tries:
-            self.trust(now, 10.0)
-        return send(self, now)
+    def send_anyway(self: Any, now: Any, read_at: Any, freshness: float) -> Any:
+        return send(self, now, now if read_at is None and self.tries else read_at, freshness)
 
     patch.setattr(Call, "send", send_anyway)
 
 
 def send_after_a_stale_append(patch: pytest.MonkeyPatch) -> None:
-    """A call follows its append without a look, however long ago that was."""
-    trust = Call.trust
-    patch.setattr(Call, "trust", lambda self, seen_at, freshness: trust(self, seen_at, 1e6))
+    """A call follows its append without a re-read, however long ago that was."""
+    send = Call.send
+    patch.setattr(Call, "send", lambda self, now, read_at, freshness: send(self, now, read_at, 1e6))
 
 
 def forget_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
@@ -159,14 +159,14 @@ def forget_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Call, "is_overdue", lambda self, now: now.steady >= self.send_by)
 
 
-def look_at_ones_own_attempt_only(patch: pytest.MonkeyPatch) -> None:
-    """A look does not see that another attempt delivers the same by now."""
-    patch.setattr(calls, "_delivers", lambda attempt: False)
+def check_ones_own_attempt_only(patch: pytest.MonkeyPatch) -> None:
+    """A re-read does not see that another attempt now delivers the same."""
+    patch.setattr(objections, "_delivers", lambda attempt: False)
 
 
 def keep_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is kept without the intents that it belongs to."""
-    patch.setattr(Ledger, "to_keep", property(lambda self: self.owed))
+    patch.setattr(AppendQueue, "to_save", property(lambda self: self.pending))
 
 
 def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
@@ -177,31 +177,31 @@ def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:
 
 def open_many_intents(patch: pytest.MonkeyPatch) -> None:
     """All that is planned is intended at once."""
-    propose = TargetRun._propose_sends
+    drafts = Creates.drafts
 
-    def propose_all(self: Any, now: Any) -> None:
-        if self._authorised:
-            while self._agenda.sends:
-                self._propose_send(self._agenda.sends.popleft(), now)
-        propose(self, now)
+    def draft_all(self: Any, now: Any) -> list[Any]:
+        drafted = []
+        while self.authorised and self._work.sends:
+            drafted.append(self._draft(self._work.sends.popleft(), now))
+        return drafted + drafts(self, now)
 
-    patch.setattr(TargetRun, "_propose_sends", propose_all)
+    patch.setattr(Creates, "drafts", draft_all)
 
 
 def ignore_other_targets(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks after their own intent whether another target of the service has the route."""
-    patch.setattr(calls, "hindrance", lambda request, records: None)
+    patch.setattr(objections, "objection_of_same_service", lambda request, records: None)
 
 
-def give_up_what_is_owed(patch: pytest.MonkeyPatch) -> None:
-    """What is owed when an append has failed is given up."""
-    failed = Ledger._failed
+def give_up_what_is_pending(patch: pytest.MonkeyPatch) -> None:
+    """What is pending when an append has failed is given up."""
+    failed = AppendQueue._failed
 
     def fail_for_good(self: Any, batch: Any, now: Any) -> Any:
-        self._owed.clear()
+        self._pending.clear()
         return failed(self, batch, now)
 
-    patch.setattr(Ledger, "_failed", fail_for_good)
+    patch.setattr(AppendQueue, "_failed", fail_for_good)
 
 
 def mistake_an_outcome(patch: pytest.MonkeyPatch) -> None:
@@ -209,9 +209,9 @@ def mistake_an_outcome(patch: pytest.MonkeyPatch) -> None:
 
     def mistaken(attempt: str, answer: Answer, *rest: Any) -> Settled:
         outcome = Outcome.NOT_SENT if answer.status == 500 else answer.outcome
-        return writing.outcome_of(attempt, Answer(outcome, answer.status, answer.detail), *rest)
+        return writing.outcome_entry(attempt, Answer(outcome, answer.status, answer.detail), *rest)
 
-    patch.setattr(protocol, "outcome_of", mistaken)
+    patch.setattr(creates, "outcome_entry", mistaken)
 
 
 def plan_on_the_record_alone(patch: pytest.MonkeyPatch) -> None:
@@ -231,5 +231,5 @@ def praise_every_run(patch: pytest.MonkeyPatch) -> None:
 
 def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
     """No change is found to come out the same, whatever is planned again."""
-    same = Agenda.same
-    patch.setattr(Agenda, "same", lambda self, fresh, old, reason: same(self, (), old, reason))
+    unchanged = WorkQueue.unchanged
+    patch.setattr(WorkQueue, "unchanged", lambda self, fresh, old, reason: unchanged(self, (), old, reason))

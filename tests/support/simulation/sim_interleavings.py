@@ -10,19 +10,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.events import (
     Answered,
     Append,
     Appended,
     AppendFailed,
-    Look,
-    Looked,
-    Moved,
+    Conflict,
+    Reread,
+    RereadDone,
     Send,
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
-from reconciler.applying.terms import Limits, Terms
 from reconciler.model.entry import Bound, Resolved
 from reconciler.model.outcome import Answer, Outcome
 from support.simulation.sim_runs import Runs
@@ -102,7 +102,7 @@ class Explorer(Runs):
 
     def _words_of_people(self, state: State) -> Iterator[Step]:
         """A person settles an attempt whose call is over, as the operator says: no run has it in hand."""
-        in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run._calls}
+        in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run._creates._calls}
         for target, journal in state.journals.items() if self._people else ():
             for one in journal.record().attempts.values():
                 if one.unresolved and one.id not in in_hand:
@@ -122,7 +122,7 @@ class Explorer(Runs):
                     yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=True, fault=True)
                     yield partial(self._send, number, index, pending, Outcome.UNKNOWN, commits=False, fault=True)
                     yield partial(self._send, number, index, pending, Outcome.NOT_SENT, commits=False, fault=True)
-            case Look():
+            case Reread():
                 yield partial(self._look, number, index)
             case Report(way):
                 yield partial(self._report, number, index, way)
@@ -136,16 +136,16 @@ class Explorer(Runs):
         runner = self._state.runners[number]
         part = runner.part
         journal = self._state.journals[part.target]
-        terms = Terms(
+        context = RunContext(
             limits=self._limits,
             by=BY,
             run=f"r{number}.{runner.ids}",
             account="account",
             new_id=partial(self._new_id, number),
             replan=partial(self._plan_again, part),
-            shares=len(self._state.journals) > 1,
+            shares_service=len(self._state.journals) > 1,
         )
-        runner.run = TargetRun(runner.planned, journal, terms)
+        runner.run = TargetRun(runner.planned, journal, context)
         runner.run.keep_only(self._plan(part, journal.record()))
         runner.heard = (*runner.heard, "begin", tuple(one.head for one in self._state.journals.values()))
         self._take(runner, runner.run.start(self._now(runner)))
@@ -157,7 +157,7 @@ class Explorer(Runs):
             self._hear(runner, Appended())
         else:
             target = runner.part.target
-            self._hear(runner, Moved(self._state.journals[target], self._siblings(target)))
+            self._hear(runner, Conflict(self._state.journals[target], self._same_service_records(target)))
 
     def _append_in_vain(self, number: int, index: int, effect: Append, way: str, *, arrives: bool) -> None:
         self._state.faults -= 1
@@ -171,10 +171,10 @@ class Explorer(Runs):
         runner = self._state.runners[number]
         del runner.pending[index]
         journal = self._state.journals[runner.part.target]
-        siblings = self._siblings(runner.part.target)
+        same_service = self._same_service_records(runner.part.target)
         reports: dict[str, Event] = {
-            "moved": Moved(journal, siblings),
-            "failed": AppendFailed("", journal, siblings),
+            "moved": Conflict(journal, same_service),
+            "failed": AppendFailed("", journal, same_service),
             "unreadable": AppendFailed(""),
         }
         self._hear(runner, reports[way])
@@ -183,7 +183,9 @@ class Explorer(Runs):
         runner = self._state.runners[number]
         del runner.pending[index]
         target = runner.part.target
-        self._hear(runner, Looked(self._state.journals[target], self._now(runner), self._siblings(target)))
+        self._hear(
+            runner, RereadDone(self._state.journals[target], self._now(runner), self._same_service_records(target))
+        )
 
     def _send(
         self, number: int, index: int, send: Send, outcome: Outcome, *, commits: bool, fault: bool = False

@@ -12,14 +12,14 @@ from reconciler.applying.events import (
     Authorise,
     Authorised,
     InterruptAsked,
-    Look,
-    Looked,
-    LookFailed,
+    Reread,
+    RereadDone,
+    RereadFailed,
     Send,
     Ticked,
     Unauthorised,
 )
-from reconciler.applying.run import Account, Apply, Workplace
+from reconciler.applying.run import Account, Apply
 from reconciler.errors import ReconcilerError, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.result import Verdict
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reconciler.applying.protocol import TargetRun
     from reconciler.model.address import TargetName
     from reconciler.model.clock import Instant
+    from reconciler.model.desired import Desired
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
@@ -91,7 +92,7 @@ class Machine:
         desired = self._world.config.desired()
         records = {name: self._planned_on(name) for name in desired.targets}
         self._plan = make_plan(desired, records, Selection())
-        self._apply = Apply(self._plan, desired, Selection(), self._workplace())
+        self._apply = self._apply_of(desired)
         self._left = [name for name, target in self._plan.targets.items() if target.changes]
         self._tell("plans", *(f"{one.action}:{one.address}" for one in self._plan.changes))
         self._later(self._next_target)
@@ -128,9 +129,12 @@ class Machine:
         back = self._world.rng.randrange(min(6, len(versions))) if self._world.chances.happens("stale") else 0
         return self.disk.counted(versions[-1 - back].record())
 
-    def _workplace(self) -> Workplace:
+    def _apply_of(self, desired: Desired) -> Apply:
         world = self._world
-        return Workplace(
+        return Apply(
+            self._plan,
+            desired,
+            Selection(),
             store=world.store,
             read=self._read,
             accounts={target.name: Account(ACCOUNT, _NoCaller()) for target in world.config.targets},
@@ -138,13 +142,13 @@ class Machine:
             inbox=self._inbox,
             limits=world.limits,
             by={"user": self.name},
-            keep=self._keep,
+            save=self._keep,
             observe=lambda _run: None,
             reach=lambda _step: None,
             pause=lambda _seconds: None,
             patience=0.0,
             new_id=self._new_id,
-            counting=self.disk.counted,
+            counted=self.disk.counted,
         )
 
     def _new_id(self) -> str:
@@ -234,20 +238,20 @@ class Machine:
             case Append():
                 hear = partial(self._feed, run)
                 name = run.journal.target
-                siblings = partial(self._apply.siblings, name)
-                self._later(AppendOnItsWay(self._world, self, name, effect, hear, siblings).leave)
-            case Look():
+                same_service = partial(self._apply.read_same_service, name)
+                self._later(AppendOnItsWay(self._world, self, name, effect, hear, same_service).leave)
+            case Reread():
                 self._later(partial(self._look, run))
             case Send():
                 self._later(partial(self._send, run, effect))
 
     def _look(self, run: TargetRun) -> None:
-        """The siblings are read, then the record; the machine hears of it a little later."""
-        siblings, at = self._apply.siblings(run.journal.target), self.clock()
+        """The same_service are read, then the record; the machine hears of it a little later."""
+        same_service, at = self._apply.read_same_service(run.journal.target), self.clock()
         try:
-            event: Event = Looked(self.disk.look_at(run.journal.target), at, siblings)
+            event: Event = RereadDone(self.disk.look_at(run.journal.target), at, same_service)
         except ReconcilerError as problem:
-            event = LookFailed(str(problem))
+            event = RereadFailed(str(problem))
         self._later(partial(self._feed, run, event))
 
     def _send(self, run: TargetRun, send: Send) -> None:

@@ -13,8 +13,8 @@ from support.simulation.sim_service import Existing, Promise, SimService, Violat
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from reconciler.applying.context import Limits
     from reconciler.applying.protocol import TargetRun
-    from reconciler.applying.terms import Limits
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry
     from reconciler.model.outcome import Outcome

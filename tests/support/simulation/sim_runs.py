@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.applying.events import Answered, Appended, AppendFailed, Authorise, Authorised, Looked, Moved, Siblings
+from reconciler.applying.events import (
+    Answered,
+    Appended,
+    AppendFailed,
+    Authorise,
+    Authorised,
+    Conflict,
+    RereadDone,
+    ServiceRecords,
+)
 from reconciler.model.clock import Instant
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan_target
@@ -33,7 +42,7 @@ class Runs:
     def _hear(self, runner: Runner, event: Event) -> None:
         assert runner.run is not None
         heard = [type(event).__name__, getattr(event, "attempt", ""), runner.steady]
-        if isinstance(event, Moved | AppendFailed | Looked):
+        if isinstance(event, Conflict | AppendFailed | RereadDone):
             heard += [event.journal and event.journal.head, self._heads_beside(runner.part.target)]
         elif isinstance(event, Appended):
             heard.append(self._heads_beside(runner.part.target))
@@ -66,12 +75,12 @@ class Runs:
         records = {name: journal.record() for name, journal in self._state.journals.items()}
         return plan_target(part.target, part.desired, {**records, part.target: record}, Selection()).changes
 
-    def _plan_again(self, part: Part, record: Record, siblings: Sequence[Record]) -> Sequence[Change]:
-        records = {**{sibling.target: sibling for sibling in siblings}, part.target: record}
+    def _plan_again(self, part: Part, record: Record, same_service: Sequence[Record]) -> Sequence[Change]:
+        records = {**{other.target: other for other in same_service}, part.target: record}
         return plan_target(part.target, part.desired, records, Selection()).changes
 
-    def _siblings(self, target: TargetName) -> Siblings:
-        return Siblings(tuple(self._records_beside(target)))
+    def _same_service_records(self, target: TargetName) -> ServiceRecords:
+        return ServiceRecords(tuple(self._records_beside(target)))
 
     def _records_beside(self, target: TargetName) -> list[Record]:
         return [journal.record() for name, journal in self._state.journals.items() if name != target]

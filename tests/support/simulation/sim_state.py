@@ -6,8 +6,8 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reconciler.applying.agenda import Agenda
 from reconciler.applying.events import Append, Send
+from reconciler.applying.work_queue import WorkQueue
 from reconciler.model.entry import Intent, Settled
 from reconciler.model.record import Status
 from support.simulation.sim_service import Promise, Violation, routes_of
@@ -59,15 +59,15 @@ class Report:
 def fork_run(run: TargetRun) -> TargetRun:
     """A copy that goes its own way; entries, changes and journals are values and shared."""
     twin = copy.copy(run)
-    twin.retired = list(run.retired)
-    twin._given_up = dict(run._given_up)
-    twin._agenda = Agenda()
-    twin._agenda.sends, twin._agenda.quiet = run._agenda.sends.copy(), run._agenda.quiet.copy()
-    twin._agenda.results = dict(run._agenda.results)
-    twin._calls = {attempt: copy.copy(call) for attempt, call in run._calls.items()}
-    twin._ledger = copy.copy(run._ledger)
-    twin._ledger._owed = list(run._ledger._owed)
-    twin._ledger._proposals = list(run._ledger._proposals)
+    twin._work = WorkQueue()
+    twin._work.sends, twin._work.local = run._work.sends.copy(), run._work.local.copy()
+    twin._work.results, twin._work.retired = dict(run._work.results), list(run._work.retired)
+    twin._appends = copy.copy(run._appends)
+    twin._appends._pending = list(run._appends._pending)
+    twin._creates = copy.copy(run._creates)
+    twin._creates._work, twin._creates._appends = twin._work, twin._appends
+    twin._creates._given_up = dict(run._creates._given_up)
+    twin._creates._calls = {attempt: copy.copy(call) for attempt, call in run._creates._calls.items()}
     return twin
 
 

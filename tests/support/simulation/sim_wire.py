@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.applying.events import Answered, Appended, AppendFailed, Moved
+from reconciler.applying.events import Answered, Appended, AppendFailed, Conflict
 from reconciler.errors import HeadMoved, RecordMissing, StateError
 from reconciler.model.outcome import Answer, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.applying.events import Append, Event, Send, Siblings
+    from reconciler.applying.events import Append, Event, Send, ServiceRecords
     from reconciler.model.address import TargetName
     from reconciler.state.journal.chain import Journal
     from support.simulation.sim_machine import Machine
     from support.simulation.sim_world import World
 
-_NO_ANSWER = Answer(Outcome.UNKNOWN, detail="no answer in time")
+_NO_ANSWER = Answer(Outcome.UNKNOWN, detail="timed out")
 _ANSWERS = {
     "": Answer(Outcome.CREATED, status=201),
     "reject": Answer(Outcome.REJECTED, status=400),
@@ -38,10 +38,10 @@ class AppendOnItsWay:
         target: TargetName,
         effect: Append,
         hear: Callable[[Event], None],
-        siblings: Callable[[], Siblings],
+        same_service: Callable[[], ServiceRecords],
     ) -> None:
         self._world = world
-        self._siblings = siblings
+        self._same_service_records = same_service
         self._sender = sender
         self._target = target
         self._effect = effect
@@ -82,19 +82,19 @@ class AppendOnItsWay:
 
     def _report_move(self) -> Event:
         try:
-            return Moved(self._sender.disk.look_at(self._target), self._siblings())
+            return Conflict(self._sender.disk.look_at(self._target), self._same_service_records())
         except StateError as problem:
             return AppendFailed(str(problem))
 
     def _misreport(self) -> Event:
         """What is said of an append whose answer was lost: a conflict or a failure, and what can be read by then."""
         try:
-            journal, siblings = self._sender.disk.look_at(self._target), self._siblings()
+            journal, same_service = self._sender.disk.look_at(self._target), self._same_service_records()
         except StateError as problem:
             return AppendFailed(str(problem))
         reports = (
-            Moved(journal, siblings),
-            AppendFailed("timeout", journal, siblings),
+            Conflict(journal, same_service),
+            AppendFailed("timeout", journal, same_service),
             AppendFailed("timeout"),
         )
         return self._world.rng.choice(reports)

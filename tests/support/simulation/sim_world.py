@@ -6,7 +6,7 @@ import heapq
 import random
 from typing import TYPE_CHECKING, Protocol
 
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
 from reconciler.model.clock import stamp
 from reconciler.model.desired import Replace
 from reconciler.model.entry import Begun

@@ -8,8 +8,8 @@ import pytest
 from support.applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
 from support.journal_samples import AT, BY, RECORD, TARGET, begun
 
-from reconciler.applying.events import Append, AppendFailed, Look, LookFailed, Moved, Siblings
-from reconciler.applying.terms import Limits
+from reconciler.applying.context import Limits
+from reconciler.applying.events import Append, AppendFailed, Conflict, Reread, RereadFailed, ServiceRecords
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
 from reconciler.model.entry import Bound, Removed, Resolved, Retired, SecretSet
@@ -39,7 +39,7 @@ def test_what_another_run_took_is_skipped() -> None:
     bench.overtake(known("a"))
     bench.create_all()
     assert {"create a": "skipped", "create b": "created"} == bench.outcomes
-    assert "changed meanwhile" in str(bench.result("a").detail)
+    assert "another run changed the record" in str(bench.result("a").detail)
     assert {"old-a": "live", "a2": "live"} == bench.statuses()
 
 
@@ -90,7 +90,7 @@ def test_a_conflict_with_oneself_is_none() -> None:
     bench = Bench(wanting("a"))
     bench.start()
     bench.arrive()
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     assert ["a1"] == [send.attempt for send in bench.sends]
 
 
@@ -103,7 +103,7 @@ def test_what_others_append_after_a_lost_answer_is_planned_on() -> None:
     bench.hear(AppendFailed("timeout", bench.journal))
     bench.answer(CREATED)
     bench.take(Append)
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     bench.append()
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
@@ -130,7 +130,7 @@ def test_an_append_of_which_nothing_can_be_read_is_tried_again() -> None:
     bench.hear(AppendFailed("unreachable"))
     bench.wait(0.5)
     bench.take(Append)
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     assert ["a1"] == [send.attempt for send in bench.sends]
 
 
@@ -158,7 +158,7 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     bench.fail_append("disk full")
     assert {"create a": "not_sent", "create b": "not_sent", "retire z": "skipped"} == bench.outcomes
     details = {bench.result(name).detail for name in "abz"}
-    assert {"the state record could not be written: disk full"} == details
+    assert {"cannot write the state record: disk full"} == details
     assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
 
 
@@ -200,7 +200,7 @@ def test_what_arrived_late_is_not_recorded_twice() -> None:
     bench.hear(AppendFailed("unreachable"))
     bench.answer(CREATED, "c")
     bench.take(Append)
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     assert ["outcome"] == kinds(bench.append())
     assert {"a1": "live", "a2": "unknown", "a3": "live"} == bench.statuses()
 
@@ -213,10 +213,10 @@ def test_a_record_that_was_rolled_back_is_not_written_to() -> None:
     bench.append()
     bench.answer(CREATED)
     bench.take(Append)
-    bench.hear(Moved(older))
+    bench.hear(Conflict(older))
     bench.wait(1.0)
     bench.take(Append)
-    bench.hear(Moved(older))
+    bench.hear(Conflict(older))
     assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
 
 
@@ -228,7 +228,7 @@ def test_another_record_in_its_place_is_not_written_to() -> None:
     bench.answer(CREATED)
     bench.take(Append)
     lines, _ = link(None, 0, [begun(record=RECORD[::-1]), known("a"), known("b"), known("c")])
-    bench.hear(Moved(parse(lines, TARGET, "bench")))
+    bench.hear(Conflict(parse(lines, TARGET, "bench")))
     assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
 
 
@@ -237,7 +237,7 @@ def test_a_conflict_without_a_move_is_a_failure() -> None:
     bench = Bench(wanting("a"), limits=Limits(backoff=(1.0,)))
     bench.start()
     first = bench.take(Append)
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     bench.wait(1.0)
     assert [first] == bench.appends
 
@@ -249,7 +249,7 @@ def test_only_what_still_comes_out_the_same_is_begun() -> None:
     bench.run.keep_only(bench.changes())
     bench.begin()
     assert {"create a": "skipped"} == bench.outcomes
-    assert "the record of this address was changed meanwhile, by another run or a person" == bench.result("a").detail
+    assert "another run changed the record of this address" == bench.result("a").detail
     assert ["b"] == [change.address.name for change in bench.run.changes]
 
 
@@ -289,7 +289,7 @@ def test_a_replacement_retires_what_it_replaces() -> None:
     bench.answer(CREATED)
     outcome, retired = bench.append()
     assert isinstance(retired, Retired)
-    assert (outcome.at, bench.run.terms.by, "old-a", "replaced by europe/staging/a") == (
+    assert (outcome.at, bench.run.context.by, "old-a", "replaced by europe/staging/a") == (
         retired.at,
         retired.by,
         retired.attempt,
@@ -313,7 +313,7 @@ def test_what_somebody_settled_is_not_repeated() -> None:
     bench.somebody_appends(Resolved(at=AT, by=BY, attempt="a1", created=False))
     bench.look()
     assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
-    assert "HTTP 429; not repeated: it was settled meanwhile, by another run or a person" == bench.result("a").detail
+    assert "HTTP 429; not retried: already resolved by another run" == bench.result("a").detail
 
 
 def test_what_a_rolled_back_record_lost_is_not_repeated() -> None:
@@ -322,7 +322,7 @@ def test_what_a_rolled_back_record_lost_is_not_repeated() -> None:
     bench.journal = journal_of()
     bench.look()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
-    assert "does not go on from what was read of it before" in str(bench.result("a").detail)
+    assert "does not continue the one read before" in str(bench.result("a").detail)
 
 
 @pytest.mark.parametrize("under", ["a", "renamed"])
@@ -332,15 +332,15 @@ def test_what_another_attempt_delivers_by_now_is_not_repeated(under: str) -> Non
     bench.somebody_appends(replace(known("a", attempt="found"), address=Address.of(TARGET, under)))
     bench.look()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
-    assert "not repeated: another attempt delivers it, or may, by now (attempt found)" in str(bench.result("a").detail)
+    assert "not retried: another attempt delivers it or may deliver it (attempt found)" in str(bench.result("a").detail)
 
 
 def test_what_cannot_be_looked_at_is_not_repeated() -> None:
     """Where the record cannot be read again, the last answer counts."""
     bench = busy_bench()
-    bench.take(Look)
-    bench.hear(LookFailed("no network"))
-    detail = "HTTP 429; not repeated: the record could not be read again before it was sent: no network"
+    bench.take(Reread)
+    bench.hear(RereadFailed("no network"))
+    detail = "HTTP 429; not retried: could not re-read the record before sending: no network"
     assert ([], detail) == (bench.sends, bench.result("a").detail)
     assert ["outcome"] == kinds(bench.append())
 
@@ -380,7 +380,7 @@ def test_a_send_long_after_the_first_try_of_its_append_has_the_record_read_first
     bench.hear(AppendFailed("no network"))
     bench.wait(12.0)
     bench.take(Append)
-    bench.hear(Moved(bench.journal))
+    bench.hear(Conflict(bench.journal))
     assert [] == bench.sends
     bench.look()
     assert 1 == len(bench.sends)
@@ -404,8 +404,8 @@ def test_a_look_that_never_ends_is_waited_for_until_the_window_has_passed() -> N
 
 
 def test_a_look_is_not_for_what_became_durable_after_it_began() -> None:
-    """An intent that another run could not see yet when the siblings were read needs a look of its own."""
-    bench = Bench(wanting("a", "b", "c"), siblings=Siblings(), limits=Limits(parallelism=2))
+    """An intent that another run could not see yet when the other records were read needs a re-read of its own."""
+    bench = Bench(wanting("a", "b", "c"), same_service=ServiceRecords(), limits=Limits(parallelism=2))
     bench.start()
     bench.append()
     bench.look()
@@ -420,9 +420,9 @@ def test_a_look_is_not_for_what_became_durable_after_it_began() -> None:
     assert 1 == len(bench.looks)
 
 
-def test_siblings_that_cannot_be_read_leave_nothing_to_plan_on() -> None:
-    """After a conflict nothing goes on that the siblings' records were not asked about."""
-    bench = Bench(wanting("a"), siblings=Siblings(problem="no network"))
+def test_other_records_that_cannot_be_read_leave_nothing_to_plan_on() -> None:
+    """After a conflict nothing goes on that was not checked against the other records of the service."""
+    bench = Bench(wanting("a"), same_service=ServiceRecords(problem="no network"))
     bench.start()
     bench.overtake(known("z"))
     assert ("skipped", "no network") == (bench.outcomes["create a"], bench.result("a").detail)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.applying_bench import CREATED, Bench, kinds, wanting
 
+from reconciler.applying.context import Limits
 from reconciler.applying.events import InterruptAsked
-from reconciler.applying.terms import Limits
 
 PUSH = 1.0  # seconds an append takes here
 NAMES = tuple(chr(ord("A") + number) for number in range(40))
@@ -64,7 +64,7 @@ def test_an_outcome_does_not_wait_long_for_a_slow_store() -> None:
     bench.steady += 30
     bench.append()
     bench.answer(CREATED)
-    bench.wait(Limits().gathering)
+    bench.wait(Limits().batch_delay)
     assert ["outcome", "intent"] == push(bench)
 
 

@@ -1,4 +1,4 @@
-"""What a run of the protocol is given besides its changes: its bounds, and what it asks of the outside."""
+"""The context of a run of the protocol: its limits, and what it asks of the outside."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 class Limits:
     """Seconds and counts that bound a run.
 
-    `send_window`: how long after its intent a call may start. `freshness`: for how long after an append, or a look at
-    the record, has begun a call may start without another look; a push takes some of it. `call_timeout`: how long one
-    call may take, in all. `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls in
-    flight. `closing`: how long it waits for the store after that. `parting`: how long one that is interrupted twice
-    waits for the store. `gathering`: how long an outcome waits at most for those of other calls in flight, to be
-    appended together. `backoff`: the waits before a call that was certainly not sent is repeated, and before a failed
+    `send_window`: how long after its intent a call may start. `freshness`: for how long after an append, or a re-read
+    of the record, has begun a call may start without another re-read; a push takes some of it. `call_timeout`: how long
+    one call may take, in all. `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls
+    in flight. `closing`: how long it waits for the store after that. `parting`: how long one that is interrupted twice
+    waits for the store. `batch_delay`: how long an outcome waits at most for those of other calls in flight, to be
+    appended together. `backoff`: the waits before a call that was certainly not sent is retried, and before a failed
     append is. `unknowns`: how many unknown outcomes in a row end a target.
     """
 
@@ -34,7 +34,7 @@ class Limits:
     closing: float = 2.0
     parting: float = 1.0
     backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
-    gathering: float = 2.0
+    batch_delay: float = 2.0
     unknowns: int = 3
 
     @property
@@ -44,13 +44,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RunContext:
     """What a run of the protocol is given besides its changes.
 
     `by` says who applies, for the entries; `run` is the run's id. `account` is the hash of the client id. `new_id`
-    gives an id for an attempt. `replan` gives the changes of the target for its record and those of its siblings, and
-    raises ReconcilerError where this run must not write to it; it reads nothing. `shares`: whether other targets are
-    the same service, so that their records count too.
+    gives an id for an attempt. `replan` gives the changes of the target for its record and the other records of the
+    same service, and raises ReconcilerError if this run must not write to the record; it reads nothing.
+    `shares_service`: whether other targets are the same service, so that their records count too.
     """
 
     limits: Limits
@@ -59,4 +59,4 @@ class Terms:
     account: str
     new_id: Callable[[], str]
     replan: Callable[[Record, Sequence[Record]], Sequence[Change]]
-    shares: bool = False
+    shares_service: bool = False

@@ -79,7 +79,7 @@ def test_a_retire_whose_codes_nobody_takes_is_skipped() -> None:
     bench.answer(REJECTED)
     bench.append()
     assert {"create b": "rejected", "retire a": "skipped"} == bench.outcomes
-    assert f"{B} did not take its codes over" == bench.result("a").detail
+    assert f"{B} did not take over its event codes" == bench.result("a").detail
 
 
 def test_a_retire_goes_on_once_another_run_has_created_what_it_waits_for() -> None:

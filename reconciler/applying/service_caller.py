@@ -1,4 +1,4 @@
-"""Makes the calls of one target, and keeps each response before anything is said about it."""
+"""Makes the calls of one target, and saves each response before its outcome is reported."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ log = logging.getLogger("reconciler.applying")
 
 
 class ServiceCaller:
-    """The create calls of one target. `keep` keeps a response for an attempt and says where (`Settled.response`).
+    """The create calls of one target. `keep` saves a response for an attempt and says where (`Settled.response`).
 
-    A response is kept whole, as an HTTP message: its headers may tell what its body does not.
+    A response is saved whole, as an HTTP message: its headers may hold what its body does not.
     """
 
     def __init__(self, service: Service, keep: Callable[[str, bytes], str]) -> None:
@@ -30,11 +30,11 @@ class ServiceCaller:
         self._keep = keep
 
     def authorise(self) -> None:
-        """Raises TokenError where no token is to be had."""
+        """Raises TokenError if no token is available."""
         self._service.authorise()
 
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
-        """One create call. The response is kept before the outcome is known to anyone, since it may come only once."""
+        """One create call. The response is saved before the outcome is reported, since it may come only once."""
         answer = self._service.create_subscription(send.request, may_send, renew=send.renew)
         if answer.status == 409:
             advice = f"if it already exists, run: reconciler state import {send.address}"
@@ -46,6 +46,6 @@ class ServiceCaller:
             return Answered(send.attempt, settled, self._keep(send.attempt, response))
         except Exception as problem:  # noqa: BLE001 - whatever it was, the subscription exists
             why = str(problem) if isinstance(problem, ReconcilerError) else type(problem).__name__
-            detail = f"created, but its response could not be kept: {why}"
-            log.error("%s: %s; what the service said of it is lost", send.address, detail)  # noqa: TRY400 - see `why`
+            detail = f"created, but its response could not be saved: {why}"
+            log.error("%s: %s; the response is lost", send.address, detail)  # noqa: TRY400 - see `why`
             return Answered(send.attempt, replace(settled, detail=detail), lost=True)
