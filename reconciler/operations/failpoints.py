@@ -1,4 +1,4 @@
-"""Fail points: a test can have the program die, stop or dawdle at a durable step, and give it less time.
+"""Fail points: a test can kill, stop or delay the program at a durable step, and lower its limits.
 
 `RECONCILER_TEST_FAILPOINT` holds items joined by commas:
 
@@ -7,7 +7,7 @@
   or seconds to sleep.
 - `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace, closing.
 
-Whatever it says, it is refused where a service is not on loopback: it is not meant for one that counts.
+It is refused if a service is not on loopback: fail points are for tests only.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ _SIGNALS = {
     "term": (signal.SIGTERM,),
     "hup": (signal.SIGHUP,),
 }
-_DELIVERY = (
-    0.05  # seconds in which a signal reaches the main thread, so that what it does is done before the step goes on
-)
+_DELIVERY = 0.05  # seconds in which a signal reaches the main thread, so that it is handled before the step goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +73,14 @@ class Failpoints:
             raise _refusal("expected STEP:N:WHAT or LIMIT=SECONDS, with no limit above its default") from None
 
     def refuse_real_services(self, addresses: Iterable[str]) -> None:
-        """Raises SettingsError where there are fail points, and one of these URLs is not on loopback."""
+        """Raises SettingsError if there are fail points, and one of these URLs is not on loopback."""
         hosts = sorted({str(urlsplit(address).hostname) for address in addresses})
         real = [host for host in hosts if not _is_loopback(host)]
         if real and (self._points or self._limits):
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str) -> None:
-        """Be told of a durable step, in whatever thread, and do what is due."""
+        """Count a durable step, in any thread, and do what is due at it."""
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1
@@ -95,11 +93,11 @@ class Failpoints:
             point.happen()
 
     def limited(self, limits: Limits) -> Limits:
-        """`limits`, lowered as was said."""
+        """`limits`, lowered as the fail points ask."""
         return replace(limits, **self._limits)  # type: ignore[arg-type]
 
     def _read(self, item: str) -> None:
-        """Raises ValueError for an item that is none."""
+        """Raises ValueError for an invalid item."""
         name, equals, seconds = item.partition("=")
         if equals:
             self._limits[_known(name, _LIMITS)] = _lowered(float(seconds), getattr(Limits(), name))
@@ -113,7 +111,7 @@ class Failpoints:
 
 
 def _lowered(seconds: float, default: float) -> float:
-    """Raises ValueError for what is above the default: it would widen what is promised."""
+    """Raises ValueError for a limit above the default: it would widen what is guaranteed."""
     if not 0 <= seconds <= default:
         raise ValueError
     return seconds
@@ -132,5 +130,5 @@ def _refusal(what: str) -> SettingsError:
 
 
 def _known(name: str, names: Sequence[str]) -> str:
-    """Raises ValueError for a name that is none of them."""
+    """Raises ValueError for an unknown name."""
     return names[names.index(name)]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from support.applying_bench import CREATED, REJECTED, Bench, code, journal_of, kinds, known, moving, wanting
+import pytest
+from support.applying_bench import CREATED, REJECTED, WALL, Bench, code, journal_of, kinds, known, moving, wanting
 from support.journal_samples import AT, BY, TARGET
 
+from reconciler.applying.writing import local_entries
 from reconciler.model.address import Address
+from reconciler.model.clock import Instant
 from reconciler.model.desired import Replace
 from reconciler.model.entry import Imported, Intent, Retired
+from reconciler.model.plan import Action, Change
 
 A, B = (Address.of(TARGET, name) for name in "ab")
 
@@ -107,3 +111,11 @@ def test_a_wait_retires_and_is_blocked() -> None:
     bench.begin()
     bench.append()
     assert {"retire a": "retired", "blocked a": "skipped"} == bench.outcomes
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.EXTEND, Action.REPLACE, Action.BLOCKED])
+def test_no_other_action_is_taken_for_a_local_change(action: Action) -> None:
+    """Only RESTORE and RETIRE have entries of their own; any other action must never become a retirement."""
+    change = Change(A, action, concerns=("old",), reasons=("reason",))
+    with pytest.raises(ValueError, match=action):
+        local_entries(change, Bench(wanting("a")).run.context, Instant(WALL, 0.0))
