@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import click
 
 from reconciler.cli.terminal.actions import annotate
+from reconciler.cli.terminal.commands import apart, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import visible
@@ -58,7 +59,7 @@ class Terminal:
 
     def print_lines(self, lines: Iterable[Line]) -> None:
         """Print lines, in colour where that is wanted. Raises ReconcilerError where they cannot be written."""
-        text = _joined(lines, self.wants_colour())
+        text = self._joined(lines, self.wants_colour())
         self.print_bytes(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
 
     def print_bytes(self, data: bytes) -> None:
@@ -142,10 +143,10 @@ class Terminal:
         if self.flags.get("log_format") == "json":
             from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            self.tell_raw(as_object(level, "reconciler", text))
+            self.tell_raw(as_object(level, "reconciler", with_flags(text, self.flags)))
         else:
             colour = self.wants_colour(err=True)
-            self.tell_raw(_joined([line], colour), colour=colour)
+            self.tell_raw(self._joined([line], colour), colour=colour)
 
     def tell_raw(self, text: str, *, colour: bool | None = None) -> None:
         """Write a line to stderr, now or in the background. A failure stops nothing: calls may be in flight."""
@@ -178,6 +179,9 @@ class Terminal:
             self.given_up.add(name)
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
+    def _joined(self, lines: Iterable[Line], colour: bool) -> str:
+        return "\n".join(_styled(apart(with_flags(line.text, self.flags)), line.tone, colour) for line in lines)
+
     def wants_colour(self, *, err: bool = False) -> bool:
         """Whether to colour: --color, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""
         choice = self.flags.get("color")
@@ -209,10 +213,6 @@ def _write_all(queue: SimpleQueue[Callable[[], None] | None]) -> None:
             write()
 
 
-def _joined(lines: Iterable[Line], colour: bool) -> str:
-    return "\n".join(_styled(line, colour) for line in lines)
-
-
-def _styled(line: Line, colour: bool) -> str:
-    style = _STYLES[line.tone]
-    return click.style(line.text, **style) if colour and style and line.text else line.text  # type: ignore[arg-type]
+def _styled(text: str, tone: Tone, colour: bool) -> str:
+    style = _STYLES[tone]
+    return click.style(text, **style) if colour and style and text else text  # type: ignore[arg-type]

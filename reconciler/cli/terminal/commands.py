@@ -1,0 +1,55 @@
+"""The commands that messages name, such that they can be pasted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
+_INTRODUCED = re.compile(r"run: (?=reconciler )")
+_END = re.compile(r"[;.] (?=[a-zA-Z])")
+
+
+def with_flags(text: str, flags: Mapping[str, Any]) -> str:
+    """`text` with the --config and --state that this run was given in each command it names.
+
+    A place that holds a password is left out: the command then takes it from RECONCILER_STATE, as it should.
+    """
+    given = {f"--{name}": str(flags[name]) for name in ("config", "state") if name in flags}
+    if "@" in given.get("--state", ""):
+        from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it
+
+        if holds_password(given["--state"]):
+            del given["--state"]
+    words = "".join(f"{flag} {shlex.quote(value)} " for flag, value in given.items())
+    return _NAME.sub(lambda name: name[0] + words, text) if words else text
+
+
+def apart(text: str) -> str:
+    """`text` with each command that follows "run:" on a line of its own."""
+    first, *rest = _INTRODUCED.split(text)
+    lines = [first]
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    for part in rest:
+        command, following = _divided(part)
+        lines[-1] += "run:"
+        lines.append(f"{indent}  {command}")
+        if following:
+            lines.append(f"{indent}{following}")
+    return "\n".join(lines)
+
+
+def _divided(text: str) -> tuple[str, str]:
+    """A command, and what follows it: it ends at the first full stop or semicolon that is not quoted."""
+    for end in _END.finditer(text):
+        command = text[: end.start()]
+        try:
+            shlex.split(command)
+        except ValueError:  # within quotes
+            continue
+        return command, text[end.end() :]
+    return text, ""

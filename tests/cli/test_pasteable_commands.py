@@ -1,0 +1,73 @@
+"""Commands that messages name can be pasted: whole, on a line of their own, with the flags that were in use."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.cli.terminal.commands import apart, with_flags
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+
+def test_flags_that_were_given(project: Project) -> None:
+    """The command that an error names takes the --config and --state that the failed one was given."""
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    project.path.joinpath("config").rename(project.path / "my config")
+    done = project.run("--state", "records", "plan", "--config", "my config")
+    commands = [line.strip() for line in done.err.splitlines() if line.strip().startswith("reconciler ")]
+    assert commands
+    assert all(command.startswith("reconciler --config 'my config' --state records ") for command in commands)
+    for command in commands:
+        assert 0 == project.run(*shlex.split(command)[1:]).code
+
+
+def test_no_flags() -> None:
+    """A command that was given none names none."""
+    assert "run: reconciler plan" == with_flags("run: reconciler plan", {"verbose": 2})
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("git:records", "reconciler --state git:records plan"),
+        ("git+ssh://git@host.example/repo", "reconciler --state git+ssh://git@host.example/repo plan"),
+        ("git+https://user:pass@host.example/repo", "reconciler plan"),
+    ],
+)
+def test_no_password(state: str, expected: str) -> None:
+    """A place that holds a password is not repeated."""
+    assert expected == with_flags("reconciler plan", {"state": state})
+
+
+@pytest.mark.parametrize(
+    "text", ["see https://host.example/reconciler plan", "the reconciler is", "my-reconciler plan"]
+)
+def test_what_is_no_command(text: str) -> None:
+    """Other uses of the word stay as they are."""
+    assert text == with_flags(text, {"state": "records"})
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1), min_size=1, max_size=4))
+def test_a_command_stays_whole(words: list[str]) -> None:
+    """Whatever a command's words are, it stands on one line, and what follows stands on the next."""
+    command = f"reconciler state recover {shlex.join(words)}"
+    lines = apart(f"Error: not saved; run: {command}; if it is lost, ask").splitlines()
+    assert ["Error: not saved; run:", f"    {command}", "  if it is lost, ask"] == lines
+
+
+def test_two_commands() -> None:
+    """Each of two has a line, and what the second is for stands between them."""
+    text = "  unknown; if it exists, run: reconciler state a --created; if not, run: reconciler state b"
+    lines = [
+        "  unknown; if it exists, run:",
+        "      reconciler state a --created",
+        "    if not, run:",
+        "      reconciler state b",
+    ]
+    assert lines == apart(text).splitlines()
