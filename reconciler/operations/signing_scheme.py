@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -29,13 +30,23 @@ def read_captured(path: Path) -> Captured:
         content = read_input(path, LINE_LIMIT + 1)
     except OSError as problem:
         raise SettingsError(f"cannot be read: {problem.strerror}", where=where) from None
-    if len(content) > LINE_LIMIT or sum(line.startswith(b'{"') for line in content.split(b"\n")) > 1:
+    if len(content) > LINE_LIMIT or _has_several(content):
         raise SettingsError(
             "the file contains more than one captured request",
             where=where,
             remedy="pass one line, run: tail -n 1 FILE | reconciler verification infer -",
         )
     return parse_captured(content, where)
+
+
+def _has_several(content: bytes) -> bool:
+    """Whether a second JSON object follows the first one."""
+    try:
+        text = content.decode().lstrip()
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return text[end:].lstrip().startswith("{")
 
 
 def recorded_secrets(workspace: Workspace, address: Address, identity: Path | None) -> Collection[bytes]:

@@ -56,15 +56,21 @@ class TestSecretVariable:
         assert done.out.startswith("verification:\n  header: X-Sig\n  algorithm: hmac-sha512\n")
         assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
 
-    @pytest.mark.parametrize("form", ["line", "no newline", "pretty"])
-    def test_forms_of_the_file(self, captor: Project, form: str) -> None:
-        """A line, or one object however it is laid out."""
-        texts = {
-            "line": json.dumps(SIGNED) + "\n\n",
-            "no newline": json.dumps(SIGNED),
-            "pretty": json.dumps(SIGNED, indent=2),
-        }
-        captor.write("one.json", texts[form])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            json.dumps(SIGNED) + "\n\n",
+            json.dumps(SIGNED),
+            json.dumps(SIGNED) + "\r\n",
+            json.dumps(SIGNED, indent=2),
+            json.dumps(SIGNED).replace(': {"', ':\n{"'),
+            json.dumps({**SIGNED, "body": None, "body_base64": base64.b64encode(BODY).decode()}),
+        ],
+        ids=["line", "no newline", "CRLF", "indented", "braces on lines of their own", "base64"],
+    )
+    def test_forms_of_the_file(self, captor: Project, text: str) -> None:
+        """The file contains one object, in any layout, and the result is the scheme of that request."""
+        captor.write("one.json", text)
         done = captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert load(captor.write("found.yaml", done.out), lambda *_: None).verification == SCHEME
 
@@ -209,8 +215,9 @@ class TestMistakes:
                 json.dumps(SIGNED) + " " * 17_000_000,
                 "one.json: the file contains more than one captured request; pass one",
             ),
+            (json.dumps(SIGNED, indent=2) * 2, "one.json: the file contains more than one captured request; pass one"),
         ],
-        ids=range(5),
+        ids=range(6),
     )
     def test_files(self, captor: Project, content: str | None, told: str) -> None:
         """One request, and no more."""
