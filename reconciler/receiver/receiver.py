@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.receiver.captured import Captured, line_of
 from reconciler.receiver.exchange import Response
 from reconciler.receiver.readable import unreadable
-from reconciler.receiver.repeats import Repeats
+from reconciler.receiver.redeliveries import Redeliveries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,14 +68,14 @@ class Receiver:
         self._behaviour = behaviour or Behaviour()
         self._check = check
         self._sleep = sleep
-        self._repeats = Repeats()
+        self._redeliveries = Redeliveries()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
         """Treat requests that were captured earlier as confirmed, but for those that were refused."""
         for captured in earlier:
             if captured.confirmed:
-                self._repeats.count(captured.path, captured.body)
-                self._repeats.confirm(captured.path, captured.body)
+                self._redeliveries.count(captured.path, captured.body)
+                self._redeliveries.confirm(captured.path, captured.body)
 
     def handle(self, request: Request) -> Response:
         """The response to any request: 2xx or 401 after it has been saved; 400 or 413 if it cannot be read."""
@@ -105,13 +105,13 @@ class Receiver:
 
     def _receive(self, request: Request, captured: Captured, bad_signature: str | None) -> tuple[Delivery, Response]:
         """Confirm a notification, or fail on purpose; a `bad_signature` is only reported."""
-        number = self._repeats.count(captured.path, captured.body)
+        number = self._redeliveries.count(captured.path, captured.body)
         if number <= self._behaviour.fail_first:
             failed = Response(503, f"simulated failure {number} of {self._behaviour.fail_first}")
             return _refused(request, captured, failed, number)
         response = Response(self._behaviour.status)
         if response.is_confirmation:
-            captured = replace(captured, duplicate=self._repeats.confirm(captured.path, captured.body))
+            captured = replace(captured, duplicate=self._redeliveries.confirm(captured.path, captured.body))
             failure = self._save_line(captured)
             if failure is not None:
                 return _refused(request, captured, failure, number)
@@ -124,7 +124,7 @@ class Receiver:
             self._save(line_of(captured))
         except OSError as problem:
             if captured.confirmed and not captured.duplicate:
-                self._repeats.withdraw(captured.path, captured.body)
+                self._redeliveries.withdraw(captured.path, captured.body)
             return Response(503, f"could not save it: {problem.strerror or type(problem).__name__}")
         return None
 

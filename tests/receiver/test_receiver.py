@@ -14,7 +14,7 @@ from support.notified import notification
 
 from reconciler.receiver import Behaviour, Captured, Delivery, Receiver, Request, Response, parse_captured
 from reconciler.receiver.readable import DEPTH_LIMIT, unreadable
-from reconciler.receiver.repeats import Repeats
+from reconciler.receiver.redeliveries import Redeliveries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,7 @@ class TestRepeats:
 
     def test_memory_is_bounded(self) -> None:
         """The ones seen last are remembered."""
-        repeats = Repeats(capacity=3)
+        repeats = Redeliveries(capacity=3)
         assert [1] * 3 == [repeats.count("/", body) for body in (b"a", b"b", b"c")]
         assert [2, 1, 3, 1] == [repeats.count("/", body) for body in (b"a", b"d", b"a", b"b")]
         assert len(repeats._known) == 3
@@ -157,7 +157,7 @@ class TestRepeats:
     @settings(max_examples=50, deadline=None)
     def test_paths_and_bodies_do_not_run_together(self, one: tuple[str, bytes], other: tuple[str, bytes]) -> None:
         """Only the same path and the same body are the same."""
-        repeats = Repeats()
+        repeats = Redeliveries()
         repeats.confirm(*one)
         assert (one == other) == repeats.confirm(*other)
 

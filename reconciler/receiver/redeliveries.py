@@ -18,7 +18,7 @@ class _Known:
     confirmed: bool = False
 
 
-class Repeats:
+class Redeliveries:
     """Deliveries by body and path, from any number of threads, of the last `capacity` notifications."""
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
