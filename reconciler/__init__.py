@@ -16,7 +16,8 @@ The pipeline, told once:
    certainly not created is ever repeated.
 6. `reports` turns values into text and documents; `cli` is where files, flags, variables and objects come together.
 
-`sandbox` plays the service on loopback and `receiver` a partner's endpoint; neither shares code with `service`.
+`sandbox` is a local stand-in for the service and `receiver` for a partner's endpoint, both on the server in `loopback`;
+neither shares code with `service`.
 """
 
 __version__ = "0.1.0"
