@@ -7,6 +7,8 @@ from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final, NamedTuple
 
+from reconciler.model.url import is_loopback
+
 LENGTH_LIMIT: Final = 2048
 
 _URL = re.compile(
@@ -76,7 +78,7 @@ def _host_fault(scheme: str, host: str) -> Fault | None:
     """What is wrong with a host in lower case, alone or under this scheme."""
     if not _is_host(host):
         return _HOST
-    if scheme == "http" and not _is_loopback(host):
+    if scheme == "http" and not is_loopback(host.strip("[]")):
         return Fault("uses http, which is allowed for loopback addresses only", "use https")
     return None
 
@@ -91,10 +93,3 @@ def _is_host(host: str) -> bool:
     except AddressValueError:
         return False
     return host.startswith("[") or (len(host) <= 253 and all(map(_LABEL.fullmatch, labels)))
-
-
-def _is_loopback(host: str) -> bool:
-    if host.startswith("["):
-        return IPv6Address(host[1:-1]).is_loopback
-    *_, last = labels = host.split(".")
-    return last == "localhost" or (labels[0] == "127" and last.isdigit())

@@ -17,13 +17,13 @@ import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
+from reconciler.model.url import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ class Failpoints:
     def refuse_real_services(self, addresses: Iterable[str]) -> None:
         """Raises SettingsError if there are fail points, and one of these URLs is not on loopback."""
         hosts = sorted({str(urlsplit(address).hostname) for address in addresses})
-        real = [host for host in hosts if not _is_loopback(host)]
+        real = [host for host in hosts if not is_loopback(host)]
         if real and (self._points or self._limits):
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
@@ -115,14 +115,6 @@ def _lowered(seconds: float, default: float) -> float:
     if not 0 <= seconds <= default:
         raise ValueError
     return seconds
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether it never leaves this machine: an address, or a name that RFC 6761 keeps for that."""
-    try:
-        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _refusal(what: str) -> SettingsError:
