@@ -235,6 +235,11 @@ def test_list(scene: Scene) -> None:
     )
 
 
+def test_list_of_nothing() -> None:
+    """It says so."""
+    assert [Line("Nothing is in force.")] == list_text([])
+
+
 def test_line() -> None:
     """A line holds no other."""
     line = Line("  one\n  two\x1b[2J")
