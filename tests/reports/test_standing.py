@@ -175,6 +175,12 @@ europe/staging
     )
 
 
+def test_status_tones(standing: TargetStanding) -> None:
+    """An unknown outcome looks like an error, and what awaits removal is faint."""
+    tones = [line.tone for line in status_text([standing]) if "  -> " in line.text]
+    assert [Tone.ERROR, Tone.FAINT, Tone.ERROR, Tone.PLAIN] == tones
+
+
 @pytest.mark.parametrize(
     ("names", "last"), [(1, "  1 pending change; run: reconciler plan -t europe/staging"), (0, "  up to date")]
 )
