@@ -37,7 +37,7 @@ def text(lines: list[Line]) -> str:
 def test_attempt(scene: Scene, response: str, where: str) -> None:
     """`state show`: an attempt whole, but for its secrets, of which it says where they are."""
     attempt = scene.begin("offers", "ONB10011", hooks("offers"))
-    fields: dict[str, Scalar] = {"id": 7, "webhookUrl": hooks("offers")}
+    fields: dict[str, Scalar] = {"webhookUrl": hooks("offers"), "id": 7}
     told = Settled(
         at="2026-11-20T13:30:01Z", by={"user": "grace"}, attempt=attempt, outcome=Outcome.CREATED, detail="201 Created",
         fields=fields, response=response,

@@ -128,6 +128,8 @@ def test_only() -> None:
     assert 2 == len(history_text(EUROPE, entries, OFFERS)[1:])
     assert 2 == len(history_text(EUROPE, entries, address_of("renamed"))[1:])
     assert 1 == len(history_text(EUROPE, entries, DEALS)[1:])
+    other = Removed(at=AT, by=BY, attempt="a2")
+    assert 2 == len(history_text(EUROPE, [*entries, other], DEALS)[1:])
 
 
 @settings(max_examples=30, deadline=None)
