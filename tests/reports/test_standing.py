@@ -175,7 +175,7 @@ europe/staging
     )
 
 
-def test_status_tones(standing: TargetStanding) -> None:
+def test_status_tones(standing: TargetStatus) -> None:
     """An unknown outcome looks like an error, and what awaits removal is faint."""
     tones = [line.tone for line in status_text([standing]) if "  -> " in line.text]
     assert [Tone.ERROR, Tone.FAINT, Tone.ERROR, Tone.PLAIN] == tones
@@ -215,6 +215,14 @@ def test_status_document(standing: TargetStatus) -> None:
     assert ["a2"] == [one["attempt"] for one in target["awaiting_removal"]]
     surplus = [{"address": "europe/staging/offers", "attempt": "a1", "eventCodes": ["ONB10012"]}]
     assert (surplus, 2) == (target["surplus"], target["changes"])
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_status_document_of_what_is_not_declared(standing: TargetStatus, declared: bool) -> None:
+    """The document says whether the target is declared, as the text does."""
+    document = status_document([replace(standing, declared=declared)])["targets"]
+    assert isinstance(document, dict)
+    assert declared == document["europe/staging"]["declared"]
 
 
 def test_status_markdown(standing: TargetStatus) -> None:
