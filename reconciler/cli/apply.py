@@ -56,8 +56,7 @@ def command(
     plans again and continues only if the plan has not changed. Nothing is sent from the file itself.
     """
     workspace = Workspace(terminal)
-    saved = None if plan_file is None else read_plan_file(plan_file)
-    approval = Approval(auto_approve, expect_digest, saved)
+    approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
     permitted = Permissions(approval, max_creates, allow_empty, unsealed, accepted_duplicates())
     planned = plan_to_apply(workspace, targets, permitted)
     must_ask = planned.has_work and not approval.given

@@ -132,12 +132,12 @@ class _Kept:
         kind = private_kind(self._kind, place)
         kept = self._workspace.responses.read(self._record.id, self._attempt.id, kind)
         if not kept:
-            doer = "set it" if self._kind == "secret" else "applied"
+            did = "saved it" if self._kind == "secret" else "ran apply"
             self.problem = StateError(
-                f"its secret is kept in a private file of another machine or user, the one that {doer}",
+                f"its secret is in a private file of another machine or user: the one that {did}",
                 where=self._attempt.address,
-                remedy="verify there, or store the secret here too: reconciler secret set"
-                f" {self._attempt.address} --attempt {self._attempt.id}",
+                remedy="run this command there, or ask the operator for the secret and run: reconciler secret set"
+                f" {self._attempt.address}",
             )
         return kept
 

@@ -98,7 +98,7 @@ COMMAND_LINES = {
     "accept nowhere": ("state accept-rollback -t asia/x", "-t asia/x: matches no target; known targets: "),
     "accept what": ("state accept-rollback", "Missing option '-t' / '--target'"),
     # secret
-    "no secret": ("secret show europe/staging/offers", f"{OFFERS}: it has no attempt with a response or a "),
+    "no secret": ("secret show europe/staging/offers", f"{OFFERS}: no attempt has a response or a "),
     "empty secret": ("secret set europe/staging/offers", "standard input: expected a secret of 1 byte to 64 KiB"),
     # token and lead
     "token where": ("token", "Missing option '-t' / '--target'"),

@@ -356,7 +356,7 @@ class TestVerifying:
         partner.environment["XDG_DATA_HOME"] = str(partner.path / "elsewhere")
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
             assert post(f"{listen.url}/offers", b"{}", signature(b"", b"{}")).status == 401
-        assert "Warning: europe/staging/offers: its secret is kept in a private file of another machine" in listen.said
+        assert "Warning: europe/staging/offers: its secret is in a private file of another machine" in listen.said
 
     def test_sealed_responses(self, partner: Partner, signing_key: bytes) -> None:
         """Are opened with the identity; without it the warning says what is wanted."""

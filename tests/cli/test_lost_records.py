@@ -83,7 +83,7 @@ class TestGone:
         imported.journal.unlink()
         done = imported.run(*ACCEPT)
         assert (1, False) == (done.code, imported.journal.exists())
-        assert "; it has no record now, and a new one would say that nothing exists" in done.err
+        assert "; no record now, and a new one starts empty" in done.err
         done = imported.step(*ACCEPT, "--force")
         assert "  europe/staging: accepted; new record initialized\n" == done.out
         assert ["begun", "rollback"] == imported.kinds
@@ -112,7 +112,7 @@ class TestGone:
         partner.want(offers=["ONB10011"])
         done = partner.run(*ACCEPT, "--force")
         assert 1 == done.code
-        assert "none was seen here before; to start one: reconciler state init -t europe/staging" in done.err
+        assert "never had one; to initialize it, run: reconciler state init -t europe/staging" in done.err
 
 
 class TestAnotherPlace:
@@ -129,7 +129,7 @@ class TestAnotherPlace:
         """With the wrong place in the settings, everything would be created again: the right one is named."""
         done = begun.run("state", "init", "--state", "other")
         assert (1, "", False) == (done.code, done.out, (begun.path / "other").exists())
-        assert f"a record of 1 entry was seen at {begun.path / 'state'}" in done.err
+        assert f"a record with 1 entry exists at {begun.path / 'state'}" in done.err
         begun.step("state", "init", "--state", "other", "--force")
         begun.step("plan", "--state", "other")
 

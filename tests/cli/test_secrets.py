@@ -63,7 +63,7 @@ class TestShow:
         assert '{"key": "' in created.step("secret", "show", OFFERS, "--field", "signing").out
         done = created.step("secret", "show", OFFERS, "--field", "nope", code=None)
         assert (1, "") == (done.code, done.out)
-        assert "the response has no such field; it has: subscriptionId, signing, key, state" in done.err
+        assert "field not found in the response; available fields: subscriptionId, signing, key, state" in done.err
         assert SIGNING_KEY not in done.err
 
     def test_a_response_that_is_no_json(self, partner: Partner) -> None:
@@ -76,7 +76,7 @@ class TestShow:
         partner.environment["GITHUB_ACTIONS"] = "true"
         assert b"| key=\\x1b[31m\\xe9\n" == partner.run_raw("secret", "show", OFFERS)
         done = partner.run("secret", "show", OFFERS, "--field", "key")
-        assert "the response has no such field; it has: none" in done.err
+        assert "field not found in the response; available fields: none" in done.err
 
     @pytest.mark.parametrize("open_with", [(), ("--identity", "key.txt")], ids=["private", "sealed"])
     @pytest.mark.parametrize("body", [b"", b'{"id": 7, "key": "hunter2"}', b"\r\n\r\n\xff"])
@@ -105,9 +105,10 @@ class TestShow:
         done = partner.run("secret", "show", OFFERS)
         assert (1, "") == (done.code, done.out)
         assert (
-            f"the response has no body; read its headers with `reconciler secret show {OFFERS} --headers`" in done.err
+            f"the response has no body; to see its headers, run: reconciler secret show {OFFERS} --headers; "
+            in done.err
         )
-        assert f"keep it with: reconciler secret set {OFFERS}" in done.err
+        assert f"and run: reconciler secret set {OFFERS}" in done.err
         partner.step("secret", "set", OFFERS, stdin="hunter2")
         assert "hunter2\n" == partner.step("secret", "show", OFFERS).out
         assert "Location: /4711" in partner.step("secret", "show", OFFERS, "--headers").out
@@ -119,7 +120,7 @@ class TestShow:
         assert "as it was\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
         done = created.step("secret", "show", OFFERS, "--headers")
         assert '{"key": "as it was"}\n' == done.out
-        assert "the headers of this response were not kept" in done.err
+        assert "the headers of this response were not saved" in done.err
 
     def test_headers_in_actions(self, created: Partner) -> None:
         """They are masked like the body, and no line of them is a command; they have no fields."""
@@ -135,7 +136,7 @@ class TestShow:
         created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")
         done = created.run("secret", "show", OFFERS)
         assert 1 == done.code
-        assert "it is kept in a private file of another machine or user, the one that applied; " in done.err
+        assert "its secret is in a private file of another machine or user: the one that ran apply; " in done.err
 
     def test_sealed(self, sealed: Partner) -> None:
         """Nothing of it lies open in the journal, and only the identity opens it."""
@@ -173,7 +174,7 @@ class TestShow:
 class TestLost:
     """What exists, and whose response nobody has."""
 
-    ADVICE = f"ask the operator for its secret, and keep it with: reconciler secret set {OFFERS}"
+    ADVICE = f"ask the operator for the secret, then run: reconciler secret set {OFFERS}"
 
     @pytest.fixture
     def settled(self, partner: Partner) -> Partner:
@@ -280,7 +281,7 @@ class TestSet:
 class TestItsPrivateFile:
     """The record says which one it is."""
 
-    ELSEWHERE = "kept in a private file of another machine or user, the one that set it; "
+    ELSEWHERE = "in a private file of another machine or user: the one that saved it; "
     VERIFYING = "verification: {header: X-Signature, algorithm: hmac-sha256}\n"
 
     @pytest.fixture
@@ -308,7 +309,7 @@ class TestItsPrivateFile:
             assert "fresh\n" == twice.succeed("secret", "show", OFFERS).out
         done = twice.step("secret", "show", OFFERS, code=None)
         assert (1, "") == (done.code, done.out)
-        assert f"Error: {OFFERS}: it is {self.ELSEWHERE}" in done.err
+        assert f"Error: {OFFERS}: its secret is {self.ELSEWHERE}" in done.err
         assert "secret set: 2" in twice.step("state", "show", OFFERS).out
 
     def test_each_that_is_here_may_have_signed(self, twice: Partner) -> None:

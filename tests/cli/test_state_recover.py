@@ -72,8 +72,8 @@ def test_nobody_is_believed_against_it(sealing: Partner, force: list[str]) -> No
     with sealing.appending():
         done = sealing.run("state", "resolve", OFFERS, "--not-created", *force)
     assert (1, "") == (done.code, done.out)
-    problem = f"{OFFERS}: its outcome is known here, and could not be recorded: created"
-    assert done.err.endswith(f"Error: {problem}; record it with: reconciler state recover {file}\n")
+    problem = f"{OFFERS}: its outcome is known but could not be recorded: created"
+    assert done.err.endswith(f"Error: {problem}; run: reconciler state recover {file}\n")
     with sealing.appending("resolved"):
         done = sealing.step("state", "resolve", OFFERS, "--created")
     assert done.err.endswith(f"A create response is not in the record yet; run: reconciler state recover {file}\n")
@@ -85,7 +85,7 @@ def test_what_was_rejected_was_not_created(sealing: Partner) -> None:
     with sealing.appending():
         done = sealing.run("state", "resolve", OFFERS, "--created", "--force")
     assert (1, "") == (done.code, done.out)
-    assert "its outcome is known here, and could not be recorded: rejected; " in done.err
+    assert "its outcome is known but could not be recorded: rejected; " in done.err
     with sealing.appending("resolved"):
         sealing.step("state", "resolve", OFFERS, "--not-created")
 

@@ -1,0 +1,111 @@
+"""Finds the secret of a subscription, or the create response that may contain it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused, StateError
+from reconciler.operations.attempts import live
+from reconciler.operations.edit import pick
+from reconciler.operations.kept_secrets import private_kind, read_identity, with_response
+from reconciler.state.private.responses import decrypt, split_response
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.model.address import Address
+    from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReader:
+    """Reads what is stored for an address; `attempt_id` chooses an attempt, `identity` is an age identity file."""
+
+    workspace: Workspace
+    address: Address
+    attempt_id: str | None
+    identity: Path | None
+
+    def secret(self) -> bytes:
+        """The secret that was set last, else the body of the create response. Raises StateError and Refused."""
+        record, attempts = self._read_record()
+        attempt = self._choose(attempts)
+        if attempt.secrets:
+            return self._read(record, attempt, "secret", attempt.secrets[-1])
+        _, body = split_response(self._read(record, attempt, "response", attempt.response or ""))
+        if not body:
+            raise Refused(
+                "the response has no body",
+                where=attempt.address,
+                remedy=f"to see its headers, run: reconciler secret show {attempt.address} --headers; or ask the"
+                f" operator for the secret and run: reconciler secret set {attempt.address}",
+            )
+        return body
+
+    def response(self) -> bytes:
+        """The response to the create call, as it is stored. Raises StateError and Refused."""
+        record, attempts = self._read_record()
+        attempt = self._choose([replace(attempt, secrets=()) for attempt in attempts])
+        return self._read(record, attempt, "response", attempt.response or "")
+
+    def _read_record(self) -> tuple[Record, list[Attempt]]:
+        record = self.workspace.read(self.address.target).record()
+        attempts = [attempt for attempt in record.attempts.values() if attempt.address == self.address]
+        return record, [with_response(self.workspace, record, attempt) for attempt in attempts]
+
+    def _choose(self, attempts: list[Attempt]) -> Attempt:
+        """The attempt that is meant. Raises Refused."""
+        readable = [attempt for attempt in attempts if attempt.response or attempt.secrets]
+        self._refuse_without_secret(attempts)
+        current = live(readable) or [attempt for attempt in readable if attempt.in_force] or readable
+        return pick(
+            readable if self.attempt_id else current, self.attempt_id, self.address, "with a response or a secret"
+        )
+
+    def _refuse_without_secret(self, attempts: list[Attempt]) -> None:
+        """Raises Refused if what is meant exists without a response or a secret. What awaits removal has another."""
+        in_force = [attempt for attempt in attempts if attempt.in_force and self.attempt_id in (None, attempt.id)]
+        meant = live(in_force) or in_force
+        if meant and not any(attempt.response or attempt.secrets for attempt in meant):
+            kind = "live attempt" if meant != in_force else "attempt"
+            named = "" if self.attempt_id is None else f" --attempt {self.attempt_id}"
+            raise Refused(
+                f"no {kind} has a response or a secret",
+                where=self.address,
+                remedy=f"ask the operator for the secret, then run: reconciler secret set {self.address}{named}",
+            )
+
+    def _read(self, record: Record, attempt: Attempt, kind: str, location: str) -> bytes:
+        """What was stored last at a location that an attempt names. Raises StateError."""
+        if location.startswith("age:"):
+            return decrypt(location, read_identity(self.identity))
+        stored = self.workspace.responses.read(record.id, attempt.id, private_kind(kind, location))
+        if not stored:
+            did = "saved it" if kind == "secret" else "ran apply"
+            raise StateError(
+                f"its secret is in a private file of another machine or user: the one that {did}",
+                where=attempt.address,
+                remedy="run this command there, or ask the operator for the secret and run: reconciler secret set"
+                f" {attempt.address}",
+            )
+        return stored[-1]
+
+
+def field_of(body: bytes, name: str) -> str:
+    """One field of a JSON object, as text. Raises Refused if there is none of that name."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or name not in document:
+        fields = ", ".join(document) if isinstance(document, dict) else ""
+        raise Refused(
+            "field not found in the response",
+            where=f"--field {name}",
+            remedy=f"available fields: {fields or 'none'}",
+        )
+    value = document[name]
+    return value if isinstance(value, str) else json.dumps(value)
