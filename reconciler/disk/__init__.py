@@ -1,1 +1,1 @@
-"""Durable writes, directories that are their owner's alone, and locks: the ground that state and service stand on."""
+"""Durable writes, private directories and locks, for `state` and `service`."""

@@ -1,9 +1,10 @@
-"""Directories that are their owner's alone."""
+"""Private directories: only their owner can write to them."""
 
 from __future__ import annotations
 
 import os
 import stat
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.disk.durable import make_directory
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def private_directory(path: Path) -> Path:
-    """`path`, made with mode 0700 if need be.
+    """`path`, created with mode 0700 if it does not exist.
 
-    Raises SettingsError as `check_private` does, and OSError where it cannot be made.
+    Raises SettingsError as `check_private` does, and OSError if it cannot be created.
     """
     make_directory(path, 0o700)
     check_private(path)
@@ -24,18 +25,16 @@ def private_directory(path: Path) -> Path:
 
 
 def check_private(path: Path) -> None:
-    """Raises SettingsError for a directory that others could put something into, and FileNotFoundError for none."""
+    """Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none."""
     status = path.lstat()
+    remedy = "use another directory"
     if not stat.S_ISDIR(status.st_mode):
-        trouble = "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else "it is no directory"
+        trouble = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
     elif status.st_uid != os.geteuid():
-        trouble = "it belongs to another user"
+        trouble = "owned by another user"
     elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        trouble = f"others can write to it (mode {stat.S_IMODE(status.st_mode):04o})"
+        trouble = f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})"
+        remedy += f", or run: chmod 700 {quote(str(path))}"
     else:
         return
-    raise SettingsError(
-        f"this directory cannot be trusted: {trouble}",
-        where=path,
-        remedy="name a directory of your own, or `chmod 700` it if it is yours",
-    )
+    raise SettingsError(f"unsafe directory: {trouble}", where=path, remedy=remedy)

@@ -1,4 +1,4 @@
-"""What writing durably to a disk takes, beyond writing."""
+"""Durable writes: data and names that are on the disk before the program goes on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
-"""How a system says that a file or directory is not this user's to sync, or is on no disk that can be written."""
+"""Errors of a sync that mean: not permitted for this user, or not a writable disk."""
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all of `data` at `offset`, however little a single write takes, and wait until it is on the disk."""
+    """Write all of `data` at `offset`, in several writes if needed, and wait until it is on the disk."""
     rest = memoryview(data)
     while rest:
         written = os.pwrite(descriptor, rest, offset)
@@ -26,9 +26,9 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def make_directory(path: Path, mode: int) -> None:
-    """Make a directory and those above it, durably; the mode of those that are there stays as it is.
+    """Create a directory and its parents, durably; the mode of existing ones is not changed.
 
-    Raises NotADirectoryError where something else has the name, and any other OSError.
+    Raises NotADirectoryError if something else has the name, and any other OSError.
     """
     if path.is_dir():
         settle_name(path)
@@ -51,7 +51,7 @@ def sync_directory(path: Path) -> None:
 
 
 def settle(descriptor: int) -> None:
-    """Wait until what was read of a file is on the disk: whoever wrote it may have died before it was."""
+    """Wait until a file that was read is on the disk: its writer may have been killed before that."""
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -61,9 +61,9 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of something that exists is on the disk: whoever made it may have died before it was.
+    """Wait until the name of an existing file is on the disk: its creator may have been killed before that.
 
-    Once in a process is enough, since a name stays where it is.
+    Once per process is enough: a name that is on the disk stays there.
     """
     try:
         sync_directory(path.parent)
@@ -74,9 +74,9 @@ def settle_name(path: Path) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """A new file that holds `data`, on the disk, in the directory of `path`: to be linked or renamed to it.
+    """A new file with `data`, on the disk, in the directory of `path`: to be linked or renamed to it.
 
-    It is gone afterwards. Its name starts with a dot, so that nobody takes it for anything.
+    It is deleted afterwards. Its name starts with a dot, so that no reader takes it for a journal.
     """
     beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

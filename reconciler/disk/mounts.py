@@ -1,4 +1,4 @@
-"""Which file systems keep locks to the host that takes them, so that two hosts could append to one journal at once."""
+"""File systems whose locks other hosts do not see, so that two hosts could append to one journal at once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _LOCAL_BY_OPTION = {
     "gfs2": {"localflocks"},
     "ocfs2": {"localflocks"},
 }
-"""Options that keep locks to one host, on file systems that otherwise share them (nfs(5), mount.cifs(8))."""
+"""Options that make locks local to one host, for file systems that otherwise share them (nfs(5), mount.cifs(8))."""
 
 _LOCAL = {"9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs"}
-"""File systems that reach another machine's files, and not its locks."""
+"""File systems that share the files of another machine, but not its locks."""
 
 _FUSE_WITH_LOCKS = {
     f"fuse.{name}"
     for name in ("bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")
 }
-"""What is below FUSE is up to a program: these are on local disks, or share locks."""
+"""FUSE file systems that are on local disks, or share locks; any other may do neither."""
 
 
 def host_only_locks(path: Path) -> str | None:
-    """As `find_host_only_locks`, for a path of this machine, which need not exist; None where mounts are not told."""
+    """As `find_host_only_locks`, for a path of this machine, which need not exist; None if /proc has no mounts."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -40,7 +40,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """The file system of `path`, if its locks may hold on this host only: its type, and the option that says so.
+    """The file system of `path` if its locks may be local to this host: its type, and the option that says so.
 
     `mounts` is a mountinfo table (proc(5)), `path` is absolute and without symbolic links.
     """
@@ -50,7 +50,7 @@ def find_host_only_locks(mounts: str, path: str) -> str | None:
         match place.split(" "), source.split(" "):
             case [_, _, _, _, point, *_], [kind, _, options, *_]:
                 mounted = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)
-                if _is_below(path, mounted) and len(mounted) >= len(found[0]):  # of two at one place, the later
+                if _is_below(path, mounted) and len(mounted) >= len(found[0]):  # of two at one point, the later
                     found = mounted, kind, options
     return _reason(found[1], set(found[2].split(",")))
 
@@ -60,8 +60,8 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _reason(kind: str, options: set[str]) -> str | None:
-    said = sorted(options & _LOCAL_BY_OPTION.get(kind, set()))
-    if said:
-        return f"{kind}, mounted with {said[0]}"
+    local = sorted(options & _LOCAL_BY_OPTION.get(kind, set()))
+    if local:
+        return f"{kind}, mounted with {local[0]}"
     unknown = kind.startswith("fuse.") and kind not in _FUSE_WITH_LOCKS
     return kind if unknown or kind in _LOCAL else None

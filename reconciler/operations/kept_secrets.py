@@ -1,7 +1,7 @@
-"""Which secrets a subscription's notifications may be signed with, from what the record keeps of it.
+"""The secrets that a subscription's notifications may be signed with, as far as they are recorded.
 
-The create response is not documented. So any string in it may be the secret, but for those that the journal holds in
-the clear; and there is what `secret set` keeps.
+The create response is not documented. So any string in it may be the secret, except those that the journal contains
+unencrypted; and there are the secrets that `secret set` saved.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from reconciler.errors import ReconcilerError, SettingsError, StateError
+from reconciler.errors import SettingsError, StateError
 from reconciler.model.record import Status
-from reconciler.state.private.responses import ENCRYPTED, decrypt, split_response
+from reconciler.state.private.responses import ENCRYPTED, decrypt, is_encrypted, private_kind, split_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from reconciler.model.address import Address
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What may be the secret of one attempt; `problem` is why some of it could not be read."""
+    """The possible secrets of one attempt; `problem` is why some could not be read."""
 
     attempt: Attempt
     secrets: frozenset[bytes] = field(repr=False)
-    problem: ReconcilerError | None = None
+    problem: StateError | None = None
 
     @property
     def path(self) -> str:
@@ -39,111 +39,107 @@ class Recorded:
 
 
 def read_identity(path: Path | None) -> list[str]:
-    """The contents of an age identity file; nothing where none is named. Raises SettingsError."""
+    """The contents of an age identity file, empty for None. Raises SettingsError."""
     if path is None:
         return []
     try:
         return [path.read_text(encoding="utf-8")]
     except (OSError, UnicodeDecodeError) as problem:
-        what = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-    raise SettingsError(f"the identity cannot be read: {what}", where=f"--identity {path}")
-
-
-def private_kind(kind: str, place: str) -> str:
-    """The kind of the private file at a place: `file:` and digits name one of its own, and `file` names none.
-
-    Each secret has its own: what was set on another machine since, or never got into the record, is not taken for it.
-    """
-    digits = place.removeprefix("file:")
-    return kind if digits == place else f"{kind}-{digits}"
+        what = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
+    raise SettingsError(f"cannot read the identity file: {what}", where=f"--identity {path}")
 
 
 def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
-    """The attempt, with the response that lies here in a private file where the record names none. Raises StateError.
+    """The attempt, with the response in a private file of this machine if the record names none. Raises StateError.
 
-    A run keeps the file before it records the outcome; one that could not do that any more has left it.
+    A run saves the file before it records the outcome; a run that was killed in between has left it.
     """
     if attempt.response:
         return attempt
     if workspace.responses.read(record.id, attempt.id, "response"):
         return replace(attempt, response="file")
-    sealed = workspace.responses.read(record.id, attempt.id, ENCRYPTED)
-    return replace(attempt, response=sealed[-1].decode(errors="replace")) if sealed else attempt
+    encrypted = workspace.responses.read(record.id, attempt.id, ENCRYPTED)
+    return replace(attempt, response=encrypted[-1].decode(errors="replace")) if encrypted else attempt
+
+
+def read_recorded(
+    workspace: Workspace,
+    record: Record,
+    attempt: Attempt,
+    kind: str,
+    place: str,
+    identities: Callable[[], list[str]],
+) -> list[bytes] | StateError:
+    """The response or secret (`kind`) of an attempt at a place that the journal names, oldest first.
+
+    If it cannot be decrypted or is on another machine, the error that says so. `identities` gives the contents of age
+    identity files, and is called for encrypted data only. Raises StateError for a file that cannot be read, and what
+    `identities` raises.
+    """
+    if is_encrypted(place):
+        keys = identities()
+        try:
+            return [decrypt(place, keys)]
+        except StateError as problem:
+            return StateError(problem.what, where=attempt.address, remedy=problem.remedy)
+    found = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
+    if found:
+        return found
+    did = "saved it" if kind == "secret" else "ran apply"
+    return StateError(
+        f"its secret is in a private file of another machine or user: the one that {did}",
+        where=attempt.address,
+        remedy="run this command there, or ask the operator for the secret and run:"
+        f" reconciler secret set {attempt.address}",
+    )
 
 
 def secrets_of_all(workspace: Workspace, identities: list[str]) -> list[Recorded]:
     """The secrets of every recorded attempt that may deliver, on any target. Raises StateError."""
     found = []
     for record in workspace.records(workspace.store.targets()).values():
-        delivering = [one for one in record.attempts.values() if one.status is not Status.GONE]
-        found += [_secrets_of(workspace, record, one, identities) for one in delivering]
+        delivering = [attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE]
+        found += [_secrets_of(workspace, record, attempt, identities) for attempt in delivering]
     return found
 
 
 def secrets_of_address(workspace: Workspace, address: Address, identities: list[str]) -> set[bytes]:
-    """The secrets of every attempt of an address, whatever became of it. Raises StateError where there is none."""
+    """The secrets of every attempt of an address, whatever its outcome. Raises StateError if there is none."""
     record = workspace.read(address.target).record()
-    attempts = [one for one in record.attempts.values() if one.address == address]
-    found = [_secrets_of(workspace, record, one, identities) for one in attempts]
-    secrets = {secret for one in found for secret in one.secrets}
+    attempts = [attempt for attempt in record.attempts.values() if attempt.address == address]
+    found = [_secrets_of(workspace, record, attempt, identities) for attempt in attempts]
+    secrets = {secret for recorded in found for secret in recorded.secrets}
     if secrets:
         return secrets
-    problem = next((one.problem for one in found if one.problem), None)
-    remedy = f"if you have it: reconciler secret set {address}"
-    raise problem or StateError("no secret of it is recorded", where=address, remedy=remedy)
+    problem = next((recorded.problem for recorded in found if recorded.problem), None)
+    remedy = f"if you have it, run: reconciler secret set {address}"
+    raise problem or StateError("no secret is recorded", where=address, remedy=remedy)
 
 
 def _secrets_of(workspace: Workspace, record: Record, attempt: Attempt, identities: list[str]) -> Recorded:
     attempt = with_response(workspace, record, attempt)
-    responses = _Kept(workspace, record, attempt, "response", [attempt.response] if attempt.response else [])
-    others = _Kept(workspace, record, attempt, "secret", attempt.secrets)
-    secrets = {secret for kept in responses.read(identities) for secret in _strings_of(kept, attempt)}
-    secrets.update(others.read(identities))
-    return Recorded(attempt, frozenset(secrets), responses.problem or others.problem)
+    responses, problem = _read_all(workspace, record, attempt, "response", [attempt.response or ""], identities)
+    others, other_problem = _read_all(workspace, record, attempt, "secret", attempt.secrets, identities)
+    secrets = {secret for response in responses for secret in _strings_of(response, attempt)}
+    return Recorded(attempt, frozenset(secrets.union(others)), problem or other_problem)
 
 
-class _Kept:
-    """The responses, or the secrets, of one attempt, wherever they are; `problem` is why one could not be read."""
-
-    def __init__(
-        self, workspace: Workspace, record: Record, attempt: Attempt, kind: str, places: Iterable[str]
-    ) -> None:
-        self._workspace = workspace
-        self._record = record
-        self._attempt = attempt
-        self._kind = kind
-        self._places = list(dict.fromkeys(places))
-        self.problem: ReconcilerError | None = None
-
-    def read(self, identities: list[str]) -> list[bytes]:
-        found = []
-        for place in self._places:
-            found += self._opened(place, identities) if place.startswith("age:") else self._private(place)
-        return found
-
-    def _opened(self, sealed: str, identities: list[str]) -> list[bytes]:
-        try:
-            return [decrypt(sealed, identities)]
-        except StateError as problem:
-            self.problem = StateError(problem.what, where=self._attempt.address, remedy=problem.remedy)
-            return []
-
-    def _private(self, place: str) -> list[bytes]:
-        kind = private_kind(self._kind, place)
-        kept = self._workspace.responses.read(self._record.id, self._attempt.id, kind)
-        if not kept:
-            did = "saved it" if self._kind == "secret" else "ran apply"
-            self.problem = StateError(
-                f"its secret is in a private file of another machine or user: the one that {did}",
-                where=self._attempt.address,
-                remedy="run this command there, or ask the operator for the secret and run: reconciler secret set"
-                f" {self._attempt.address}",
-            )
-        return kept
+def _read_all(
+    workspace: Workspace, record: Record, attempt: Attempt, kind: str, places: Iterable[str], identities: list[str]
+) -> tuple[list[bytes], StateError | None]:
+    """The data at all places, and the last error among them."""
+    data, problem = list[bytes](), None
+    for place in dict.fromkeys(filter(None, places)):
+        found = read_recorded(workspace, record, attempt, kind, place, lambda: identities)
+        if isinstance(found, StateError):
+            problem = found
+        else:
+            data += found
+    return data, problem
 
 
 def _strings_of(response: bytes, attempt: Attempt) -> set[bytes]:
-    """The strings in the body of a response that the journal does not hold in the clear."""
+    """The strings in the body of a response that the journal does not contain unencrypted."""
     try:
         document = json.loads(split_response(response)[1])
     except (ValueError, RecursionError):

@@ -58,7 +58,7 @@ class ApplySession:
             account = self._accounts[name].account if name in self._accounts else None
             refuse_foreign(planned.desired.targets[name], planned.records[name], account)
         for name in self._accounts:
-            workspace.responses.check_writable(planned.records[name].id, sealed=bool(planned.desired.recipients))
+            workspace.responses.check_writable(planned.records[name].id, encrypted=bool(planned.desired.recipients))
         if self._accounts:
             check_keepable(workspace.data_directory)
 

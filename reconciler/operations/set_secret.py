@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.entry import SecretSet
 from reconciler.operations.edit import now_by, pick, record_entries
-from reconciler.operations.kept_secrets import private_kind
-from reconciler.state.private.responses import encrypt
+from reconciler.state.private.responses import encrypt, private_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

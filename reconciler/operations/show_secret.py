@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StateError
 from reconciler.operations.attempts import live
 from reconciler.operations.edit import pick
-from reconciler.operations.kept_secrets import private_kind, read_identity, with_response
-from reconciler.state.private.responses import decrypt, split_response
+from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.state.private.responses import split_response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,18 +81,10 @@ class SecretReader:
 
     def _read(self, record: Record, attempt: Attempt, kind: str, location: str) -> bytes:
         """What was stored last at a location that an attempt names. Raises StateError."""
-        if location.startswith("age:"):
-            return decrypt(location, read_identity(self.identity))
-        stored = self.workspace.responses.read(record.id, attempt.id, private_kind(kind, location))
-        if not stored:
-            did = "saved it" if kind == "secret" else "ran apply"
-            raise StateError(
-                f"its secret is in a private file of another machine or user: the one that {did}",
-                where=attempt.address,
-                remedy="run this command there, or ask the operator for the secret and run: reconciler secret set"
-                f" {attempt.address}",
-            )
-        return stored[-1]
+        found = read_recorded(self.workspace, record, attempt, kind, location, partial(read_identity, self.identity))
+        if isinstance(found, StateError):
+            raise found
+        return found[-1]
 
 
 def field_of(body: bytes, name: str) -> str:

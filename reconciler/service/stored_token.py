@@ -1,4 +1,4 @@
-"""An access token as a value, and the encrypted form in which it lies on disk."""
+"""An access token as a value, and its encrypted form on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMAT = "reconciler token 1"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a token is for: an identity provider, a client and an audience. Targets that share all share the token."""
+    """The identity provider, client and audience of a token. Targets that share all three share the token."""
 
     auth_url: str
     client_id: str
@@ -33,7 +33,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, the moment before it was asked for (`boot` says in which boot), and its lifetime in seconds."""
+    """A token, the time before it was requested (in the boot with the id `boot`), and its lifetime in seconds."""
 
     value: str = field(repr=False)
     issued: Instant
@@ -41,9 +41,9 @@ class Token:
     lifetime: float
 
     def is_fresh(self, now: Instant, boot: str) -> bool:
-        """Whether it may still be used: less a margin of a tenth of its life, five minutes at most.
+        """Whether it can be used: with a margin of a tenth of its lifetime, five minutes at most.
 
-        The wall clock may have been set since; within one boot the steady one has to agree with it.
+        The wall clock may have been set since; within one boot, the steady clock must agree.
         """
         usable = self.lifetime - min(300.0, self.lifetime / 10)
         fresh = 0 <= now.wall - self.issued.wall < usable
@@ -53,7 +53,7 @@ class Token:
 
 
 def encrypt(token: Token, purpose: Purpose, secret: str) -> bytes:
-    """The file that keeps `token`: encrypted under a key derived from the client `secret`."""
+    """The content of the file for `token`, encrypted under a key derived from the client `secret`."""
     content = {
         "for": astuple(purpose),
         "token": token.value,
@@ -66,7 +66,7 @@ def encrypt(token: Token, purpose: Purpose, secret: str) -> bytes:
 
 
 def decrypt(data: bytes, purpose: Purpose, secret: str) -> Token | None:
-    """The token that `data` keeps; None where it is damaged, for another purpose or under another secret."""
+    """The token in `data`; None if it is damaged, for another purpose or encrypted under another secret."""
     try:
         content: dict[str, Any] = json.loads(_cipher(purpose, secret).decrypt(data))
         if content["for"] != list(astuple(purpose)):

@@ -1,28 +1,26 @@
-"""Access tokens kept for their lifetime: in memory, and on disk for the runs and processes to come.
+"""Access tokens cached for their lifetime: in memory, and on disk for later runs and other processes.
 
-A file holds one token, encrypted under a key that only the client secret gives, so that the directory may be kept in a
-CI cache. A damaged or foreign file is a miss, never an error; what cannot be written is left unwritten.
+A file contains one token, encrypted under a key derived from the client secret, so that the directory may be saved in a
+CI cache. A damaged or foreign file is a cache miss, never an error; nor is a file that cannot be written.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
-import stat
-import tempfile
 import threading
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import SettingsError
+from reconciler.disk.directories import check_private, private_directory
+from reconciler.disk.durable import written_beside
+from reconciler.disk.locks import locked_file
 from reconciler.service import clock
 from reconciler.service.stored_token import Token, decrypt, encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from reconciler.model.clock import Instant
     from reconciler.service.stored_token import Purpose
@@ -31,17 +29,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("reconciler.service")
 
 _FILE_LIMIT = 1 << 16
-_PATIENCE = 30.0  # seconds to wait for another process that asks for the same token; then it is asked for here too
-_POLL = 0.05
+_PATIENCE = 30.0  # seconds to wait for another process that requests the same token, before it is requested here too
 
 
 class TokenCache:
-    """The tokens of one directory. Threads and processes that want the same token ask for it once between them."""
+    """The tokens of one directory. Threads and processes that need the same token send one request between them."""
 
     def __init__(self, directory: Path, now: Callable[[], Instant] = clock.now, boot: str | None = None) -> None:
-        """Take `directory`, making it (0700) if need be; a clock and a boot id can be given in place of the machine's.
+        """Use `directory`, created with mode 0700 if needed; `now` and `boot` replace the machine's clock and boot id.
 
-        Raises SettingsError for a directory that others could put files into.
+        Raises SettingsError for a directory that other users could write to.
         """
         self._directory = directory
         self._now = now
@@ -52,7 +49,7 @@ class TokenCache:
         self._make_directory()
 
     def get(self, purpose: Purpose, secret: str, ask: Callable[[], TokenAnswer]) -> str:
-        """The token for `purpose`: the one kept if it is fresh, else the one that `ask` gives, which is then kept.
+        """The token for `purpose`: the cached one if it is fresh, else the one that `ask` requests, which is cached.
 
         Raises what `ask` raises.
         """
@@ -68,10 +65,10 @@ class TokenCache:
             return token.value
 
     def discard(self, purpose: Purpose, secret: str, value: str) -> None:
-        """Forget the token `value`; another one that has taken its place meanwhile stays."""
+        """Delete the token `value` from the cache, unless another one has replaced it."""
         with self._alone_in_process(purpose), self._alone_on_machine(purpose):
-            kept = self._memory.get((purpose.key, secret))
-            if kept is not None and kept.value == value:
+            cached = self._memory.get((purpose.key, secret))
+            if cached is not None and cached.value == value:
                 del self._memory[purpose.key, secret]
             stored = self._read(purpose, secret)
             if stored is not None and stored.value == value:
@@ -79,7 +76,7 @@ class TokenCache:
                     self._path(purpose).unlink(missing_ok=True)
 
     def _issued(self, ask: Callable[[], TokenAnswer]) -> Token:
-        before = self._now()  # its life begins somewhere between the question and the answer
+        before = self._now()  # its lifetime starts between the request and the answer
         answer = ask()
         return Token(answer.access_token, before, self._boot, answer.lifetime)
 
@@ -91,28 +88,10 @@ class TokenCache:
 
     def _make_directory(self) -> None:
         with self._tolerant():
-            # `mkdir` gives its mode to the last directory only.
-            for missing in [path for path in reversed(self._directory.parents) if not path.exists()]:
-                missing.mkdir(mode=0o700, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                self._directory.mkdir(mode=0o700)
-        try:
-            found = self._directory.lstat()
-        except OSError:
-            return
-        if not stat.S_ISDIR(found.st_mode):
-            fault = "is a symbolic link or no directory"
-        elif found.st_uid != os.geteuid():
-            fault = "belongs to another user"
-        elif found.st_mode & 0o022:
-            fault = "can be written by others"
-        else:
-            return
-        raise SettingsError(
-            f"the token cache {fault}",
-            where=self._directory,
-            remedy="remove it, or name another place with RECONCILER_CACHE_DIR",
-        )
+            try:
+                check_private(self._directory)
+            except FileNotFoundError:
+                private_directory(self._directory)
 
     def _read(self, purpose: Purpose, secret: str) -> Token | None:
         try:
@@ -123,15 +102,9 @@ class TokenCache:
             return None
 
     def _write(self, purpose: Purpose, secret: str, token: Token) -> None:
-        with self._tolerant():
-            descriptor, temporary = tempfile.mkstemp(dir=self._directory, prefix=".token-")  # 0600, whatever the umask
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(encrypt(token, purpose, secret))
-                Path(temporary).replace(self._path(purpose))
-            except OSError:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+        path = self._path(purpose)
+        with self._tolerant(), written_beside(path, encrypt(token, purpose, secret), 0o600) as beside:
+            beside.replace(path)
 
     @contextlib.contextmanager
     def _alone_in_process(self, purpose: Purpose) -> Iterator[None]:
@@ -140,39 +113,18 @@ class TokenCache:
 
     @contextlib.contextmanager
     def _alone_on_machine(self, purpose: Purpose) -> Iterator[None]:
-        """Hold the lock file of `purpose`, if it is to be had: without it a token is merely asked for twice."""
-        descriptor = None
-        with self._tolerant():
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self._directory / f"{purpose.key}.lock", flags, 0o600)
-        try:
-            if descriptor is not None:
-                _lock(descriptor)
+        """Hold the lock of `purpose` if possible: without it, a token may be requested twice."""
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):
+                held.enter_context(locked_file(self._directory / f"{purpose.key}.lock", _PATIENCE))
             yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
     @contextlib.contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Let a cache that cannot be written be none, and say so once."""
+        """Do without the cache if it cannot be written, and log that once."""
         try:
             yield
         except OSError as problem:
             if not self._warned:
                 self._warned = True
-                logger.warning("tokens are not cached: %s: %s", self._directory, problem.strerror)
-
-
-def _lock(descriptor: int) -> None:
-    """Take the lock on an open file, waiting no longer than _PATIENCE: whoever holds it may have been stopped."""
-    deadline = clock.steady() + _PATIENCE
-    while clock.steady() < deadline:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_POLL)
-        except OSError:
-            return  # a file system without locks
-        else:
-            return
+                logger.warning("cannot cache tokens: %s: %s", self._directory, problem.strerror)

@@ -44,10 +44,10 @@ COMMAND_LINES = {
     "empty cache directory": ("--cache-dir '' plan", "--cache-dir: the value is empty; "),
     "no configuration": ("plan --config nowhere", "nowhere:1:1: not found; "),
     "empty state": ("plan --state ''", "--state: the value is empty; "),
-    "blank state": ("plan --state ' '", "--state: the state record's place is empty; "),
-    "unknown store": ("plan --state ftp://user:hunter2@store", "--state: ftp: is no kind of store; known are "),
-    "state is a file": ("plan --state lead.json", "lead.json/europe/staging.jsonl: the state record cannot be "),
-    "cache is a file": ("plan --cache-dir lead.json", "lead.json: this directory cannot be trusted: it is "),
+    "blank state": ("plan --state ' '", "--state: the value is empty; "),
+    "unknown store": ("plan --state ftp://user:hunter2@store", "--state: unknown store type ftp:; valid types: "),
+    "state is a file": ("plan --state lead.json", "lead.json/europe/staging.jsonl: cannot read the state record: "),
+    "cache is a file": ("plan --cache-dir lead.json", "lead.json: unsafe directory: "),
     "timeout 0": ("apply --auto-approve --timeout 0", "--timeout or RECONCILER_TIMEOUT: expected a number above 0 and"),
     "timeout nan": ("apply --auto-approve --timeout nan", "--timeout or RECONCILER_TIMEOUT: expected a number "),
     "timeout word": ("--timeout 30s apply --auto-approve", "--timeout or RECONCILER_TIMEOUT: expected a number "),
@@ -80,7 +80,7 @@ COMMAND_LINES = {
     "capital address": ("state mv europe/staging/offers europe/staging/New", "europe/staging/New: expected an "),
     "show nothing": ("state show europe/staging/x", "europe/staging/x: not in the state record; "),
     "history of nothing": ("state history europe/staging/x", "europe/staging/x: not in the state record; "),
-    "show elsewhere": ("state show asia/staging/x", "asia/staging has no state record here; is this the right"),
+    "show elsewhere": ("state show asia/staging/x", "no state record for asia/staging; check --state"),
     "import what": ("state import", "expected an ADDRESS, or --all (with optional -t); see: reconciler state "),
     "import undesired": ("state import europe/staging/x", "europe/staging/x: not defined in config/; define it in "),
     "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
@@ -140,7 +140,7 @@ ENVIRONMENTS = {
     ),
     "proxy": ({"ALL_PROXY": "bogus://proxy"}, "the proxy or certificate settings of the environment cannot be used"),
     "fail point": ({"RECONCILER_TEST_FAILPOINT": "x"}, "RECONCILER_TEST_FAILPOINT: expected STEP:N:WHAT or "),
-    "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "a create response cannot be written here: Not a directory; "),
+    "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "cannot save a create response: Not a directory; "),
 }
 
 

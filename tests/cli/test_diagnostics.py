@@ -67,7 +67,7 @@ def test_log_records_from_the_libraries(partner: Partner) -> None:
     """A cache that cannot be written is warned of in our own words, on a line that begins with them."""
     partner.want(**WARNED)
     done = partner.succeed("token", "-t", "europe/staging", "--cache-dir", "/proc/reconciler")
-    assert "Warning: tokens are not cached: /proc/reconciler/tokens: No such file or directory\n" in done.err
+    assert "Warning: cannot cache tokens: /proc/reconciler/tokens: No such file or directory\n" in done.err
     quiet = partner.step("-q", "token", "-t", "europe/staging", "--cache-dir", "/proc/reconciler")
     assert "" == quiet.err
 

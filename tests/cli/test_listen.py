@@ -373,13 +373,13 @@ class TestVerifying:
                     post(f"{listen.url}/{path}", b"{}", signature(secret, b"{}")).status
                     for path, secret in (("other", signing_key), ("offers", b"sealed too"))
                 ]
-        assert "Warning: europe/staging/other: no age identity is given; name the file" in listen.said
+        assert "Warning: europe/staging/other: no age identity; use --identity FILE" in listen.said
 
 
 class TestIdentity:
     """The file that --identity names."""
 
-    @pytest.mark.parametrize(("content", "told"), [(None, "No such file"), (b"\xff", "it is not UTF-8")])
+    @pytest.mark.parametrize(("content", "told"), [(None, "No such file"), (b"\xff", "not UTF-8")])
     def test_cannot_be_read(self, project: Project, content: bytes | None, told: str) -> None:
         """Is an error at the start."""
         project.declare({})
@@ -387,7 +387,7 @@ class TestIdentity:
         if content is not None:
             project.write("key.txt", content)
         done = project.run("listen", "--verify", "--identity", "key.txt")
-        assert (1, True) == (done.code, f"--identity key.txt: the identity cannot be read: {told}" in done.err)
+        assert (1, True) == (done.code, f"--identity key.txt: cannot read the identity file: {told}" in done.err)
 
 
 def age_key() -> tuple[str, str]:

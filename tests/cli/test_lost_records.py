@@ -45,8 +45,8 @@ class TestAnotherRecord:
         begin_elsewhere(imported)
         done = imported.run(*command)
         assert 1 == done.code
-        assert "another state record of europe/staging was here before: " in done.err
-        assert "with 2 entries" in done.err
+        assert "the state record of europe/staging was replaced: expected record " in done.err
+        assert "(2 entries), found record " in done.err
         assert "reconciler state accept-rollback -t europe/staging" in done.err
         assert imported.service.untouched
 
@@ -157,7 +157,7 @@ def test_two_clones(imported: Partner) -> None:
     (clone / "europe" / "staging.jsonl").write_bytes(imported.journal.read_bytes())
     imported.step("plan", "--state", "clone")
     imported.journal.unlink()
-    assert "it had 2 entries when it was last read here" in imported.run("plan").err
+    assert "it was last read here with 2 entries" in imported.run("plan").err
 
 
 def empty(head: Path) -> None:
@@ -181,6 +181,6 @@ def test_a_head_that_cannot_be_read(imported: Partner, spoil: object) -> None:
     for command in (["plan"], ["apply", "--auto-approve"]):
         done = imported.run(*command)
         assert 1 == done.code
-        assert f"Error: {head}: the last head seen of the state record {head.stem} cannot be read: it is " in done.err
+        assert f"Error: {head}: cannot read the last known head of state record {head.stem}: it is " in done.err
         assert f"rm -r {head}" in done.err
     assert imported.service.untouched

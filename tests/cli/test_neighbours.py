@@ -69,7 +69,7 @@ def test_neighbour_that_cannot_be_read(applied: Partner) -> None:
         done = applied.run(*command, "-t", "eu/staging")
         assert (1, "") == (done.code, done.out)
         assert "Error: europe/staging: refusing to create subscriptions: this state record cannot be used" in done.err
-        assert "state/europe/staging.jsonl:1: it holds no whole line" in done.err
+        assert "state/europe/staging.jsonl:1: the file has no complete line" in done.err
         assert "--accept-possible-duplicates europe/staging\n" in done.err
     assert 1 == len(applied.service.creates)
 
@@ -161,7 +161,7 @@ def test_a_lost_neighbour_whose_target_moved_away(applied: Partner) -> None:
     applied.step("state", "init", "-t", "europe/staging")
     done = applied.run("apply", "--auto-approve", "-t", "eu/staging")
     assert (1, 1) == (done.code, len(applied.service.creates)), done
-    assert "another state record of europe/staging was here before" in done.err
+    assert "the state record of europe/staging was replaced: expected record " in done.err
 
 
 def test_another_service_is_no_matter(applied: Partner) -> None:

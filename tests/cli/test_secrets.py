@@ -145,11 +145,11 @@ class TestShow:
         shown = sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
         assert f"{SIGNING_KEY}\n" == shown.out
         for arguments, said in (
-            ([], "no age identity is given; name the file that holds it with --identity"),
-            (["--identity", "other.txt"], "none of the identities opens this response; "),
-            (["--identity", "config"], "--identity config: the identity cannot be read: Is a directory"),
-            (["--identity", "none.txt"], "--identity none.txt: the identity cannot be read: No such file or directory"),
-            (["--identity", "config/all.yaml"], "line 1 of identity file 1 is no age identity; "),
+            ([], "no age identity; use --identity FILE"),
+            (["--identity", "other.txt"], "no identity can decrypt this; "),
+            (["--identity", "config"], "--identity config: cannot read the identity file: Is a directory"),
+            (["--identity", "none.txt"], "--identity none.txt: cannot read the identity file: No such file"),
+            (["--identity", "config/all.yaml"], "line 1 of identity file 1 is not an age identity; "),
         ):
             done = sealed.step("secret", "show", OFFERS, *arguments, code=None)
             assert (1, "") == (done.code, done.out)
@@ -159,7 +159,7 @@ class TestShow:
         """It is named, and not shown."""
         sealed.write("latin.txt", b"hunter2\xff")
         done = sealed.run("secret", "show", OFFERS, "--identity", "latin.txt")
-        assert "Error: --identity latin.txt: the identity cannot be read: it is not UTF-8\n" == done.err
+        assert "Error: --identity latin.txt: cannot read the identity file: not UTF-8\n" == done.err
 
     def test_in_actions_it_is_masked(self, created: Partner) -> None:
         """Every string of it, on stderr, before it is printed; and no line of it is a command."""

@@ -85,7 +85,7 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     merge(ours, theirs)
     done = ours.run("plan")
     assert (1, "") == (done.code, done.out)
-    assert "is a conflict marker of a merge: git cannot merge two histories of one record" in done.err
+    assert "is a git conflict marker: git cannot merge two copies of a journal" in done.err
     assert re.fullmatch("  europe/staging: [45] entries recovered\n", obey(ours, done.err))
     assert ["begun", "bound", "intent", "outcome", "joined"] == ours.kinds
     assert [("deals", "live"), ("offers", "live"), ("offers", "live")] == [one[:2] for one in ours.listed()]
@@ -153,7 +153,7 @@ def test_merged_lines(begun: Partner) -> None:
     with ours.journal.open("ab") as journal:
         journal.writelines(lines)
     message = ours.run("plan").err
-    assert "or two histories were merged; restore the journal from version control or a backup" in message
+    assert "or two copies were merged; restore the journal from version control or a backup" in message
     obey(ours, message.replace("OTHER-COMMIT", "FETCH_HEAD").replace("COMMIT", "HEAD"))
     assert "joined" == ours.kinds[-1]
 
@@ -164,7 +164,7 @@ def test_a_record_that_is_rolled_back_gets_the_newer_journal_back(begun: Partner
     begun.step("apply", "--auto-approve")
     newer = begun.write("newer.jsonl", begun.journal.read_bytes())
     begun.journal.write_bytes(before)
-    assert "or add what it holds: reconciler state recover NEWER.jsonl" in begun.run("plan").err
+    assert "restore the newer journal, or run: reconciler state recover NEWER.jsonl;" in begun.run("plan").err
     begun.step("state", "recover", newer)
     assert newer.read_bytes() == begun.journal.read_bytes()
     assert [] == begun.planned()
@@ -192,9 +192,9 @@ def test_what_is_no_journal_of_this_record(begun: Partner, what: str) -> None:
     given = {"another record": data, "damaged": data.replace(b"ONB10011", b"ONB10012"), "torn": data[:30]}[what]
     file = begun.write("given.jsonl", given)
     said = {
-        "another record": f"europe/staging: {file.name} is the journal of another record; name the store",
+        "another record": f"europe/staging: {file.name} belongs to another record; use --state with the store",
         "damaged": f"{file.name}:3: line 3 was edited",
-        "torn": f"{file.name}:1: it holds no whole line",
+        "torn": f"{file.name}:1: the file has no complete line",
     }[what]
     with begun.appending():
         done = begun.run("state", "recover", "given.jsonl")

@@ -629,7 +629,7 @@ class TestRebind:
         partner.want(offers=["ONB10011"])
         done = partner.run("state", "rebind")
         assert 1 == done.code
-        assert "europe/staging has no state record here" in done.err
+        assert "no state record for europe/staging" in done.err
 
 
 @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["rollback"]), ("\x04", 1, [])])

@@ -88,7 +88,7 @@ class TestReading:
         for command in ("list", "history", "verify"):
             done = partner.run("state", command, "--state", "elsewhere")
             assert (1, "") == (done.code, done.out)
-            assert "no state record here" in done.err
+            assert "no state record" in done.err
         partner.step("state", "init")
         assert "Nothing is in force.\n" == partner.step("state", "list").out
         assert [] == partner.step("state", "list", "--format", "json").document
@@ -111,9 +111,9 @@ class TestReading:
         """What is damaged, gone or missing is named on stderr; the rest is listed, and the exit code is 1."""
         done = three.run("state", "list", "--format", form)
         assert 1 == done.code
-        assert "Error: state/asia/a.jsonl:1: it holds no whole line" in done.err
-        assert "Error: state: the state record of asia/b is missing: it had 1 entry when" in done.err
-        assert "Warning: state: asia/c has no state record here" in done.err
+        assert "Error: state/asia/a.jsonl:1: the file has no complete line" in done.err
+        assert "Error: state: the state record of asia/b is missing: it was last read here with 1 entry" in done.err
+        assert "Warning: state: no state record for asia/c" in done.err
         listed = [one["address"] for one in done.document] if form == "json" else [done.out.split()[0]]
         assert [OFFERS] == listed
 
@@ -121,19 +121,19 @@ class TestReading:
         """A target whose record cannot be used, or that has none, is named, and stops no other."""
         done = three.run("status", "--format", "json")
         assert (1, ["europe/staging"]) == (done.code, list(done.document["targets"]))
-        for words in ("it holds no whole line", "record of asia/b is missing", "asia/c has no state record here"):
+        for words in ("the file has no complete line", "record of asia/b is missing", "no state record for asia/c"):
             assert words in done.err
         assert 1 == three.step("status", "-t", "asia/*", code=None).code
         done = three.step("status", "-t", "asia/c", "-t", "europe/*")
         assert done.out.startswith("europe/staging\n")
-        assert "Warning: state: asia/c has no state record here" in done.err
+        assert "Warning: state: no state record for asia/c" in done.err
 
     def test_a_target_without_a_record_is_named(self, three: Partner) -> None:
         """It is no mistake that it has none yet."""
         for name in ("a", "b"):
             three.step("state", "init", "-t", f"asia/{name}", "--state", "new", "--force")
         done = three.succeed("state", "list", "--state", "new")
-        assert "Warning: new: asia/c has no state record here" in done.err
+        assert "Warning: new: no state record for asia/c" in done.err
 
     def test_verify_names_what_is_gone(self, three: Partner) -> None:
         """A target that is not declared any more is missed as well."""
@@ -199,7 +199,7 @@ class TestVerify:
         done = imported.run("state", "verify")
         assert 1 == done.code
         assert done.out.startswith("  europe/staging: valid, 2 entries, ")
-        assert "usa/x has no state record here" in done.err
+        assert "no state record for usa/x" in done.err
 
     def test_with_a_broken_configuration(self, imported: Partner) -> None:
         """What journals there are is checked still; without any, the configuration is what is wrong."""
@@ -225,7 +225,7 @@ class TestRememberedHeads:
         for command in (["plan"], ["apply", "--auto-approve"], ["state", "verify"]):
             done = rolled_back.run(*command)
             assert (1, "") == (done.code, done.out)
-            assert "the last 1 of the 2 entries seen here before are missing" in done.err
+            assert "the last 1 of 2 entries are missing" in done.err
             assert "reconciler state accept-rollback -t europe/staging" in done.err
         assert rolled_back.service.untouched
 
@@ -256,9 +256,9 @@ class TestRememberedHeads:
         imported.journal.unlink()
         done = imported.run("plan")
         assert 1 == done.code
-        assert "the state record of europe/staging is missing: it had 2 entries when it was last read here" in done.err
+        assert "the state record of europe/staging is missing: it was last read here with 2 entries" in done.err
 
     def test_a_cache_that_cannot_be_written_is_a_warning(self, imported: Partner) -> None:
         """A record that is rolled back would not be noticed then."""
         done = imported.succeed("plan", "--cache-dir", "/proc/reconciler")
-        assert done.err.startswith("Warning: /proc/reconciler/heads: the last head of the state record cannot be remem")
+        assert done.err.startswith("Warning: /proc/reconciler/heads: cannot save the last known head of the state reco")

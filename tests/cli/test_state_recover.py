@@ -101,7 +101,7 @@ def test_of_another_record(sealing: Partner) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
-    [("", 0, ""), ("{}", 1, "given.jsonl:1: this is no entry that could not be recorded; "), (None, 1, "No such file")],
+    [("", 0, ""), ("{}", 1, "given.jsonl:1: not an entry of a recovery file; "), (None, 1, "No such file")],
 )
 def test_of_other_files(partner: Partner, text: str | None, code: int, said: str) -> None:
     """An empty file says so, any other is refused."""

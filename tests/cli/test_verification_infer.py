@@ -154,7 +154,7 @@ class TestAddress:
         done = partner.run(*arguments)
         assert (1, True) == (
             done.code,
-            "no age identity is given; name the file that holds it with --ident" in done.err,
+            "no age identity; use --identity FILE" in done.err,
         )
         partner.step(*arguments, "--identity", "key.txt")
 
@@ -162,7 +162,7 @@ class TestAddress:
         """No JSON, too deep, no strings, others: it is no secret, and no failure."""
         (kept,) = (partner.path.parent / "home" / "data" / "reconciler" / "responses").glob("*/*.response.1")
         kept.chmod(0o600)
-        nothing = "no secret of it is recorded; if you have it: reconciler secret set"
+        nothing = "no secret is recorded; if you have it, run: reconciler secret set"
         for response, told in (
             ("", nothing),
             ("[" * 5000, nothing),
@@ -176,7 +176,7 @@ class TestAddress:
     def test_of_what_nothing_is_recorded(self, partner: Partner) -> None:
         """Is said, with what to do."""
         for address, told in (
-            ("europe/staging/none", "no secret of it is recorded"),
+            ("europe/staging/none", "no secret is recorded"),
             ("europe/production/offers", "state init"),
             ("offers", "expected an address region/environment/name"),
         ):

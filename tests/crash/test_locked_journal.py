@@ -29,7 +29,7 @@ def test_a_journal_locked_before_the_intent_sends_nothing(tmp_path: Path) -> Non
         with held_by_a_stopped_process(scene.journal()) as pid:
             done = scene.run_apply()
         assert 1 == done.code, done
-        assert f"{scene.journal()}: the state record cannot be written: locked by process {pid} (python" in done.out
+        assert f"{scene.journal()}: cannot write the state record: locked by process {pid} (python" in done.out
         assert 0 == scene.sandbox.world.requests["create", HERE]
         assert 0 == scene.recover()
 

@@ -95,7 +95,7 @@ def test_a_disk_that_is_full_before_the_outcome_keeps_it_elsewhere(tmp_path: Pat
         assert 3 == done.code, done
         assert 5 == len(scene.sandbox.world.commits)
         (attempt,) = scene.unresolved()
-        named = re.search(r"they are kept in (\S+\.jsonl)\.", done.err)
+        named = re.search(r"they are in (\S+\.jsonl)\.", done.err)
         assert named, done
         kept = Path(named[1])
         assert 0o600 == stat.S_IMODE(kept.stat().st_mode)
@@ -115,7 +115,7 @@ def test_a_disk_without_room_for_a_response_is_found_out_before_the_intent(tmp_p
     with SandboxProject(tmp_path, subscriptions(2)) as scene:
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", 1 << 19), "apply", "--auto-approve")
-        assert_refused(done, "a create response cannot be written here: File too large")
+        assert_refused(done, "cannot save a create response: File too large")
         assert before == scene.journal().read_bytes()
         assert not scene.committed()
 

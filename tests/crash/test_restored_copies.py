@@ -22,7 +22,7 @@ def assert_refused(scene: SandboxProject, *arguments: str, missing: str) -> None
     sent = scene.sandbox.world.requests["create", HERE]
     for done in (scene.project.run("plan"), scene.apply(*arguments)):
         assert (1, "") == (done.code, done.out), done
-        assert f"{missing} entries seen here before are missing" in done.err
+        assert f"{missing} entries are missing" in done.err
     assert sent == scene.sandbox.world.requests["create", HERE]
 
 
@@ -90,7 +90,7 @@ def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
         (heads / ".lock").mkdir()
         done = scene.apply()
         assert 0 == done.code, done
-        assert f"Warning: {heads}: the last head of the state record cannot be remembered: Is a directory" in done.err
+        assert f"Warning: {heads}: cannot save the last known head of the state record: Is a directory" in done.err
         scene.assert_done()
 
 

@@ -80,19 +80,23 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 DAMAGES = {
-    "first line removed": Damage(lambda lines: b"".join(lines[1:]), 1, "the lines before it are missing"),
+    "first line removed": Damage(lambda lines: b"".join(lines[1:]), 1, "earlier lines are missing"),
     "line removed": Damage(lambda lines: b"".join([lines[0], *lines[2:]]), 2, "a line is missing"),
     "line repeated": Damage(lambda lines: b"".join([*lines[:3], *lines[2:]]), 4, "repeated"),
-    "lines swapped": Damage(lambda lines: b"".join([lines[0], lines[2], lines[1], lines[3]]), 2, "re-ordered"),
+    "lines swapped": Damage(lambda lines: b"".join([lines[0], lines[2], lines[1], lines[3]]), 2, "reordered"),
     "line edited": Damage(lambda lines: b"".join(lines).replace(b"/old", b"/odd"), 3, "was edited"),
     "bit turned": Damage(lambda lines: flipped(b"".join(lines), 8 * len(lines[0]) + 803), 2, "was edited"),
     "conflict": Damage(lambda lines: b"".join([*lines[:2], b"<<<<<<< HEAD\n", *lines[2:]]), 3, "conflict marker"),
-    "begun anew": Damage(lambda lines: b"".join([*lines, lines[0]]), 5, "two journals were joined"),
-    "joined": Damage(lambda lines: b"".join([*lines, *lines_of("https://x.example", record="f0")]), 5, "joined"),
+    "begun anew": Damage(lambda lines: b"".join([*lines, lines[0]]), 5, "two journals were concatenated"),
+    "joined": Damage(
+        lambda lines: b"".join([*lines, *lines_of("https://x.example", record="f0")]),
+        5,
+        "two journals were concatenated",
+    ),
     "CRLF": Damage(lambda lines: b"".join(lines).replace(b"\n", b"\r\n"), 1, "CRLF"),
-    "emptied": Damage(lambda lines: b"", 1, "it holds no whole line"),
-    "zeroes": Damage(lambda lines: bytes(len(b"".join(lines))), 1, "it holds no whole line"),
-    "first line torn": Damage(lambda lines: lines[0][:-1], 1, "it holds no whole line"),
+    "emptied": Damage(lambda lines: b"", 1, "the file has no complete line"),
+    "zeroes": Damage(lambda lines: bytes(len(b"".join(lines))), 1, "the file has no complete line"),
+    "first line torn": Damage(lambda lines: lines[0][:-1], 1, "the file has no complete line"),
     "zeroes in the middle": Damage(lambda lines: b"".join([lines[0], bytes(50), b"\n", *lines[1:]]), 2, "NUL bytes"),
 }
 
@@ -109,7 +113,10 @@ def test_journal_of_another_target(partner: Partner, stranger: Stranger, lines: 
     """A journal in another's place is refused, whichever it is."""
     put(partner, b"".join(lines_of(stranger.base_url, TargetName("usa/production"), "beef0000")))
     assert_refused(
-        partner, stranger, "state/europe/staging.jsonl: ", "the record of usa/production, not of europe/staging"
+        partner,
+        stranger,
+        "state/europe/staging.jsonl: ",
+        "this journal belongs to target usa/production, not europe/staging",
     )
 
 
@@ -117,7 +124,7 @@ def test_directory_in_its_place(partner: Partner, stranger: Stranger, lines: lis
     """What is no file is no journal."""
     partner.journal.unlink()
     partner.journal.mkdir()
-    assert_refused(partner, stranger, "state/europe/staging.jsonl: ", "this is no regular file")
+    assert_refused(partner, stranger, "state/europe/staging.jsonl: ", "not a regular file")
 
 
 def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
@@ -126,7 +133,7 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
     for command in ("plan", "apply --auto-approve", "state verify"):
         done = partner.run(*command.split())
         assert (1, "") == (done.code, done.out)
-        assert "the state record of europe/staging is missing: it had 4 entries when it was last read here" in done.err
+        assert "the state record of europe/staging is missing: it was last read here with 4 entries" in done.err
     done = partner.run("state", "init")
     assert (1, "") == (done.code, done.out)
     assert "the record with 4 entries is missing" in done.err
@@ -168,7 +175,7 @@ def test_older_copy(partner: Partner, stranger: Stranger, lines: list[bytes]) ->
     """A journal that lost its last lines holds together, and is refused until a person accepts it."""
     left = 2
     put(partner, b"".join(lines[:left]))
-    missing = f"the last {4 - left} of the 4 entries seen here before are missing"
+    missing = f"the last {4 - left} of 4 entries are missing"
     assert_refused(partner, stranger, missing, "state accept-rollback -t europe/staging")
     done = partner.run("state", "accept-rollback", "-t", "europe/staging")
     assert (1, "") == (done.code, done.out)
@@ -197,7 +204,7 @@ def test_another_history_of_the_same_length(partner: Partner, stranger: Stranger
         for n in (3, 4)
     ]
     put(partner, begun + offers + link(digest(offers), 2, told)[0])
-    assert_refused(partner, stranger, "entry 4 is not the one that was seen here before")
+    assert_refused(partner, stranger, "entry 4 differs from the one last seen on this machine")
 
 
 def test_torn_write(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:

@@ -94,7 +94,7 @@ class TestFiles:
         """Somebody else could put a token of theirs there."""
         directory.mkdir(parents=True)
         directory.chmod(mode)
-        with pytest.raises(SettingsError, match="written by others"):
+        with pytest.raises(SettingsError, match="writable by other users"):
             TokenCache(directory)
 
     @pytest.mark.parametrize("dangling", [False, True])
@@ -111,7 +111,7 @@ class TestFiles:
         """A file is no directory."""
         directory.parent.mkdir()
         directory.touch()
-        with pytest.raises(SettingsError, match="no directory"):
+        with pytest.raises(SettingsError, match="not a directory"):
             TokenCache(directory)
 
     def test_a_directory_of_someone_else_is_refused(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ class TestUnwritable:
         assert cache.get(PURPOSE, SECRET, provider) == "token-2"
         (record,) = caplog.records
         assert (record.name, record.levelno) == ("reconciler.service", logging.WARNING)
-        assert "tokens are not cached" in record.message
+        assert "cannot cache tokens" in record.message
 
     def test_a_disk_that_fills_up_leaves_no_scraps(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A file that cannot be finished is taken away."""

@@ -129,7 +129,7 @@ def test_racing_processes(store: FileStore, root: Path) -> None:
 def test_full_disk(store: FileStore, root: Path) -> None:
     """Where the disk is full an append fails and leaves the journal, to the byte, as it was; none is half begun."""
     said, problems = run(APPEND_ON_A_FULL_DISK, str(root)).communicate(timeout=60)
-    assert (said.splitlines(), problems) == (["the state record cannot be written: File too large"] * 2, "")
+    assert (said.splitlines(), problems) == (["cannot write the state record: File too large"] * 2, "")
     assert journal_bytes(entries(2)) == store.read(TARGET)
     assert store.targets() == [TARGET]
     assert [path.name for path in (root / "europe").iterdir()] == ["staging.jsonl"]
@@ -263,9 +263,9 @@ def test_something_else_in_the_way(root: Path, obstacle: Callable[[Path], None])
     """What is in the way of a journal is an error that names the place, for reading and for writing."""
     obstacle(path_of(root))
     store = FileStore(root)
-    with pytest.raises(StoreUnavailable, match=r"staging.jsonl: the state record cannot be read: "):
+    with pytest.raises(StoreUnavailable, match=r"staging.jsonl: cannot read the state record: "):
         store.read(TARGET)
-    with pytest.raises(StoreUnavailable, match=r"staging.jsonl: the state record cannot be written: "):
+    with pytest.raises(StoreUnavailable, match=r"staging.jsonl: cannot write the state record: "):
         store.append(TARGET, "f" * 64, b"", "append")
 
 
@@ -273,16 +273,16 @@ def test_root_is_a_file(tmp_path: Path) -> None:
     """A file for a directory is an error, not an empty store."""
     (tmp_path / "state").write_text("")
     store = FileStore(tmp_path / "state")
-    with pytest.raises(StoreUnavailable, match="cannot be listed"):
+    with pytest.raises(StoreUnavailable, match="cannot list the state record"):
         store.targets()
-    with pytest.raises(StoreUnavailable, match="cannot be written"):
+    with pytest.raises(StoreUnavailable, match="cannot write the state record"):
         store.append(TARGET, None, journal_bytes([begun()]), "begin")
 
 
 @pytest.mark.parametrize("name", ["europe", "europe/", "/staging", "../staging", "europe/../../x", "europe/a/b"])
 def test_no_name_for_a_journal(store: FileStore, name: str) -> None:
     """A target's name never leads out of the store."""
-    with pytest.raises(StoreUnavailable, match="no name for a journal"):
+    with pytest.raises(StoreUnavailable, match="not a valid target name"):
         store.read(TargetName(name))
 
 
@@ -307,7 +307,7 @@ def test_read_only_directory(unprivileged: Path) -> None:
     """What cannot be written can still be read; writing says what is wrong."""
     store = FileStore(unprivileged)
     assert (journal_bytes(entries(2)), [TARGET]) == (store.read(TARGET), store.targets())
-    with pytest.raises(StoreUnavailable, match=r"cannot be written: Permission denied.*permissions"):
+    with pytest.raises(StoreUnavailable, match=r"cannot write the state record: Permission denied.*permissions"):
         append_to(store)
     for target in (TargetName("europe/new"), TargetName("new/new")):
         with pytest.raises(StoreUnavailable, match="Permission denied"):
@@ -345,7 +345,7 @@ def test_deleted_while_waiting(store: FileStore, root: Path) -> None:
         time.sleep(0.2)
         path_of(root).unlink()
     waiting.join(10)
-    assert [moved.what for moved in caught] == ["this journal is gone"]
+    assert [moved.what for moved in caught] == ["the journal is missing"]
     assert store.read(TARGET) is None
 
 

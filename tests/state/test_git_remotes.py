@@ -10,7 +10,7 @@ from support.journal_samples import TARGET, entries, imported, journal, journal_
 from support.store_conformance import append_one
 
 from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, StoreUnavailable
-from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.heads.tracking import read_journal
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_push_to_another_repository(world: GitWorld, lead_away: Callable[[GitWor
     lead_away(world)
     store = world.open()
     assert store.read(TARGET) is None
-    with pytest.raises(StateError, match=f"a fetch reads .*/origin.git, and a push writes to .*{named}: ") as caught:
+    with pytest.raises(StateError, match=f"fetch uses .*/origin.git but push uses .*{named}: ") as caught:
         store.append(TARGET, None, journal_bytes(entries(2)), "begun")
     assert not isinstance(caught.value, StoreUnavailable)
     assert "hunter2" not in str(caught.value)
@@ -98,7 +98,7 @@ def test_apply_where_a_push_leads_elsewhere(world: GitWorld, partner: Partner) -
     before = world.tip()
     done = partner.run("apply", "--auto-approve", "--unsealed")
     assert (1, []) == (done.code, partner.service.creates)
-    assert f"a fetch reads {world.origin}, and a push writes to {world.root}/copy.git" in done.out + done.err
+    assert f"fetch uses {world.origin} but push uses {world.root}/copy.git" in done.out + done.err
     assert "Traceback" not in done.err
     assert (before, before) == (world.tip(), world.git("rev-parse", "state", at=world.root / "copy.git").strip())
 
@@ -122,7 +122,7 @@ def test_password_in_the_flag(world: GitWorld, project: Project) -> None:
 def test_push_of_a_url_to_another_repository(world: GitWorld) -> None:
     """git+URL follows the same rule, where the user's settings send pushes away."""
     rewrite_pushes(world)
-    with pytest.raises(StateError, match=r"a push writes to .*/copy.git"):
+    with pytest.raises(StateError, match=r"push uses .*/copy.git"):
         world.open(f"git+{world.origin}#state").append(TARGET, None, journal_bytes(entries(2)), "begun")
 
 
@@ -183,9 +183,9 @@ def test_pushes_that_cannot_be_read_back(world: GitWorld) -> None:
     """A push that a fetch does not show is no success, and neither is the next one."""
     send_by_ssh(world, world.root / "copy.git")
     store = world.open()
-    with pytest.raises(StoreUnavailable, match=r"the push succeeded, but a fetch does not show it: .* git\+URL#"):
+    with pytest.raises(StoreUnavailable, match=r"the push succeeded but a fetch does not return it: .* git\+URL#"):
         begin_by_hand(store)
-    with pytest.raises(StoreUnavailable, match="the branch that is fetched is not the branch that is pushed to"):
+    with pytest.raises(StoreUnavailable, match="fetch and push use different branches"):
         begin_by_hand(store)
     assert store.read(TARGET) is None
 
@@ -215,7 +215,7 @@ def test_read_back_beside_others(world: GitWorld) -> None:
 )
 def test_full_names_of_branches(world: GitWorld, branch: str, short: str) -> None:
     """A ref is no branch's name: taken for one, it would be another record than the branch's, silently."""
-    told = rf"--state: this is the name of a ref, not of a branch; write git:{short}, or git\+URL#{short}$"
+    told = rf"--state: expected a branch name, got a full ref; use git:{short}, or git\+URL#{short}$"
     for spec in (f"git:{branch}", f"git+{world.origin}#{branch}"):
         with pytest.raises(SettingsError, match=told):
             world.open(spec)
@@ -263,7 +263,7 @@ def test_remote_of_another_user(world: GitWorld, monkeypatch: pytest.MonkeyPatch
     """A remote on this machine that git does not trust is named, with the command that trusts it."""
     world.settings.write_text(f"[safe]\ndirectory = {world.checkout}\n")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    told = rf"dubious ownership .*; it belongs to another user; if you trust it: git config .* {world.origin}$"
+    told = rf"dubious ownership .*; the repository belongs to another user; .* run: git config .* {world.origin}$"
     with pytest.raises(StoreUnavailable, match=told):
         world.open().read(TARGET)
 
@@ -281,7 +281,7 @@ def test_deleted_branch(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Non
     world.git("update-ref", "-d", "refs/heads/state", at=world.origin)
     monkeypatch.setattr("time.sleep", lambda _: None)
     head, lines = more_lines(2, [imported("a3")])
-    with pytest.raises(HeadMoved, match="this journal is gone"):
+    with pytest.raises(HeadMoved, match="the journal is missing"):
         store.append(TARGET, head, lines, "import a3")
     assert "" == world.git("branch", "--list", "state", at=world.origin)
 
@@ -302,7 +302,7 @@ def test_a_record_that_is_gone_in_another_spelling(tmp_path: Path, location: str
     """What was seen of a branch is known by whichever of its spellings it is asked for, and of no other branch."""
     heads = Heads(tmp_path / "cache")
     assert None is heads.remember(journal(3), location)
-    assert same == (heads.seen_at(other, TARGET) is not None)
+    assert same == (seen_at(heads.seen(), TARGET, other) != [])
 
 
 def test_deleted_branch_in_another_spelling(world: GitWorld) -> None:

@@ -170,10 +170,10 @@ def test_one_of_two_targets_has_moved(world: GitWorld) -> None:
     lines, _ = link(head, 2, [imported("b3")])
     elsewhere.read(PRODUCTION)
     with pytest.raises(
-        HeadMoved, match=r"git:state of .*origin.git europe/staging: somebody else has appended to this"
+        HeadMoved, match=r"git:state of .*origin.git europe/staging: conflict: another run appended to this"
     ):
         elsewhere.append(TARGET, head, lines, "too late")
-    with pytest.raises(HeadMoved, match="somebody else has begun this journal"):
+    with pytest.raises(HeadMoved, match="conflict: another run initialized this journal"):
         elsewhere.append(TARGET, None, lines, "too late")
 
 
@@ -243,10 +243,10 @@ def test_deleted_branch(world: GitWorld) -> None:
     store, heads = world.begin(), Heads(world.cache)
     journal = read_journal(store, TARGET, heads)
     world.git("update-ref", "-d", "refs/heads/state", at=world.origin)
-    with pytest.raises(HeadMoved, match="this journal is gone"):
+    with pytest.raises(HeadMoved, match="the journal is missing"):
         append_entries(store, journal, [imported("a3")], heads, "more")
     assert store.read(TARGET) is None
-    with pytest.raises(RecordLost, match="is missing: it had 2 entries"):
+    with pytest.raises(RecordLost, match="is missing: it was last read here with 2 entries"):
         read_journal(store, TARGET, heads)
 
 
@@ -259,7 +259,7 @@ def test_force_pushed_branch(world: GitWorld) -> None:
     with pytest.raises(HeadMoved):
         append_entries(store, journal, [imported("a4")], heads, "more")
     assert journal_bytes(entries(2)) == store.read(TARGET)
-    with pytest.raises(RecordRolledBack, match="the last 1 of the 3 entries"):
+    with pytest.raises(RecordRolledBack, match="the last 1 of 3 entries"):
         read_journal(store, TARGET, heads)
 
 
@@ -320,7 +320,7 @@ def test_object_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, object_
 @pytest.mark.parametrize("name", ["europe", "europe/", "/staging", "../staging", ".git/config", "europe/a/b", "a/b\n"])
 def test_no_name_for_a_file(world: GitWorld, name: str) -> None:
     """A target's name never leads anywhere else."""
-    with pytest.raises(StoreUnavailable, match="no name for a journal"):
+    with pytest.raises(StoreUnavailable, match="not a valid target name"):
         world.open().read(TargetName(name))
 
 
@@ -329,9 +329,9 @@ def test_something_else_in_the_way(world: GitWorld) -> None:
     world.push("europe/staging.jsonl/file", b"", "main")
     world.push("usa", b"", "main")
     store, before = world.open("git:main"), world.tip("main")
-    with pytest.raises(StoreUnavailable, match=r"staging.jsonl is no file, but a tree"):
+    with pytest.raises(StoreUnavailable, match=r"staging.jsonl is a tree, not a file"):
         store.read(TARGET)
-    with pytest.raises(StoreUnavailable, match="usa is no directory"):
+    with pytest.raises(StoreUnavailable, match="usa is not a directory"):
         store.append(OTHER, None, journal_bytes(entries(1, OTHER)), "begun")
     assert before == world.tip("main")
 

@@ -419,7 +419,7 @@ def test_user_name_in_the_url(
 def test_unusable_credentials(world: GitWorld, url: str, told: str) -> None:
     """A password that git could not be given safely is refused, without an echo, and a credential helper is named."""
     world.git("remote", "set-url", "origin", url)
-    with pytest.raises(SettingsError, match=f"{told}.*take it out of the URL, and use a git credential h") as caught:
+    with pytest.raises(SettingsError, match=f"{told}.*remove it from the URL, and use a git credential h") as caught:
         world.open()
     assert "hunter2" not in str(caught.value)
 
@@ -468,23 +468,22 @@ def test_no_password(world: GitWorld, served: list[list[str]]) -> None:
 def test_no_repository(world: GitWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside any repository there is no origin; the error says what else can be written."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        StateError, match=r"git:state: not a git repository .*run it inside the repository; or write git"
-    ):
+    with pytest.raises(StateError, match=r"git:state: not a git repository .*run it inside the repository; or use git"):
         world.open()
 
 
 def test_no_origin(world: GitWorld) -> None:
     """A repository without an origin has no place for a record."""
     world.git("remote", "rename", "origin", "upstream")
-    with pytest.raises(StateError, match="has no remote `origin`; git remote add origin URL"):
+    with pytest.raises(StateError, match="has no remote `origin`; run: git remote add origin URL"):
         world.open()
 
 
 def test_repository_of_another_user(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where git does not trust the repository, the error says how to."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    remedy = f"belongs to another user; if you trust it: git config --global --add safe.directory {world.checkout}$"
+    command = f"git config --global --add safe.directory {world.checkout}"
+    remedy = f"the repository belongs to another user; if you trust it, run: {command}$"
     with pytest.raises(StateError, match=f"dubious ownership.*{remedy}"):
         world.open()
     world.settings.write_text(f"[safe]\ndirectory = {world.checkout}\ndirectory = {world.origin}\n")

@@ -15,7 +15,7 @@ from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, impor
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.state.heads.known_head import KnownHead, load_known_head
-from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
@@ -115,16 +115,16 @@ def test_shorter_record() -> None:
     """A record without its last lines is an error that says how many, and names the way out."""
     with pytest.raises(RecordRolledBack) as caught:
         Heads.check(journal(2), seen_of(journal(5)))
-    assert "the last 3 of the 5 entries seen here before are missing" in caught.value.what
+    assert "the last 3 of 5 entries are missing" in caught.value.what
     assert caught.value.where == "here"
-    assert "backup restored" in str(caught.value.remedy)
+    assert "backup may have been restored" in str(caught.value.remedy)
     assert "state accept-rollback -t europe/staging" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_other_history(count: int) -> None:
     """A record with other entries in place of the remembered one is an error, however long it is."""
-    with pytest.raises(RecordRolledBack, match="entry 3 is not the one that was seen here before"):
+    with pytest.raises(RecordRolledBack, match="entry 3 differs from the one last seen on this machine"):
         Heads.check(journal(count, mark="b"), seen_of(journal(3)))
 
 
@@ -172,10 +172,8 @@ def test_seen_at(heads: Heads) -> None:
     heads.remember(journal(5, record="f" * 32), "here")
     heads.remember(journal(6, record="e" * 32), "there")
     heads.remember(journal(7, OTHER, record="d" * 32), "here")
-    expected = ("f" * 32, None)
-    found = heads.seen_at("here", TARGET)
-    assert found is not None
-    assert expected == (found.record, heads.seen_at("nowhere", TARGET))
+    assert ["f" * 32, RECORD] == [known.record for known in seen_at(heads.seen(), TARGET, "here")]
+    assert [] == seen_at(heads.seen(), TARGET, "nowhere")
 
 
 def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
@@ -184,9 +182,9 @@ def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
     heads.remember(journal(3), f"{tmp_path}/link")
     (tmp_path / "link").unlink()
     names = [f"{tmp_path}/{name}" for name in ("link", "real", "cache/../real", "other")]
-    assert [True, True, True, False] == [heads.seen_at(name, TARGET) is not None for name in names]
-    assert heads.seen_at("", TARGET) is None
-    assert heads.seen_at(names[0], OTHER) is None
+    assert [1, 1, 1, 0] == [len(seen_at(heads.seen(), TARGET, name)) for name in names]
+    assert [] == seen_at(heads.seen(), TARGET, "")
+    assert [] == seen_at(heads.seen(), OTHER, names[0])
 
 
 @pytest.mark.parametrize("resolved", [None, 1, "there"])
@@ -198,8 +196,7 @@ def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> No
     if resolved is None:
         del fields["resolved"]
     path.write_text(json.dumps(fields))
-    found = heads.seen_at("here", TARGET)
-    assert found is not None
+    (found,) = seen_at(heads.seen(), TARGET, "here")
     assert (3, resolved if resolved == "there" else "") == (found.entries, found.resolved)
 
 
@@ -221,10 +218,13 @@ def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
     path = cache / "heads" / f"{RECORD}.json"
     path.write_bytes(damage)
     (cache / "heads" / "notes.txt").write_bytes(damage)
-    with pytest.raises(SettingsError, match=f"the last head seen of the state record {RECORD} cannot be read") as told:
+    with pytest.raises(SettingsError, match=f"cannot read the last known head of state record {RECORD}") as told:
         heads.seen()
     assert (str(path), True) == (told.value.where, f"rm -r {path}" in str(told.value.remedy))
-    with pytest.raises(SettingsError, match="cannot be read: it is empty, or does not hold the head"):
+    with pytest.raises(
+        SettingsError,
+        match=f"cannot read the last known head of state record {RECORD}: it is empty or has another content",
+    ):
         heads.remember(journal(1), "here")
     path.unlink()
     heads.remember(journal(1), "here")
@@ -261,7 +261,7 @@ def test_no_file(heads: Heads, cache: Path, put: Callable[[Path], None], trouble
     (cache / "heads").mkdir(parents=True, mode=0o700)
     cache.chmod(0o700)
     put(cache / "heads" / f"{RECORD}.json")
-    with pytest.raises(SettingsError, match=f"cannot be read: {trouble}"):
+    with pytest.raises(SettingsError, match=f"cannot read the last known head of state record {RECORD}: {trouble}"):
         heads.seen()
 
 
@@ -273,14 +273,18 @@ def test_file_that_may_not_be_read(heads: Heads, cache: Path, monkeypatch: pytes
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SettingsError, match="cannot be read: Permission denied"):
+    with pytest.raises(
+        SettingsError, match=f"cannot read the last known head of state record {RECORD}: Permission denied"
+    ):
         heads.seen()
 
 
 def test_another_record_in_its_place() -> None:
     """A record that knows nothing of the one that was there before is an error, until that loss is accepted."""
     before = seen_of(journal(5, record="f" * 32), "here")
-    with pytest.raises(RecordRolledBack, match=f"another state record .* was here before: {'f' * 32}, with 5 entries"):
+    with pytest.raises(
+        RecordRolledBack, match=f"was replaced: expected record {'f' * 32} .5 entries., found record {RECORD} .3 "
+    ):
         Heads.check(journal(3), before, "here")
     Heads.check(accepting(2, journal(5, record="f" * 32)), before, "here")
 
@@ -295,7 +299,7 @@ def test_another_record_in_another_place() -> None:
     ):
         Heads.check(journal(3), {other.record: other}, "here")
     unknown = replace(seen, base_url="")  # an earlier version did not note it
-    with pytest.raises(RecordRolledBack, match="another state record"):
+    with pytest.raises(RecordRolledBack, match="was replaced: expected record"):
         Heads.check(journal(3), {unknown.record: unknown}, "here")
 
 
@@ -304,8 +308,8 @@ def test_each_place_is_remembered(heads: Heads) -> None:
     heads.remember(journal(3), "here")
     heads.remember(journal(4), "there")
     heads.remember(journal(5), "here")
-    found = [heads.seen_at(place, TARGET) for place in ("here", "there")]
-    assert [5, 5] == [one.entries for one in found if one is not None]
+    found = [seen_at(heads.seen(), TARGET, location) for location in ("here", "there")]
+    assert [[5], [5]] == [[known.entries for known in there] for there in found]
     assert ("here", ("there",)) == (heads.seen()[RECORD].location, heads.seen()[RECORD].places)
 
 
@@ -324,15 +328,15 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     heads = Heads(tmp_path / "file" / "cache")
     warning = heads.remember(journal(1), "here")
     assert warning is not None
-    assert "cannot be remembered" in warning
-    assert "rolled back" in warning
+    assert "cannot save the last known head" in warning
+    assert "a later rollback would not be detected" in warning
     assert warning == heads.warning
 
 
 def test_cache_that_cannot_be_read(tmp_path: Path) -> None:
     """Not knowing what was seen is no reason to go on."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match=r"remembered heads cannot be read: Not a directory.*--cache-dir"):
+    with pytest.raises(SettingsError, match=r"cannot read the last known heads: Not a directory.*--cache-dir"):
         Heads(tmp_path / "file" / "cache").seen()
 
 
@@ -341,7 +345,7 @@ def test_cache_of_anybody(heads: Heads, cache: Path, below: str) -> None:
     """Heads that somebody else may have written are neither read nor added to."""
     heads.remember(journal(2), "here")
     (cache / below).chmod(0o777)
-    with pytest.raises(SettingsError, match="cannot be trusted"):
+    with pytest.raises(SettingsError, match="unsafe directory"):
         heads.seen()
-    with pytest.raises(SettingsError, match="cannot be trusted"):
+    with pytest.raises(SettingsError, match="unsafe directory"):
         heads.remember(journal(3), "here")

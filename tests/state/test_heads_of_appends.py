@@ -72,7 +72,7 @@ def test_a_record_that_loses_entries_in_the_middle_of_a_run_is_refused(scenery: 
     scenery.store.read(TARGET)
     path = scenery.plain.root / f"{TARGET}.jsonl"
     path.write_bytes(journal_bytes(entries(2)))
-    with pytest.raises(RecordRolledBack, match="the last 1 of the 3 entries"):
+    with pytest.raises(RecordRolledBack, match="the last 1 of 3 entries"):
         scenery.store.read(TARGET)
 
 
@@ -95,7 +95,7 @@ def test_every_append_is_remembered(scenery: Scenery) -> None:
     assert 6 == scenery.remembered
     assert journal(6) == read_journal(scenery.plain, TARGET, scenery.heads)
     (scenery.plain.root / f"{TARGET}.jsonl").write_bytes(journal_bytes(entries(5)))
-    with pytest.raises(RecordRolledBack, match="the last 1 of the 6 entries"):
+    with pytest.raises(RecordRolledBack, match="the last 1 of 6 entries"):
         read_journal(scenery.plain, TARGET, scenery.heads)
 
 
@@ -155,7 +155,7 @@ def test_an_older_head_does_not_stay(scenery: Scenery) -> None:
     (heads / ".lock").mkdir()
     scenery.append([3])
     assert 2 == scenery.remembered
-    assert "cannot be remembered" in str(scenery.heads.warning)
+    assert "cannot save the last known head" in str(scenery.heads.warning)
     (heads / ".lock").rmdir()
     scenery.append([4])
     assert 4 == scenery.remembered
@@ -165,7 +165,7 @@ def test_a_directory_not_to_be_trusted_is_a_warning(scenery: Scenery) -> None:
     """The append has succeeded, whatever became of the cache directory meanwhile."""
     scenery.cache.chmod(0o777)
     scenery.append([3])
-    assert "cannot be trusted" in str(scenery.heads.warning)
+    assert "unsafe directory" in str(scenery.heads.warning)
     assert journal_bytes(entries(3)) == scenery.plain.read(TARGET)
 
 

@@ -361,7 +361,7 @@ def bound(base_url: str, account: str) -> Bound:
 @pytest.mark.parametrize(
     ("ours", "theirs", "problem"),
     [
-        ([begun()], [begun(record="f" * 32)], "is the journal of another record"),
+        ([begun()], [begun(record="f" * 32)], "belongs to another record"),
         ([begun()], [begun(), bound("https://other.example", "x")], "belongs to the service at https://other.example"),
         (
             [begun(), bound("https://api.example", "x")],

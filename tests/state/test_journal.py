@@ -75,7 +75,7 @@ def test_torn_tail() -> None:
 
 def test_record_of_another_target() -> None:
     """A journal in another's place is refused, and says whose it is."""
-    with pytest.raises(RecordForeign, match=r"state/x.jsonl: .*europe/staging, not of usa/production"):
+    with pytest.raises(RecordForeign, match=r"state/x.jsonl: .*europe/staging, not usa/production"):
         parse(journal_bytes(entries(2)), OTHER, "state/x.jsonl")
 
 

@@ -37,7 +37,7 @@ def hashed(number: int, middle: bytes, previous: str) -> bytes:
 @pytest.mark.parametrize("data", [b"", b'{"seq":1', WHOLE[:20], b"\0" * 64])
 def test_no_whole_line(data: bytes) -> None:
     """A file without a whole line is damaged: it is neither missing nor empty."""
-    assert damage(data) == (1, "it holds no whole line, so it is no journal")
+    assert damage(data) == (1, "the file has no complete line: not a journal")
 
 
 def test_cut_at_every_byte() -> None:
@@ -101,7 +101,7 @@ def test_line_removed(number: int) -> None:
 
 def test_first_line_removed() -> None:
     """Without its first line it does not begin."""
-    assert damage(b"".join(LINES[1:])) == (1, "line 1 does not begin a journal: the lines before it are missing")
+    assert damage(b"".join(LINES[1:])) == (1, "line 1 is not the first entry of a journal: earlier lines are missing")
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
@@ -116,7 +116,7 @@ def test_lines_swapped(number: int) -> None:
     """The first of two swapped lines is named."""
     swapped = [*LINES[: number - 1], LINES[number], LINES[number - 1], *LINES[number + 1 :]]
     line, what = damage(b"".join(swapped))
-    assert (number, True) == (line, "re-ordered" in what)
+    assert (number, True) == (line, "reordered" in what)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
@@ -137,65 +137,18 @@ def test_line_edited_with_a_new_hash() -> None:
 def test_two_journals_joined() -> None:
     """A record that begins anew is named where it does."""
     other = journal_bytes(entries(2, record="f" * 32))
-    assert damage(WHOLE + other) == (5, "line 5 begins a record anew after line 4: two journals were joined")
+    assert damage(WHOLE + other) == (5, "line 5 starts a new record after line 4: two journals were concatenated")
 
 
 def test_two_histories_merged() -> None:
     """Two histories with a common beginning are never taken for one, whichever way they are merged."""
     other = journal_bytes([*entries(2), imported("b3"), imported("b4")]).splitlines(keepends=True)
     line, what = damage(WHOLE + b"".join(other[2:]))
-    assert (line, "two histories were merged" in what) == (5, True)
+    assert (line, "two copies were merged" in what) == (5, True)
     assert damage(b"".join([*LINES[:3], other[2], LINES[3], other[3]]))[0] == 4
 
 
-@pytest.mark.parametrize("marker", [b"<<<<<<< HEAD", b"=======", b">>>>>>> theirs", b"||||||| base"])
-def test_conflict_markers(marker: bytes) -> None:
-    """A conflict marker is called one."""
-    line, what = damage(b"".join([*LINES[:2], marker, b"\n", *LINES[2:]]))
-    assert (line, "conflict marker" in what) == (3, True)
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (WHOLE.replace(b"\n", b"\r\n"), (1, "CRLF")),
-        (LINES[0] + b"\0" * 40 + b"\n" + LINES[1], (2, "NUL bytes")),
-        (LINES[0] + b"\n" + LINES[1], (2, "is empty")),
-        (b"\n", (1, "is empty")),
-        (b"<html>nothing here</html>\n", (1, "is no line of a journal")),
-        (b"\xef\xbb\xbf" + WHOLE, (1, "is no line of a journal")),
-        (LINES[0] + b'{"seq":2,"at":"\xff"}\n', (2, "was edited")),
-    ],
-)
-def test_symptoms(data: bytes, expected: tuple[int, str]) -> None:
-    """What usually happens to files is called by its name."""
-    line, what = damage(data)
-    assert (expected[0], True) == (line, expected[1] in what)
-
-
-@pytest.mark.parametrize(
-    ("middle", "expected"),
-    [
-        (b'"kind":"teleported"', "line 2 cannot be read: it is of an unknown kind"),
-        (b'"at":"\xff"', "line 2 cannot be read: 'utf-8' codec"),
-        (b'"at":', "line 2 cannot be read: Expecting value"),
-        (b'"at":' + b"[" * 100_000, "line 2 cannot be read:"),
-        (b'"a":1}{"b":2', "line 2 cannot be read: Extra data"),
-    ],
-)
-def test_whole_but_unreadable(middle: bytes, expected: str) -> None:
-    """A line that holds together and says nothing this version knows is named with the reason."""
-    previous = head_of(LINES[0].rstrip(b"\n"))
-    assert previous is not None
-    line, what = damage(LINES[0] + hashed(2, middle, previous))
-    assert (line, what.startswith(expected)) == (2, True)
-
-
-def test_entry_that_cannot_follow() -> None:
-    """The chain may be whole and the history still be none."""
-    retired = Retired(at="2026-11-20T13:30:00Z", by={}, attempt="never")
-    data = journal_bytes([begun(), imported("a2"), retired, imported("a4")])
-    assert damage(data) == (3, "line 3 cannot follow the lines before it: attempt never was never started")
+@pytest.mark.parametrize("marker", [b"    assert damage(data) == (3, "line 3 is invalid after the lines before it: attempt never was never started")
 
 
 def test_journal_that_does_not_begin() -> None:

@@ -78,9 +78,9 @@ def test_plain_types() -> None:
 @pytest.mark.parametrize(
     ("entry", "change", "expected"),
     [
-        (INTENT, {"kind": "teleported"}, "unknown kind, 'teleported'.*newer version"),
-        (INTENT, {"kind": ["intent"]}, "unknown kind"),
-        (INTENT, {"colour": "red"}, "field 'colour' is unknown.*newer version"),
+        (INTENT, {"kind": "teleported"}, "unknown entry kind 'teleported'.*newer version"),
+        (INTENT, {"kind": ["intent"]}, "unknown entry kind"),
+        (INTENT, {"colour": "red"}, "unknown field 'colour'.*newer version"),
         (INTENT, {"attempt": 7}, "field 'attempt' must be a string"),
         (INTENT, {"send_by": "soon"}, "field 'send_by' must be a number"),
         (INTENT, {"send_by": True}, "field 'send_by' must be a number"),
@@ -90,7 +90,7 @@ def test_plain_types() -> None:
         (INTENT, {"eventCodes": [1]}, "field 'eventCodes' must be a list of strings"),
         (INTENT, {"by": {"user": 1}}, "field 'by' must be an object of strings"),
         (INTENT, {"by": None}, "field 'by' must be an object of strings"),
-        (begun(), {"format": 2}, "field 'format' is 2, and this version knows 1"),
+        (begun(), {"format": 2}, "field 'format' is 2, but this version supports 1"),
         (begun(), {"format": True}, "field 'format' must be a whole number"),
         (Settled(at=AT, by=BY, attempt="a1", outcome=Outcome.CREATED), {"outcome": "perhaps"}, "one of created"),
         (Settled(at=AT, by=BY, attempt="a1", outcome=Outcome.CREATED), {"status": 2.0}, "a whole number"),
@@ -111,7 +111,7 @@ def test_missing_field(missing: str) -> None:
     """A field without an empty default must be there."""
     told = to_fields(INTENT)
     del told[missing]
-    with pytest.raises(ValueError, match=f"it lacks the field '{missing}'"):
+    with pytest.raises(ValueError, match=f"missing field '{missing}'"):
         from_fields(told)
 
 

@@ -18,7 +18,7 @@ from reconciler.errors import (
     StateError,
     StoreUnavailable,
 )
-from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, read_journal
 from reconciler.state.stores.files import FileStore
 
@@ -77,15 +77,14 @@ def path_of(root: Path) -> Path:
 def test_read(store: FileStore, heads: Heads) -> None:
     """A journal is read, and remembered with where it was."""
     assert journal(2) == read_journal(store, TARGET, heads)
-    found = heads.seen_at(store.location, TARGET)
-    assert found is not None
+    (found,) = seen_at(heads.seen(), TARGET, store.location)
     assert (journal(2).head, 2) == (found.head, found.entries)
 
 
 def test_missing(store: FileStore, heads: Heads) -> None:
     """A target without a journal is an error that names the place and `state init`."""
     with pytest.raises(
-        RecordMissing, match=r"usa/production has no .*reconciler state init -t usa/production"
+        RecordMissing, match=r"no state record for usa/production; .*reconciler state init -t usa/production"
     ) as caught:
         read_journal(store, OTHER, heads)
     assert store.location == caught.value.where
@@ -96,7 +95,8 @@ def test_vanished(store: FileStore, heads: Heads, root: Path) -> None:
     """A journal that was here before must be found, not begun again."""
     read_journal(store, TARGET, heads)
     path_of(root).unlink()
-    with pytest.raises(RecordLost, match=r"is missing: it had 2 entries .* put it back .* a second time: .* accept"):
+    told = r"it was last read here with 2 entries; restore it .* created twice; to accept that, run: .* accept-rollback"
+    with pytest.raises(RecordLost, match=told):
         read_journal(store, TARGET, heads)
 
 
@@ -109,7 +109,7 @@ def test_same_path_elsewhere(heads: Heads, tmp_path: Path, monkeypatch: pytest.M
     begin_journal(store, begun(), heads, "begin")
     assert str(tmp_path / "one" / "state") == absolute_location(store)
     monkeypatch.chdir(tmp_path / "two")
-    with pytest.raises(RecordMissing, match="has no state record here"):
+    with pytest.raises(RecordMissing, match="no state record for europe/staging"):
         read_journal(FileStore(Path("state")), TARGET, heads)
 
 
@@ -132,7 +132,7 @@ def test_foreign(store: FileStore, heads: Heads, root: Path) -> None:
     """A journal in another's place is an error."""
     (root / "usa").mkdir()
     path_of(root).rename(root / "usa" / "production.jsonl")
-    with pytest.raises(RecordForeign, match=r"usa/production.jsonl: this is the record of europe/staging"):
+    with pytest.raises(RecordForeign, match=r"usa/production.jsonl: this journal belongs to target europe/staging"):
         read_journal(store, OTHER, heads)
 
 
@@ -141,7 +141,7 @@ def test_rolled_back(store: FileStore, heads: Heads, root: Path) -> None:
     read_journal(store, TARGET, heads)
     path_of(root).write_bytes(journal_bytes(entries(1)))
     for _ in range(2):
-        with pytest.raises(RecordRolledBack, match="the last 1 of the 2 entries"):
+        with pytest.raises(RecordRolledBack, match="the last 1 of 2 entries"):
             read_journal(store, TARGET, heads)
 
 
@@ -188,7 +188,7 @@ def test_append_too_late(store: FileStore, heads: Heads) -> None:
 def test_append_what_cannot_follow(store: FileStore, heads: Heads) -> None:
     """What no reader would accept is never written."""
     read = read_journal(store, TARGET, heads)
-    with pytest.raises(StateError, match="europe/staging: this cannot be recorded: attempt a2 is started twice"):
+    with pytest.raises(StateError, match="europe/staging: cannot append this entry: attempt a2 is started twice"):
         append_entries(store, read, [imported("a2")], heads, "import")
     assert journal(2) == read_journal(store, TARGET, heads)
 

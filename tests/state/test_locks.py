@@ -63,7 +63,7 @@ def test_the_holder_is_named(opened: tuple[int, Path]) -> None:
 
 def test_a_holder_that_the_system_does_not_name(opened: tuple[int, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a table of locks it is another process."""
-    monkeypatch.setattr(locks, "_LOCKS", opened[1].parent / "missing")
+    monkeypatch.setattr(locks, "_PROC_LOCKS", opened[1].parent / "missing")
     with opened[1].open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(LockHeld, match="locked by another process"):
@@ -100,8 +100,8 @@ def test_a_journal_that_a_stopped_process_has_locked(tmp_path: Path, monkeypatch
         with pytest.raises(StoreUnavailable) as caught:
             store.append(TARGET, read_back(store).head, lines, "note")
         assert str(path) == caught.value.where
-        assert f"the state record cannot be written: locked by process {pid} (python" in caught.value.what
-        assert "if that process is stopped or hangs, end it; then run the command again" == caught.value.remedy
+        assert f"cannot write the state record: locked by process {pid} (python" in caught.value.what
+        assert "if that process hangs, stop it; then run the command again" == caught.value.remedy
         assert journal_bytes(entries(2)) == store.read(TARGET)
     assert append_one(store, "a3")
 
@@ -114,7 +114,7 @@ def test_heads_that_a_stopped_process_has_locked(tmp_path: Path, monkeypatch: py
     with held_by_a_stopped_process(tmp_path / "heads" / ".lock"):
         first = remembered.remember(journal(2), "here")
         again = remembered.remember(journal(3), "here")
-    assert "released within 0.6 s; a record that is rolled back would not be noticed" in str(first)
-    assert "released within" not in str(again)
+    assert " (waited 0.6 s); a later rollback would not be detected" in str(first)
+    assert "(waited " not in str(again)
     assert "locked by process" in str(again)
     assert None is remembered.remember(journal(3), "here")

@@ -33,7 +33,7 @@ def test_writable_by_others(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "cache"
     path.mkdir()
     path.chmod(mode)
-    with pytest.raises(SettingsError, match=f"others can write to it .mode {mode:04o}.*chmod 700"):
+    with pytest.raises(SettingsError, match=f"writable by other users .mode {mode:04o}.*run: chmod 700 {path}$"):
         private_directory(path)
 
 
@@ -47,14 +47,14 @@ def test_symbolic_link(tmp_path: Path) -> None:
 def test_a_file(tmp_path: Path) -> None:
     """A file is no directory."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match="no directory"):
+    with pytest.raises(SettingsError, match="not a directory"):
         check_private(tmp_path / "file")
 
 
 def test_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory of somebody else is refused."""
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    with pytest.raises(SettingsError, match="belongs to another user"):
+    with pytest.raises(SettingsError, match="owned by another user"):
         private_directory(tmp_path)
 
 

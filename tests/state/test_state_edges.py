@@ -76,7 +76,7 @@ def test_failed_append_is_taken_back_on_the_disk(store: FileStore, monkeypatch: 
     _, lines = extend(journal(2), [imported("a3")])
     with monkeypatch.context() as patch:
         disk = FailingDisk(patch)
-        with pytest.raises(StoreUnavailable, match="cannot be written: No space left on device") as caught:
+        with pytest.raises(StoreUnavailable, match="cannot write the state record: No space left on device") as caught:
             store.append(TARGET, journal(2).head, lines, "append")
     assert disk.full is caught.value.__cause__
     assert [("truncated", before), ("written", before + 7), ("truncated", before), ("synced", before)] == disk.steps
@@ -99,7 +99,7 @@ def test_sealed_text_is_taken_to_the_letter(spoil: Callable[[str], str]) -> None
     key = pyrage.x25519.Identity.generate()
     sealed = encrypt([str(key.to_public())], b"s3cret")
     assert b"s3cret" == decrypt(sealed, [str(key)])
-    with pytest.raises(StateError, match="this is no sealed response"):
+    with pytest.raises(StateError, match="not an encrypted response or secret"):
         decrypt(spoil(sealed), [str(key)])
 
 
@@ -163,7 +163,7 @@ def test_url_is_seen_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     world = GitWorld(tmp_path, monkeypatch)
     monkeypatch.setenv("GIT_SSH_COMMAND", "pwd >&2; exit 255;")
     store = open_git("git+ssh://somebody@host.example/a#state", world.cache, os.environ)
-    with pytest.raises(StoreUnavailable, match=r"the branch cannot be fetched: /; Could not read from remote"):
+    with pytest.raises(StoreUnavailable, match=r"cannot fetch the branch: /; Could not read from remote"):
         store.read(TARGET)
 
 
@@ -229,8 +229,8 @@ def mirror_in(path: Path) -> Mirror:
     ("ran", "expected"),
     [
         (Ran(0, b" \tsha:refs/heads/state\tdone\n", b""), None),
-        (Ran(0, b"=\tsha:refs/heads/state\t[up to date]\n", b""), "it is there already"),
-        (Ran(1, b"", b"fatal: mismatched algorithms: client sha1\n"), "its objects are named otherwise"),
+        (Ran(0, b"=\tsha:refs/heads/state\t[up to date]\n", b""), "already pushed by another run"),
+        (Ran(1, b"", b"fatal: mismatched algorithms: client sha1\n"), "the repository uses another object format"),
         (Ran(1, b"!\tsha:refs/heads/state\t[rejected] (stale info)\n", b""), "[rejected] (stale info)"),
     ],
 )
@@ -258,7 +258,7 @@ def test_history_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_fetch_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, expected: list[str]) -> None:
     """A copy is made anew only if it is broken, not for ever, and the old ones are gone."""
     git = ScriptedGit(monkeypatch, fetch=Ran(128, b"", f"fatal: {trouble}\n".encode()))
-    with pytest.raises(StoreUnavailable, match=f"the branch cannot be fetched: {trouble}"):
+    with pytest.raises(StoreUnavailable, match=f"cannot fetch the branch: {trouble}"):
         mirror_in(tmp_path).fetch()
     assert expected == [told[0] for told in git.asked]
     assert {"x.git", "x.lock"} >= {path.name for path in (tmp_path / "cache" / "git").iterdir()}
@@ -268,7 +268,7 @@ def test_fetch_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, troub
 def test_no_name_for_a_journal_on_a_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A target's name is that of a file in a directory, and git is asked for no other."""
     git = ScriptedGit(monkeypatch)
-    with pytest.raises(StoreUnavailable, match="is no name for a journal"):
+    with pytest.raises(StoreUnavailable, match="not a valid target name"):
         GitStore("here", mirror_in(tmp_path)).read(TargetName(name))
     assert [] == git.asked
 

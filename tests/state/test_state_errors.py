@@ -47,12 +47,11 @@ if TYPE_CHECKING:
 Act: TypeAlias = "Callable[[Path], object]"
 """What is done in a directory of its own."""
 
-DISK = "see to the disk and the permissions, and run the command again"
+DISK = "check the disk and the permissions, then run the command again"
 RESTORE = "restore the journal from version control or a backup, then run `reconciler state verify`"
-KEEPING = "see to its permissions and the space left, or seal responses into the record with `recipients`"
-OWNING = "name a directory of your own, or `chmod 700` it if it is yours"
-DIRECTORY = "name a directory, such as --state state or --state file:///srv/state"
-BRANCH = "write git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+KEEPING = "check permissions and free space, or add `recipients` to encrypt responses into the record"
+DIRECTORY = "use a directory, for example --state state or --state file:///srv/state"
+BRANCH = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
 
 @pytest.fixture
@@ -75,7 +74,8 @@ def assert_told(act: Act, expected: ReconcilerError, here: Path) -> None:
         act(here)
     told = caught.value
     where = None if expected.where is None else expected.where.replace("HERE", str(here))
-    assert (type(expected), expected.what, where, expected.remedy) == (type(told), told.what, told.where, told.remedy)
+    remedy = None if expected.remedy is None else expected.remedy.replace("HERE", str(here))
+    assert (type(expected), expected.what, where, remedy) == (type(told), told.what, told.where, told.remedy)
 
 
 def store(here: Path) -> FileStore:
@@ -98,12 +98,12 @@ def obstructed_responses(here: Path) -> PrivateFiles:
 @acts(
     (
         lambda here: FileStore(here / "file").targets(),
-        StoreUnavailable("the state record cannot be listed: Not a directory", where="HERE/file", remedy=DISK),
+        StoreUnavailable("cannot list the state record: Not a directory", where="HERE/file", remedy=DISK),
     ),
     (
         lambda here: obstructed(here).read(TARGET),
         StoreUnavailable(
-            "the state record cannot be read: this is no regular file",
+            "cannot read the state record: not a regular file",
             where="HERE/odd/europe/staging.jsonl",
             remedy=DISK,
         ),
@@ -111,24 +111,24 @@ def obstructed_responses(here: Path) -> PrivateFiles:
     (
         lambda here: FileStore(here / "file").append(TARGET, None, b"", ""),
         StoreUnavailable(
-            "the state record cannot be written: Not a directory", where="HERE/file/europe/staging.jsonl", remedy=DISK
+            "cannot write the state record: Not a directory", where="HERE/file/europe/staging.jsonl", remedy=DISK
         ),
     ),
     (
         lambda here: store(here).read(TargetName("../staging")),
-        StoreUnavailable("'../staging' is no name for a journal", where="HERE/state"),
+        StoreUnavailable("not a valid target name: '../staging'", where="HERE/state"),
     ),
     (
         lambda here: store(here).append(TARGET, None, b"", ""),
-        HeadMoved("somebody else has begun this journal", where="HERE/state/europe/staging.jsonl"),
+        HeadMoved("conflict: another run initialized this journal", where="HERE/state/europe/staging.jsonl"),
     ),
     (
         lambda here: store(here).append(TARGET, "f" * 64, b"", ""),
-        HeadMoved("somebody else has appended to this journal", where="HERE/state/europe/staging.jsonl"),
+        HeadMoved("conflict: another run appended to this journal", where="HERE/state/europe/staging.jsonl"),
     ),
     (
         lambda here: store(here).append(OTHER, "f" * 64, b"", ""),
-        HeadMoved("this journal is gone", where="HERE/state/usa/production.jsonl"),
+        HeadMoved("the journal is missing", where="HERE/state/usa/production.jsonl"),
     ),
 )
 def test_files(here: Path, act: Act, expected: ReconcilerError) -> None:
@@ -139,18 +139,18 @@ def test_files(here: Path, act: Act, expected: ReconcilerError) -> None:
 @acts(
     (
         lambda _: open_store(" ", Path("cache"), {}),
-        SettingsError("the state record's place is empty", where="--state", remedy=DIRECTORY),
+        SettingsError("the value is empty", where="--state", remedy=DIRECTORY),
     ),
     (
         lambda _: open_store("file://host/state", Path("cache"), {}),
-        SettingsError("a file: URL names a path of this machine", where="--state", remedy=DIRECTORY),
+        SettingsError("a file: URL cannot have a host", where="--state", remedy=DIRECTORY),
     ),
     (
         lambda _: open_store("Gopher://host/state", Path("cache"), {}),
         SettingsError(
-            "gopher: is no kind of store",
+            "unknown store type gopher:",
             where="--state",
-            remedy="known are file:, git:, s3:, gs:, az:, postgresql:; a path with a colon in it is written ./PATH",
+            remedy="valid types: file:, git:, s3:, gs:, az:, postgresql:; write a path that contains a colon as ./PATH",
         ),
     ),
     (
@@ -177,10 +177,10 @@ def rolled_back(count: int, mark: str) -> Act:
 def not_the_last_read(what: str) -> RecordRolledBack:
     """What comes of that."""
     return RecordRolledBack(
-        f"the record of europe/staging is not the one last read: {what}",
+        f"the record of europe/staging was rolled back: {what}",
         where="there",
-        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back, or add "
-        "what it holds: reconciler state recover NEWER.jsonl; only if it is lost for good: "
+        remedy="a backup may have been restored, a branch force-pushed or lines deleted; restore the newer journal, or "
+        "run: reconciler state recover NEWER.jsonl; if it is lost for good, run: "
         "reconciler state accept-rollback -t europe/staging",
     )
 
@@ -189,13 +189,13 @@ def not_the_last_read(what: str) -> RecordRolledBack:
     (
         lambda here: Heads(here / "file" / "cache").seen(),
         SettingsError(
-            "the remembered heads cannot be read: Not a directory",
+            "cannot read the last known heads: Not a directory",
             where="HERE/file/cache/heads",
-            remedy="see to its permissions, or name another directory with --cache-dir",
+            remedy="check the permissions, or use another --cache-dir",
         ),
     ),
-    (rolled_back(2, "a"), not_the_last_read("the last 1 of the 3 entries seen here before are missing")),
-    (rolled_back(3, "b"), not_the_last_read("entry 3 is not the one that was seen here before")),
+    (rolled_back(2, "a"), not_the_last_read("the last 1 of 3 entries are missing")),
+    (rolled_back(3, "b"), not_the_last_read("entry 3 differs from the one last seen on this machine")),
     (
         lambda here: Heads(here / "cache").remember(parse(journal_bytes([begun(record="x")]), TARGET, ""), "there"),
         RecordDamaged("the record's id is not hexadecimal", where="there: europe/staging"),
@@ -209,8 +209,8 @@ def test_heads(here: Path, act: Act, expected: ReconcilerError) -> None:
 def test_head_that_cannot_be_remembered(here: Path) -> None:
     """The warning says where, why, and what is lost by it."""
     assert Heads(here / "file" / "cache").remember(journal(1), "there") == (
-        f"{here}/file/cache/heads: the last head of the state record cannot be remembered: Not a directory; "
-        "a record that is rolled back would not be noticed"
+        f"{here}/file/cache/heads: cannot save the last known head of the state record: Not a directory; "
+        "a later rollback would not be detected"
     )
 
 
@@ -218,23 +218,23 @@ FIRST, SECOND, THIRD = journal_bytes(entries(3)).splitlines(keepends=True)
 BEGUN_TWICE = journal_bytes([begun(), begun()]).splitlines(keepends=True)[1]
 BEGUN_ANEW = journal_bytes([begun(record="f" * 32)])
 NEWER = SECOND.replace(b"imported", b"teleported")
-MERGED = "is a conflict marker of a merge: git cannot merge two histories of one record"
-JOIN = "take one side, and add the other: reconciler state recover OTHER.jsonl"
-DISPLACED = "does not follow line 1: a line is missing, repeated, replaced or re-ordered, or two histories were merged"
+MERGED = "is a git conflict marker: git cannot merge two copies of a journal"
+JOIN = "keep one side and recover the other, run: reconciler state recover OTHER.jsonl"
+DISPLACED = "does not follow line 1: a line is missing, repeated, replaced or reordered, or two copies were merged"
 
 
 @pytest.mark.parametrize(
     ("line", "trouble"),
     [
         (THIRD, DISPLACED),
-        (BEGUN_ANEW, "begins a record anew after line 1: two journals were joined"),
+        (BEGUN_ANEW, "starts a new record after line 1: two journals were concatenated"),
         *((marker * 7 + b" here\n", MERGED) for marker in (b"<", b"|", b"=", b">")),
-        (SECOND[:-1] + b"\r\n", "ends in CRLF: something changed the line ends (git's core.autocrlf?)"),
-        (b"{\0\n", "holds NUL bytes: part of the file was never written to the disk"),
+        (SECOND[:-1] + b"\r\n", "has CRLF line endings; check git's core.autocrlf"),
+        (b"{\0\n", "contains NUL bytes: part of the file was never written to disk"),
         (b"\n", "is empty"),
         (NEWER, "was edited"),
-        (b"<html>\n", "is no line of a journal"),
-        (BEGUN_TWICE, "cannot follow the lines before it: expected `begun` as the first entry and only there"),
+        (b"<html>\n", "is not a journal entry"),
+        (BEGUN_TWICE, "is invalid after the lines before it: expected `begun` as the first entry and only there"),
     ],
 )
 def test_damaged_line(line: bytes, trouble: str) -> None:
@@ -270,28 +270,28 @@ def read_until_it_is_gone(here: Path) -> None:
 @acts(
     (
         lambda _: parse(FIRST[:-1], TARGET, "state"),
-        RecordDamaged("it holds no whole line, so it is no journal", where="state:1", remedy=RESTORE),
+        RecordDamaged("the file has no complete line: not a journal", where="state:1", remedy=RESTORE),
     ),
     (
         lambda _: parse(SECOND, TARGET, "state"),
         RecordDamaged(
-            "line 1 does not begin a journal: the lines before it are missing", where="state:1", remedy=RESTORE
+            "line 1 is not the first entry of a journal: earlier lines are missing", where="state:1", remedy=RESTORE
         ),
     ),
     (
         lambda _: parse(FIRST + rehashed(NEWER), TARGET, "state"),
         RecordDamaged(
-            "line 2 cannot be read: it is of an unknown kind, 'teleported' (written by a newer version?)",
+            "line 2 cannot be read: unknown entry kind 'teleported' (written by a newer version?)",
             where="state:2",
-            remedy="read it with the version of reconciler that wrote it, or restore the journal from a backup",
+            remedy="use the reconciler version that wrote it, or restore the journal from a backup",
         ),
     ),
     (
         lambda _: parse(FIRST, OTHER, "state"),
         RecordForeign(
-            "this is the record of europe/staging, not of usa/production",
+            "this journal belongs to target europe/staging, not usa/production",
             where="state",
-            remedy="look for the journal that was here before, and put each back in its place",
+            remedy="two journals were swapped or copied; restore each in its own location",
         ),
     ),
     (
@@ -301,24 +301,23 @@ def read_until_it_is_gone(here: Path) -> None:
     (
         lambda here: read_journal(store(here), OTHER, Heads(here / "cache")),
         RecordMissing(
-            "usa/production has no state record here",
+            "no state record for usa/production",
             where="HERE/state",
-            remedy="is this the right --state? if usa/production never had a record: "
-            "reconciler state init -t usa/production",
+            remedy="check --state; if usa/production never had one, run: reconciler state init -t usa/production",
         ),
     ),
     (
         read_until_it_is_gone,
         RecordLost(
-            "the state record of europe/staging is missing: it had 2 entries when it was last read here",
+            "the state record of europe/staging is missing: it was last read here with 2 entries",
             where="HERE/state",
-            remedy="put it back (version control, a backup, another --state); only if it is lost for good, and what it "
-            "held may be created a second time: reconciler state accept-rollback -t europe/staging",
+            remedy="restore it (version control, a backup, another --state); if it is lost for good, its subscriptions"
+            " may be created twice; to accept that, run: reconciler state accept-rollback -t europe/staging",
         ),
     ),
     (
         lambda here: append_entries(store(here), journal(2), [imported("a2")], Heads(here / "cache"), ""),
-        StateError("this cannot be recorded: attempt a2 is started twice", where="europe/staging"),
+        StateError("cannot append this entry: attempt a2 is started twice", where="europe/staging"),
     ),
 )
 def test_journals(here: Path, act: Act, expected: ReconcilerError) -> None:
@@ -333,18 +332,18 @@ RESOLVED = Resolved(at=AT, by=BY, attempt="a1", created=True)
 @pytest.mark.parametrize(
     ("entry", "change", "expected"),
     [
-        (SETTLED, {"colour": 1}, "its field 'colour' is unknown (written by a newer version?)"),
-        (SETTLED, {"detail": 1}, "its field 'detail' must be a string"),
-        (SETTLED, {"status": "1"}, "its field 'status' must be a whole number"),
-        (SETTLED, {"outcome": 1}, f"its field 'outcome' must be one of {', '.join(Outcome)}"),
-        (SETTLED, {"fields": []}, "its field 'fields' must be an object of strings, numbers and booleans"),
-        (RESOLVED, {"created": 1}, "its field 'created' must be true or false"),
-        (begun(), {"format": 2}, "its field 'format' is 2, and this version knows 1 (written by a newer version?)"),
+        (SETTLED, {"colour": 1}, "unknown field 'colour' (written by a newer version?)"),
+        (SETTLED, {"detail": 1}, "field 'detail' must be a string"),
+        (SETTLED, {"status": "1"}, "field 'status' must be a whole number"),
+        (SETTLED, {"outcome": 1}, f"field 'outcome' must be one of {', '.join(Outcome)}"),
+        (SETTLED, {"fields": []}, "field 'fields' must be an object of strings, numbers and booleans"),
+        (RESOLVED, {"created": 1}, "field 'created' must be true or false"),
+        (begun(), {"format": 2}, "field 'format' is 2, but this version supports 1 (written by a newer version?)"),
     ],
 )
 def test_entries(entry: AnyEntry, change: Mapping[str, object], expected: str) -> None:
     """What is wrong with an entry's fields, as the end of a sentence about its line."""
-    with pytest.raises(ValueError, match="its field") as caught:
+    with pytest.raises(ValueError, match="field") as caught:
         from_fields({**to_fields(entry), **change})
     assert expected == str(caught.value)
 
@@ -353,42 +352,42 @@ def test_entries(entry: AnyEntry, change: Mapping[str, object], expected: str) -
     (
         lambda _: encrypt([str(pyrage.x25519.Identity.generate().to_public()), "age1"], b""),
         SettingsError(
-            "recipient 2 is no age public key",
+            "recipient 2 is not an age public key",
             where="recipients",
-            remedy="put the line that `age-keygen -y` prints, which begins with age1",
+            remedy="use the line that `age-keygen -y` prints (age1…)",
         ),
     ),
-    (lambda _: encrypt([], b""), SettingsError("there is nobody to seal the response to", where="recipients")),
+    (lambda _: encrypt([], b""), SettingsError("no recipients to encrypt to", where="recipients")),
     (
         lambda _: decrypt("age:YWdl", []),
-        StateError("no age identity is given", remedy="name the file that holds it with --identity"),
+        StateError("no age identity", remedy="use --identity FILE"),
     ),
     (
         lambda _: decrypt("age:YWdl", ["", "# nothing\nage1\n"]),
-        StateError("line 2 of identity file 2 is no age identity", remedy="use a file that age-keygen wrote"),
+        StateError("line 2 of identity file 2 is not an age identity", remedy="use a file that age-keygen wrote"),
     ),
     (
         lambda _: decrypt("YWdl", [str(pyrage.x25519.Identity.generate())]),
-        StateError("this is no sealed response"),
+        StateError("not an encrypted response or secret"),
     ),
     (
         lambda _: decrypt("age:YWdl", [str(pyrage.x25519.Identity.generate())]),
         StateError(
-            "none of the identities opens this response",
-            remedy="use the identity of one of the `recipients` at the time of the apply",
+            "no identity can decrypt this",
+            remedy="use the identity of a recipient that was in config/ when it was encrypted",
         ),
     ),
     (
         lambda here: PrivateFiles(here / "data").read("..", "a1", "response"),
-        StateError("the record or the attempt has an id that is no name for a file", where="HERE/data"),
+        StateError("the id of the record or attempt is not a valid file name", where="HERE/data"),
     ),
     (
         lambda here: PrivateFiles(here / "file" / "data").check_writable(RECORD),
-        StateError("a create response cannot be written here: Not a directory", where="HERE/file/data", remedy=KEEPING),
+        StateError("cannot save a create response: Not a directory", where="HERE/file/data", remedy=KEEPING),
     ),
     (
         lambda here: obstructed_responses(here).read(RECORD, "a1", "response"),
-        StateError("a create response cannot be read here: Is a directory", where="HERE/data", remedy=KEEPING),
+        StateError("cannot read a create response: Is a directory", where="HERE/data", remedy=KEEPING),
     ),
 )
 def test_responses(here: Path, act: Act, expected: ReconcilerError) -> None:
@@ -412,16 +411,18 @@ def linked(here: Path) -> Path:
 @acts(
     (
         lambda here: private_directory(linked(here)),
-        SettingsError("this directory cannot be trusted: it is a symbolic link", where="HERE/link", remedy=OWNING),
+        SettingsError("unsafe directory: a symbolic link", where="HERE/link", remedy="use another directory"),
     ),
     (
         lambda here: Heads(here / "file").seen(),
-        SettingsError("this directory cannot be trusted: it is no directory", where="HERE/file", remedy=OWNING),
+        SettingsError("unsafe directory: not a directory", where="HERE/file", remedy="use another directory"),
     ),
     (
         lambda here: private_directory(open_to_others(here)),
         SettingsError(
-            "this directory cannot be trusted: others can write to it (mode 1722)", where="HERE/open", remedy=OWNING
+            "unsafe directory: writable by other users (mode 1722)",
+            where="HERE/open",
+            remedy="use another directory, or run: chmod 700 HERE/open",
         ),
     ),
 )
@@ -475,9 +476,9 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         {"fetch": FAILED},
         lambda here: mirror(here).fetch(),
         StoreUnavailable(
-            "the branch cannot be fetched: so it is",
+            "cannot fetch the branch: so it is",
             where="there",
-            remedy="check the network, the URL, and the credentials that git has for it",
+            remedy="check the network, the URL and the credentials",
         ),
     ),
     (
@@ -486,18 +487,18 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         StoreUnavailable(
             "the push failed: not today; [remote rejected] (declined)",
             where="there",
-            remedy="may these credentials push to the branch? in a workflow that takes `permissions: contents: write`",
+            remedy="check that the credentials may push to the branch; a workflow needs `permissions: contents: write`",
         ),
     ),
     (
         {"cat_file": Ran(0, b"sha tree 3\nabc\n", b"")},
         lambda here: mirror(here).read("tip", "europe/staging.jsonl"),
-        StoreUnavailable("europe/staging.jsonl is no file, but a tree", where="there"),
+        StoreUnavailable("europe/staging.jsonl is a tree, not a file", where="there"),
     ),
     (
         {"ls_tree": Ran(0, b"100644 blob sha\teurope\0", b"")},
         lambda here: mirror(here).commit("tip", "europe/staging.jsonl", b"", "note"),
-        StoreUnavailable("europe is no directory", where="there"),
+        StoreUnavailable("europe is not a directory", where="there"),
     ),
     (
         {"ls_tree": FAILED},
@@ -508,62 +509,64 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         {"cat_file": NO_FILE, "ls_tree": Ran(0, b"100644 blob name\teurope/staging.jsonl", b"")},
         lambda here: mirror(here).read("tip", "europe/staging.jsonl"),
         StoreUnavailable(
-            "the copy of the branch was damaged, and has been thrown away", where="there", remedy="try again"
+            "the local copy of the branch was damaged and has been deleted",
+            where="there",
+            remedy="run the command again",
         ),
     ),
     (
         {},
         lambda here: Mirror(here / "file" / "git" / "x.git", "state", Git(here, {}, "there")).make(),
         StoreUnavailable(
-            "the copy of the branch cannot be kept: Not a directory",
+            "cannot save the local copy of the branch: Not a directory",
             where="HERE/file/git/x.git",
-            remedy="see to the disk and the permissions, or name another directory with --cache-dir",
+            remedy="check the disk and the permissions, or use another --cache-dir",
         ),
     ),
     (
         {},
         lambda here: git_store(here).read(TargetName("../staging")),
-        StoreUnavailable("'../staging' is no name for a journal", where="there"),
+        StoreUnavailable("not a valid target name: '../staging'", where="there"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": A_FILE},
         lambda here: git_store(here).append(TARGET, None, b"", ""),
-        HeadMoved("somebody else has begun this journal", where="there europe/staging"),
+        HeadMoved("conflict: another run initialized this journal", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": A_FILE},
         lambda here: git_store(here).append(TARGET, "f" * 64, b"", ""),
-        HeadMoved("somebody else has appended to this journal", where="there europe/staging"),
+        HeadMoved("conflict: another run appended to this journal", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": NO_FILE},
         lambda here: git_store(here).append(TARGET, "f" * 64, b"", ""),
-        HeadMoved("this journal is gone", where="there europe/staging"),
+        HeadMoved("the journal is missing", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": NO_FILE, "push": MOVED},
         lambda here: git_store(here).append(TARGET, None, b"", ""),
         StoreUnavailable(
-            "nobody else pushed to the branch, and the remote refused 12 pushes: [rejected] (fetch first)",
+            "the remote rejected 12 pushes: [rejected] (fetch first)",
             where="there",
-            remedy="if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the"
-            " repository there; otherwise ask whoever runs the remote",
+            remedy="a git process may have crashed on the remote: delete refs/heads/BRANCH.lock in that repository, or"
+            " ask its administrator",
         ),
     ),
     (
         {},
         lambda here: open_here(here, "git+nothing"),
-        SettingsError("this names no git repository", where="--state", remedy=BRANCH),
+        SettingsError("not a git repository URL", where="--state", remedy=BRANCH),
     ),
     (
         {},
         lambda here: open_here(here, "git:"),
-        SettingsError("the branch is missing", where="--state", remedy=BRANCH),
+        SettingsError("no branch given", where="--state", remedy=BRANCH),
     ),
     (
         {"check_ref_format": FAILED},
         open_here,
-        SettingsError("no branch can have this name", where="--state", remedy=BRANCH),
+        SettingsError("not a valid branch name", where="--state", remedy=BRANCH),
     ),
     (
         {"check_ref_format": NAMED, "rev_parse": FAILED},
@@ -576,16 +579,17 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         StateError(
             "detected dubious ownership in repository at '/srv/a'",
             where="git:state",
-            remedy="it belongs to another user; if you trust it: git config --global --add safe.directory /srv/a",
+            remedy="the repository belongs to another user; if you trust it, run:"
+            " git config --global --add safe.directory /srv/a",
         ),
     ),
     (
         {"check_ref_format": NAMED},
         open_here,
         StateError(
-            "the repository one stands in has no remote `origin`",
+            "the current repository has no remote `origin`",
             where="git:state",
-            remedy=f"git remote add origin URL; or {BRANCH}",
+            remedy=f"run: git remote add origin URL; or {BRANCH}",
         ),
     ),
 )
@@ -609,14 +613,12 @@ def slow_git(here: Path) -> Git:
     (
         lambda here: Git(here, {"PATH": str(here)}, "there").run("version"),
         StoreUnavailable(
-            "git cannot be run: No such file or directory", where="there", remedy="install git 2.31 or newer"
+            "cannot run git: No such file or directory", where="there", remedy="install git 2.31 or newer"
         ),
     ),
     (
         lambda here: slow_git(here).run("fetch", "--quiet"),
-        StoreUnavailable(
-            "`git fetch` did not come to an end within 0.1 s", where="there", remedy="see to the network, and try again"
-        ),
+        StoreUnavailable("`git fetch` timed out after 0.1 s", where="there", remedy="check the network, then retry"),
     ),
 )
 def test_running_git(here: Path, act: Act, expected: ReconcilerError) -> None:

@@ -25,7 +25,7 @@ def open_store(spec: str) -> Store:
     return location.open_store(spec, Path("cache"), os.environ)
 
 
-EXAMPLE = "name a directory, such as --state state or --state file:///srv/state"
+EXAMPLE = "use a directory, for example --state state or --state file:///srv/state"
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_files(spec: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        *((spec, "the state record's place is empty") for spec in ("", "  ", "file:", "file://")),
-        ("file://server.example/state", "a file: URL names a path of this machine"),
+        *((spec, "the value is empty") for spec in ("", "  ", "file:", "file://")),
+        ("file://server.example/state", "a file: URL cannot have a host"),
     ],
 )
 def test_nowhere(spec: str, told: str) -> None:
@@ -132,7 +132,7 @@ def test_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, expecte
 )
 def test_no_branch(spec: str) -> None:
     """What names no branch of a repository is refused, and nothing of its URL is echoed."""
-    with pytest.raises(SettingsError, match="write git:BRANCH") as caught:
+    with pytest.raises(SettingsError, match="use git:BRANCH") as caught:
         open_store(spec)
     assert "hunter2" not in str(caught.value)
 
@@ -148,7 +148,7 @@ def test_other_stores(scheme: str) -> None:
 def test_unknown_scheme() -> None:
     """An unknown scheme is refused, with the known ones; never taken for a path."""
     with pytest.raises(
-        SettingsError, match=r"--state: gopher: is no kind of store; known are file:, git:, s3:"
+        SettingsError, match=r"--state: unknown store type gopher:; valid types: file:, git:, s3:"
     ) as caught:
         open_store("gopher://me:hunter2@store.example")
     assert "hunter2" not in str(caught.value)

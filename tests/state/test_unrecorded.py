@@ -25,8 +25,8 @@ def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "disk full")
     (path,) = (tmp_path / "data" / "unrecorded").iterdir()
     assert (
-        f"{TARGET}: results could not be saved to the record (disk full); they are kept in {path}. Until they are"
-        f" recorded, those addresses count as unknown; run: reconciler state recover {path}" == said
+        f"{TARGET}: results could not be saved to the record (disk full); they are in {path}. Until recovered,"
+        f" these addresses have an unknown outcome; run: reconciler state recover {path}" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -41,8 +41,8 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.write_text("")
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "")
-    told, _, lines = said.partition(" Save what follows as a file, then run: reconciler state recover FILE: ")
-    assert f"{TARGET}: results could not be saved to the record, nor to a file." == told
+    told, _, lines = said.partition(" Save the following lines to a file, then run: reconciler state recover FILE: ")
+    assert f"{TARGET}: results could not be saved to the record or to a recovery file." == told
     with pytest.raises((StateError, OSError)):
         check_keepable(tmp_path / "data")
     assert " ".join(map(json.dumps, LINES)) == lines
@@ -78,17 +78,17 @@ def test_what_is_none_of_them_is_refused(tmp_path: Path, text: str, line: int) -
     """With its place, and the other entries of the file with it."""
     file = tmp_path / "x.jsonl"
     file.write_text(text)
-    with pytest.raises(StateError, match="this is no entry that could not be recorded") as raised:
+    with pytest.raises(StateError, match="not an entry of a recovery file") as raised:
         read_kept(file)
     assert f"{file}:{line}" == raised.value.where
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Missing, or no text."""
-    with pytest.raises(StateError, match="cannot be read: No such file"):
+    with pytest.raises(StateError, match="cannot read the recovery file: No such file"):
         read_kept(tmp_path / "none")
     (tmp_path / "latin").write_bytes(b"\xe9")
-    with pytest.raises(StateError, match="this is no entry"):
+    with pytest.raises(StateError, match="not an entry of a recovery file"):
         read_kept(tmp_path / "latin")
 
 

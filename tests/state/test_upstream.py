@@ -88,7 +88,7 @@ def test_behind(team: Team, seen: bool) -> None:
         team.git("fetch", "--quiet")
     before = snapshot(team.clone)
     done = team.apply()
-    told = f"{team.clone}/{PATH}: origin/main has 3 entries that this record lacks; git -C {team.clone} pull;"
+    told = f"{team.clone}/{PATH}: this record is behind origin/main by 3 entries; run: git -C {team.clone} pull;"
     assert (1, 1) == (done.code, len(team.mine.service.creates))
     assert f"Error: {told}" in done.err
     assert before == snapshot(team.clone)
@@ -110,7 +110,7 @@ def test_targets_of_one_branch(team: Team) -> None:
     team.git("add", ".")
     team.world.origin.rename(team.world.root / "gone.git")
     done = team.mine.run("apply", "--auto-approve")
-    assert 1 == done.err.count("as it was fetched last")
+    assert 1 == done.err.count("compared with the last fetched state of origin/main")
 
 
 def test_broken_settings_outside_of_a_repository(team: Team) -> None:
@@ -144,7 +144,7 @@ def test_both_ahead(team: Team) -> None:
     team.mine.step("state", "import", "europe/staging/second")
     done = team.apply()
     assert (1, 1) == (done.code, len(team.mine.service.creates))
-    told = "origin/main has 3 entries that this record lacks, and this record has 1 that it lacks; join both: "
+    told = "diverged: origin/main has 3 entries more, this record 1; to merge both, run: "
     assert told in done.err
     command, _, rest = done.err.partition(told)[2].partition(" && reconciler state recover theirs.jsonl")
     assert "\n" == rest
@@ -169,9 +169,9 @@ def test_remote_out_of_reach(team: Team, seen: bool) -> None:
     team.world.origin.rename(team.world.root / "gone.git")
     done = team.apply()
     assert "Warning: " in done.err
-    assert "the record was compared with origin/main as it was fetched last" in done.err
+    assert "the record was compared with the last fetched state of origin/main" in done.err
     assert ((1, 1) if seen else (0, 2)) == (done.code, len(team.mine.service.creates))
-    assert seen == ("origin/main has 3 entries that this record lacks" in done.err)
+    assert seen == ("this record is behind origin/main by 3 entries" in done.err)
 
 
 def follow_a_local_branch(team: Team) -> None:
@@ -187,7 +187,7 @@ def test_local_upstream(team: Team) -> None:
     follow_a_local_branch(team)
     done = team.apply()
     assert (1, 1) == (done.code, len(team.mine.service.creates))
-    assert "main has 3 entries that this record lacks" in done.err
+    assert "this record is behind main by 3 entries" in done.err
 
 
 def ignore_the_state(team: Team) -> None:
@@ -216,7 +216,7 @@ def lose_git(team: Team) -> None:
 
 
 def follow_what_is_not_there(team: Team) -> None:
-    """The upstream branch has been deleted, as after a merge."""
+    """The upstream branch is deleted, as after a merge."""
     team.git("push", "--quiet", "origin", "--delete", "main")
 
 
@@ -266,7 +266,7 @@ def test_password_of_the_remote(team: Team) -> None:
     """A password in the remote's URL is in no warning."""
     team.git("remote", "set-url", "origin", f"http://me:{CLIENT_SECRET}@127.0.0.1:9/a.git".replace("/hunter2", ""))
     done = team.apply()
-    assert "as it was fetched last" in done.err
+    assert "compared with the last fetched state of" in done.err
     assert "hunter2" not in done.err + done.out
 
 

@@ -1,4 +1,4 @@
-"""What was last seen of one record, and the file on this machine that remembers it."""
+"""The last known head of one record, and the file on this machine that remembers it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from pathlib import Path
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.url import same_service
+from reconciler.state.journal.chain import count_entries
 from reconciler.state.stores.git.places import branch_place
 
 _LIMIT = 1 << 20
-"""Bytes that such a file has at most; one with as many places as are kept has a few thousand."""
+"""Bytes of such a file that are read; one with the most locations remembered has a few thousand."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownHead:
-    """The last head seen of one record: the hash of its `entries`-th line, and the store it was read from.
+    """The last known head of one record: the hash of its `entries`-th line, and the store it was read from.
 
-    `resolved` is a `location` that is a path without the links in it, as it led then: either may be gone by now.
-    `base_url` is the service the record was bound to, "" where an earlier version did not note it. `places` are the
-    names of other stores that the record was seen in, as of clones of one repository.
+    `resolved` is a path `location` with its symbolic links resolved at that time: either may be missing now.
+    `base_url` is the service the record was bound to, "" if an earlier version did not write it. `places` are the
+    locations of other stores that the record was seen in, such as clones of one repository.
     """
 
     record: str
@@ -39,8 +40,8 @@ class KnownHead:
 
     @property
     def length(self) -> str:
-        """How many entries it had, in words."""
-        return f"{self.entries} entr{'y' if self.entries == 1 else 'ies'}"
+        """The number of its entries, in words."""
+        return count_entries(self.entries)
 
     def was_at(self, names: frozenset[str]) -> bool:
         """Whether it was seen in the store of these names (see `names_of`)."""
@@ -48,24 +49,24 @@ class KnownHead:
         return not names.isdisjoint((*places, *map(branch_place, places)))
 
     def concerns(self, base_url: str) -> bool:
-        """Whether what it holds may exist at the service at `base_url`."""
+        """Whether the record's subscriptions may exist at the service at `base_url`."""
         return not self.base_url or same_service(self.base_url, base_url)
 
 
 def resolved(location: str) -> str:
-    """Where an absolute path really leads; nothing for any other location."""
+    """An absolute path with its symbolic links resolved; "" for any other location."""
     return os.path.realpath(location) if Path(location).is_absolute() else ""
 
 
 def names_of(location: str) -> frozenset[str]:
-    """What a store may be remembered by: a place is the same by each name it was, or is, called."""
+    """All names of a store: one location may be spelled in several ways."""
     return frozenset((location, resolved(location), branch_place(location))) - {""}
 
 
 def load_known_head(path: Path) -> KnownHead | None:
-    """What a file remembers, None where there is none.
+    """The head that a file remembers, None if the file does not exist.
 
-    Raises SettingsError for a file that cannot be read: taken for none, it would let an older record pass.
+    Raises SettingsError for a file that cannot be read: without it, an older record would pass.
     """
     try:
         return _from_fields(json.loads(_read_regular(path)), path.stem)
@@ -74,18 +75,18 @@ def load_known_head(path: Path) -> KnownHead | None:
     except OSError as problem:
         trouble = "it is a symbolic link" if problem.errno == ELOOP else problem.strerror or str(problem)
     except (ValueError, RecursionError):
-        trouble = "it is empty, or does not hold the head of that record"
+        trouble = "it is empty or has another content"
     raise SettingsError(
-        f"the last head seen of the state record {path.stem} cannot be read: {trouble}",
+        f"cannot read the last known head of state record {path.stem}: {trouble}",
         where=path,
-        remedy="without it, an older copy of that record would be taken for the newest. Restore the file, or its"
-        " permissions; or make sure, with version control or a backup, that the record lost no entries, and then:"
+        remedy="without it, a rolled back record cannot be detected; restore the file or its permissions; or verify"
+        " that the record is complete (version control, a backup), then run:"
         f" rm -r {shlex.quote(str(path))}",
     )
 
 
 def _read_regular(path: Path) -> bytes:
-    """Raises OSError for anything but a regular file, a pipe that would never answer among them."""
+    """Raises OSError for anything but a regular file: reading a pipe would block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -95,7 +96,7 @@ def _read_regular(path: Path) -> bytes:
 
 
 def _from_fields(fields: object, record: str) -> KnownHead:
-    """Raises ValueError for what is not the head of that record."""
+    """Raises ValueError if the fields are not those of a head of that record."""
     match fields:
         case {
             "record": str(name),
@@ -105,10 +106,10 @@ def _from_fields(fields: object, record: str) -> KnownHead:
             "location": str(location),
             **others,
         } if name == record:
-            led, base_url = (_text(others.get(key)) for key in ("resolved", "base_url"))
+            real_path, base_url = (_text(others.get(key)) for key in ("resolved", "base_url"))
             listed = others.get("places")
-            places = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-            return KnownHead(record, TargetName(target), head, entries, location, led, base_url, places)
+            places = tuple(place for place in listed if isinstance(place, str)) if isinstance(listed, list) else ()
+            return KnownHead(record, TargetName(target), head, entries, location, real_path, base_url, places)
     raise ValueError("no head of that record")
 
 

@@ -1,9 +1,8 @@
-"""The last head seen of each record, remembered on this machine: a chain cannot see its own end."""
+"""The last known head of each record, remembered on this machine: a chain cannot see its own end."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.disk.directories import check_private, private_directory
 from reconciler.disk.durable import written_beside
-from reconciler.disk.locks import LockHeld, lock
+from reconciler.disk.locks import LockHeld, locked_file
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
 from reconciler.state.heads.known_head import KnownHead, load_known_head, names_of, resolved
+from reconciler.state.journal.chain import count_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
 
-_PATIENCE = 30.0  # seconds to wait for whoever else remembers a head
+_PATIENCE = 30.0  # seconds to wait for another process that remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
 _PLACES = 128
-"""How many names of other places are kept of one record; the ones seen last."""
+"""How many names of other locations are remembered of one record: the ones last seen."""
 
 
 class Heads:
     """Remembered heads, one file for each record id, in `heads/` of the cache directory.
 
-    Reading them is essential, writing them is not: where that fails, `warning` says why.
+    A head that cannot be read is an error; one that cannot be written sets `warning`.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -44,11 +44,11 @@ class Heads:
         self._loaded: dict[Path, KnownHead] = {}
 
     def seen(self, target: TargetName | None = None) -> dict[str, KnownHead]:
-        """What is remembered, by record id; read afresh of `target`, where one is given, and of records not read yet.
+        """The last known heads by record id; read again for `target`, if given, and for records not read yet.
 
-        A record is of one target for ever, so to read a target does not cost more with every other one.
+        A record never changes its target, so reading one target does not cost more with each other target.
 
-        Raises SettingsError where the directory, or a file in it, cannot be read or cannot be trusted.
+        Raises SettingsError if the directory, or a file in it, cannot be read or is not safe.
         """
         try:
             check_private(self._cache)
@@ -58,15 +58,15 @@ class Heads:
             return {}
         except OSError as problem:
             raise SettingsError(
-                f"the remembered heads cannot be read: {problem.strerror}",
+                f"cannot read the last known heads: {problem.strerror}",
                 where=self._directory,
-                remedy="see to its permissions, or name another directory with --cache-dir",
+                remedy="check the permissions, or use another --cache-dir",
             ) from problem
-        known = (self._load(path, target) for path in paths if path.suffix == ".json")
-        return {one.record: one for one in known if one is not None}
+        heads = (self._load(path, target) for path in paths if path.suffix == ".json")
+        return {known.record: known for known in heads if known is not None}
 
     def _load(self, path: Path, target: TargetName | None) -> KnownHead | None:
-        """What a file remembers, as it was read before where that was of another target than the one given."""
+        """The head that a file remembers; one of another target than the given one is not read twice."""
         loaded = self._loaded.get(path)
         if loaded is not None and target not in (None, loaded.target):
             return loaded
@@ -75,15 +75,11 @@ class Heads:
             self._loaded[path] = read
         return read
 
-    def seen_at(self, location: str, target: TargetName) -> KnownHead | None:
-        """The longest record remembered of this target in the store at `location`, whatever its id."""
-        return next(iter(seen_at(self.seen(), target, location)), None)
-
     @staticmethod
     def check(journal: Journal, seen: Mapping[str, KnownHead], location: str = "") -> None:
-        """Raises RecordRolledBack for a journal that lacks what was seen of it, or of its target in that store.
+        """Raises RecordRolledBack for a journal without a head last known of it, or of its target at that location.
 
-        Not where a person accepted that loss; nor for what was seen of another record, of another service.
+        Not if the operator accepted that loss, and not for another record of another service.
         """
         record = journal.record()
         for known in missing_heads(journal, seen, location):
@@ -95,35 +91,35 @@ class Heads:
     def remember(self, journal: Journal, location: str, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
 
-        `appended` are the hashes of lines that were appended to it since; the last of them is the head then. Gives a
-        warning where that fails, None otherwise. Raises SettingsError for a directory not to be trusted.
+        `appended` are the hashes of lines that were appended to it since; the last of them is its head then. Returns a
+        warning if that fails, None otherwise. Raises SettingsError for a directory that is not safe.
         """
-        seen = _known_head_of(journal, location)
+        head = _known_head_of(journal, location)
         if appended:
-            seen = replace(seen, head=appended[-1], entries=seen.entries + len(appended))
-        return self._write(seen, lambda known: known.head in reversed(appended) or _covers(journal, known))
+            head = replace(head, head=appended[-1], entries=head.entries + len(appended))
+        return self._write(head, lambda known: _covers(journal, known, appended))
 
     def accept(self, journal: Journal, location: str) -> str | None:
         """As `remember`, whatever was remembered before."""
         return self._write(_known_head_of(journal, location), lambda _: True)
 
-    def _write(self, seen: KnownHead, covers: Callable[[KnownHead], bool]) -> str | None:
-        """Write `seen`, unless it does not cover what is there already."""
-        path = self._directory / f"{seen.record}.json"
+    def _write(self, head: KnownHead, covers: Callable[[KnownHead], bool]) -> str | None:
+        """Write `head`, unless it does not cover the head that is remembered already."""
+        path = self._directory / f"{head.record}.json"
         try:
             known = load_known_head(path)
-            if known is not None and replace(seen, places=known.places) == known:
+            if known is not None and replace(head, places=known.places) == known:
                 return None
             with self._locked():
                 known = load_known_head(path)
                 if known is None or covers(known):
-                    told = json.dumps(asdict(_with_places(seen, known))).encode()
-                    with written_beside(path, told, 0o600) as beside:
+                    data = json.dumps(asdict(_with_places(head, known))).encode()
+                    with written_beside(path, data, 0o600) as beside:
                         beside.replace(path)
         except OSError as problem:
             self.warning = (
-                f"{self._directory}: the last head of the state record cannot be remembered: {problem.strerror}; "
-                "a record that is rolled back would not be noticed"
+                f"{self._directory}: cannot save the last known head of the state record: {problem.strerror};"
+                " a later rollback would not be detected"
             )
             return self.warning
         return None
@@ -132,97 +128,99 @@ class Heads:
     def _locked(self) -> Iterator[None]:
         private_directory(self._cache)
         private_directory(self._directory)
-        descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
-            lock(descriptor, self._directory, self._patience)
-            yield
+            with locked_file(self._directory / ".lock", self._patience):
+                yield
         except LockHeld:
-            self._patience = 0.0  # whoever has not let go by now is stopped: an apply must not wait for each append
+            self._patience = 0.0  # the holder hangs: an apply must not wait at each append
             raise
-        finally:
-            os.close(descriptor)
 
 
 def seen_at(seen: Mapping[str, KnownHead], target: TargetName, location: str) -> list[KnownHead]:
-    """What was seen of a target in the store at `location`, the longest record first."""
+    """The heads of a target last seen in the store at `location`, the longest record first."""
     names = names_of(location)
-    return _longest_first(one for one in seen.values() if one.target == target and one.was_at(names))
+    return _longest_first(known for known in seen.values() if known.target == target and known.was_at(names))
 
 
 def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, location: str) -> list[KnownHead]:
-    """What was seen of a target in other stores only, the longest record first."""
+    """The heads of a target last seen in other stores only, the longest record first."""
     names = names_of(location)
-    return _longest_first(one for one in seen.values() if one.target == target and not one.was_at(names))
+    return _longest_first(known for known in seen.values() if known.target == target and not known.was_at(names))
 
 
 def targets_seen(seen: Mapping[str, KnownHead], location: str) -> set[TargetName]:
     """The targets of which a record was seen in the store at `location`."""
     names = names_of(location)
-    return {one.target for one in seen.values() if one.was_at(names)}
+    return {known.target for known in seen.values() if known.was_at(names)}
 
 
 def replaced_heads(record: Record, seen: Mapping[str, KnownHead], location: str) -> list[KnownHead]:
-    """Other records that were seen in the place of `record`, and whose loss nobody accepted."""
-    there = seen_at(seen, record.target, location)
-    return [one for one in there if one.record != record.id and one.head not in record.accepted_losses]
+    """The heads of other records of the target last seen at `location`, unless their loss was accepted."""
+    others = (known for known in seen_at(seen, record.target, location) if known.record != record.id)
+    return [known for known in others if known.head not in record.accepted_losses]
 
 
 def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], location: str) -> list[KnownHead]:
-    """What was seen of the journal, or in its place, and is neither in it nor given up."""
+    """The heads last seen of the journal, or at its location, that it neither contains nor accepts as lost."""
     record = journal.record()
-    own = [one for one in (seen.get(record.id),) if one is not None and not _covers(journal, one)]
+    known = seen.get(record.id)
+    own = [] if known is None or _covers(journal, known) else [known]
     return own + replaced_heads(record, seen, location)
 
 
 def record_replaced(record: Record, known: KnownHead, location: str) -> RecordRolledBack:
-    """The error for a record that stands where another one was seen."""
+    """The error for a record at a location where another one was last seen."""
     return RecordRolledBack(
-        f"another state record of {record.target} was here before: {known.record}, with {known.length}; the"
-        f" one here now is {record.id}, with {record.entries}, and knows nothing of what that one created",
+        f"the state record of {record.target} was replaced: expected record {known.record} ({known.length}), found"
+        f" record {record.id} ({count_entries(record.entries)}), which does not list what {known.record} created",
         where=location,
-        remedy="was a branch deleted, a directory lost, `state init` run elsewhere? put the other journal back; only if"
-        f" it is lost for good: reconciler state accept-rollback -t {record.target}",
+        remedy="a branch or directory may have been deleted, or `state init` run on another machine; restore the other"
+        f" journal; if it is lost for good, run: reconciler state accept-rollback -t {record.target}",
     )
 
 
-def _longest_first(seen: Iterable[KnownHead]) -> list[KnownHead]:
-    return sorted(seen, key=lambda one: (-one.entries, one.record))
+def _longest_first(heads: Iterable[KnownHead]) -> list[KnownHead]:
+    return sorted(heads, key=lambda known: (-known.entries, known.record))
 
 
 def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
     missing = known.entries - len(journal.lines)
     what = (
-        f"the last {missing} of the {known.length} seen here before are missing"
+        f"the last {missing} of {known.length} are missing"
         if missing > 0
-        else f"entry {known.entries} is not the one that was seen here before"
+        else f"entry {known.entries} differs from the one last seen on this machine"
     )
     return RecordRolledBack(
-        f"the record of {journal.target} is not the one last read: {what}",
+        f"the record of {journal.target} was rolled back: {what}",
         where=known.location,
-        remedy="was a backup restored, a branch force-pushed, a line cut off? put the newer journal back, or add what"
-        " it holds: reconciler state recover NEWER.jsonl; only if it is lost for good:"
+        remedy="a backup may have been restored, a branch force-pushed or lines deleted; restore the newer journal, or"
+        " run: reconciler state recover NEWER.jsonl; if it is lost for good, run:"
         f" reconciler state accept-rollback -t {journal.target}",
     )
 
 
-def _with_places(seen: KnownHead, known: KnownHead | None) -> KnownHead:
-    """`seen`, and the places that the record was known to be at before."""
+def _with_places(head: KnownHead, known: KnownHead | None) -> KnownHead:
+    """`head`, and the other locations that the record was last known at."""
     if known is None:
-        return seen
+        return head
     names = dict.fromkeys((*known.places, known.location, known.resolved))
-    others = [name for name in names if name not in ("", seen.location, seen.resolved)]
-    return replace(seen, places=tuple(others[-_PLACES:]))
+    others = [name for name in names if name not in ("", head.location, head.resolved)]
+    return replace(head, places=tuple(others[-_PLACES:]))
 
 
 def _known_head_of(journal: Journal, location: str) -> KnownHead:
-    """Raises RecordDamaged for a record id that is no name for a file."""
+    """Raises RecordDamaged for a record id that is not a valid file name."""
     record = journal.record()
     if not _RECORD_ID.fullmatch(record.id):
         raise RecordDamaged("the record's id is not hexadecimal", where=f"{location}: {journal.target}")
-    led = resolved(location)
-    return KnownHead(record.id, journal.target, journal.head, len(journal.lines), location, led, record.base_url)
+    path = resolved(location)
+    return KnownHead(record.id, journal.target, journal.head, len(journal.lines), location, path, record.base_url)
 
 
-def _covers(journal: Journal, known: KnownHead) -> bool:
-    """Whether the journal holds the head that is known, or says that a person accepted its loss."""
-    return journal.contains(known.head, known.entries) or known.head in journal.record().accepted_losses
+def _covers(journal: Journal, known: KnownHead, appended: Sequence[str] = ()) -> bool:
+    """Whether the journal, with the lines `appended` to it, contains a head or says that its loss was accepted."""
+    return (
+        known.head in reversed(appended)
+        or journal.contains(known.head, known.entries)
+        or known.head in journal.record().accepted_losses
+    )

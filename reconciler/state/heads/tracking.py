@@ -1,4 +1,4 @@
-"""Journals out of a store and back into it, with what was seen of them before."""
+"""Reads and appends of journals that check and remember the last known heads."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class HeadTrackingStore:
-    """A store for an apply: what it appends to the journals it follows is remembered as soon as it is durable.
+    """A store for an apply: it remembers the head of each journal it follows as soon as an append is durable.
 
-    A run that dies cannot read its record a last time, and an older record must be noticed all the same. Where the
-    head cannot be remembered, `heads` has a warning; the append has succeeded nevertheless.
+    A run that is killed cannot read its record again, and a later rollback must be detected nevertheless. If a head
+    cannot be remembered, `heads.warning` says so; the append has succeeded.
     """
 
     def __init__(self, store: Store, heads: Heads) -> None:
@@ -36,10 +36,10 @@ class HeadTrackingStore:
         self._store = store
         self._heads = heads
         self._followed: dict[TargetName, tuple[Journal, list[str]]] = {}
-        """Journals as they were read, and the hashes of what was appended to them since."""
+        """Journals as they were read, and the hashes of the lines appended to them since."""
 
     def follow(self, journal: Journal) -> Journal:
-        """Take a journal that was read, and remembered, for what the next append goes on from; gives it back."""
+        """Track the head of a journal that was read and remembered, and return the journal."""
         self._followed[journal.target] = (journal, [])
         return journal
 
@@ -48,9 +48,9 @@ class HeadTrackingStore:
         return self._store.targets()
 
     def read(self, target: TargetName) -> bytes | None:
-        """See Store.read; followed and remembered, since what an append without an answer came to shows only here.
+        """See Store.read; the journal is followed and remembered: only a read shows what an unanswered append did.
 
-        Raises RecordRolledBack too: what was seen in the middle of a run counts like what was seen before it.
+        Raises RecordRolledBack too: heads seen during the run count like those seen before it.
         """
         seen = self._heads.seen(target)
         data = self._store.read(target)
@@ -58,7 +58,7 @@ class HeadTrackingStore:
             return None
         try:
             journal = parse(data, target, _place(self._store, target))
-        except StateError:  # whoever asked finds that out, and what to do about it
+        except StateError:  # the caller parses the data too, and reports what is wrong with it
             return data
         self._heads.check(journal, seen, absolute_location(self._store))
         self.follow(journal)
@@ -66,14 +66,14 @@ class HeadTrackingStore:
         return data
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-        """See Store.append; never to a head that this run has read more of, even where the record lost that since."""
+        """See Store.append; raises HeadMoved for any head but the latest this run knows, even after a rollback."""
         if target not in self._followed:
             self._store.append(target, head, lines, note)
             return
         journal, appended = self._followed[target]
         is_latest = head == (appended or [journal.head])[-1]
         if not is_latest and (head in appended or any(head == digest for _, digest in journal.lines)):
-            raise HeadMoved("somebody else has appended to this journal", where=target)
+            raise HeadMoved("conflict: another run appended to this journal", where=target)
         self._store.append(target, head, lines, note)
         if not is_latest:
             return
@@ -89,56 +89,65 @@ class HeadTrackingStore:
 
 
 def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
-    """The target's journal, checked against what was seen of it before, and remembered.
+    """The target's journal, checked against the last known heads, and remembered.
 
     Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
-    seen = heads.seen(target)  # before the record is read: a head remembered meanwhile may be later than what is read
-    data = store.read(target)
-    if data is None:
+    seen = heads.seen(target)  # first: another run may remember a later head between the two reads
+    journal = load_journal(store, target)
+    if journal is None:
         raise _missing(store, target, seen)
-    journal = parse(data, target, _place(store, target))
     heads.check(journal, seen, absolute_location(store))
     heads.remember(journal, absolute_location(store))
     return journal
 
 
-def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, given_up: Sequence[KnownHead] = ()) -> Journal:
-    """Begin the journal of a target that has none; it says that the loss of the records `given_up` was accepted.
+def load_journal(store: Store, target: TargetName) -> Journal | None:
+    """The target's journal as it is in the store, whatever head was last known; None if there is none.
 
-    Raises HeadMoved where the target has a journal, and StoreUnavailable.
+    Raises StateError.
     """
-    lines, _ = link(None, 0, [begun, *rollback_entries(given_up, begun.at, begun.by, forced=begun.forced)])
+    data = store.read(target)
+    return None if data is None else parse(data, target, _place(store, target))
+
+
+def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, lost: Sequence[KnownHead] = ()) -> Journal:
+    """Initialize the journal of a target that has none; its entries accept the loss of the records `lost`.
+
+    Raises HeadMoved if the target has a journal, and StoreUnavailable.
+    """
+    lines, _ = link(None, 0, [begun, *rollback_entries(lost, begun.at, begun.by, forced=begun.forced)])
     journal = parse(lines, begun.target, _place(store, begun.target))
     return _append(store, None, journal, lines, heads, note)
 
 
 def rollback_entries(
-    given_up: Sequence[KnownHead], at: str, by: Mapping[str, str], *, forced: bool
+    lost: Sequence[KnownHead], at: str, by: Mapping[str, str], *, forced: bool
 ) -> list[RollbackAccepted]:
-    """Entries that accept the loss of what was seen."""
+    """The entries that accept the loss of the heads `lost`."""
     return [
         RollbackAccepted(
-            at=at, by=by, lost_head=one.head, lost_entries=one.entries, lost_record=one.record, forced=forced
+            at=at, by=by, lost_head=known.head, lost_entries=known.entries, lost_record=known.record, forced=forced
         )
-        for one in given_up
+        for known in lost
     ]
 
 
 def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], heads: Heads, note: str) -> Journal:
-    """Append to a journal that is as it was read, and give it as it is then.
+    """Append to a journal if its head has not moved, and return the extended journal.
 
-    Raises HeadMoved and StoreUnavailable where the entries are not in it, and StateError for ones that cannot follow.
+    Raises HeadMoved and StoreUnavailable if the entries were not appended, and StateError for entries that are not
+    valid after those of the journal.
     """
     try:
         extended, lines = extend(journal, entries)
     except MeaninglessEntry as problem:
-        raise StateError(f"this cannot be recorded: {problem.args[0]}", where=journal.target) from None
+        raise StateError(f"cannot append this entry: {problem.args[0]}", where=journal.target) from None
     return _append(store, journal.head, extended, lines, heads, note)
 
 
 def absolute_location(store: Store) -> str:
-    """The store's location, told apart from one of the same relative path in another directory."""
+    """The store's location, with a relative path made absolute."""
     if not store.local:
         return store.location
     return str(store.root if isinstance(store, FileStore) else Path(store.location).absolute())
@@ -149,7 +158,7 @@ def _append(store: Store, head: str | None, extended: Journal, lines: bytes, hea
     try:
         store.append(extended.target, head, lines, note)
     except (HeadMoved, StoreUnavailable):
-        found = _found_again(store, extended)
+        found = _read_back(store, extended)
         if found is None:
             raise
         extended = found
@@ -157,11 +166,10 @@ def _append(store: Store, head: str | None, extended: Journal, lines: bytes, hea
     return extended
 
 
-def _found_again(store: Store, extended: Journal) -> Journal | None:
-    """The journal as it is in the store, if it holds the lines: a lost answer looks like a conflict."""
+def _read_back(store: Store, extended: Journal) -> Journal | None:
+    """The journal as it is in the store, if it contains all of `extended`: only the answer was lost."""
     try:
-        data = store.read(extended.target)
-        journal = None if data is None else parse(data, extended.target, _place(store, extended.target))
+        journal = load_journal(store, extended.target)
     except StateError:
         return None
     return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
@@ -171,20 +179,20 @@ def _missing(store: Store, target: TargetName, seen: Mapping[str, KnownHead]) ->
     location = absolute_location(store)
     for known in seen_at(seen, target, location):
         return RecordLost(
-            f"the state record of {target} is missing: it had {known.length} when it was last read here",
+            f"the state record of {target} is missing: it was last read here with {known.length}",
             where=store.location,
-            remedy="put it back (version control, a backup, another --state); only if it is lost for good, and what it"
-            f" held may be created a second time: reconciler state accept-rollback -t {target}",
+            remedy="restore it (version control, a backup, another --state); if it is lost for good, its subscriptions"
+            f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
         )
-    others = seen_elsewhere(seen, target, location)
-    hint = "".join(f" one with {one.length} was seen at {one.location};" for one in others[:1])
+    elsewhere = seen_elsewhere(seen, target, location)
+    hint = f" (a record with {elsewhere[0].length} was last seen at {elsewhere[0].location})" if elsewhere else ""
     return RecordMissing(
-        f"{target} has no state record here",
+        f"no state record for {target}",
         where=store.location,
-        remedy=f"is this the right --state?{hint} if {target} never had a record: reconciler state init -t {target}",
+        remedy=f"check --state{hint}; if {target} never had one, run: reconciler state init -t {target}",
     )
 
 
 def _place(store: Store, target: TargetName) -> str:
-    """Where a journal is, for messages."""
+    """The location of a journal, for messages."""
     return f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"

@@ -1,4 +1,4 @@
-"""A record that cannot be used, and the services at which what it holds may exist all the same."""
+"""A record that cannot be used, and the services at which its subscriptions may exist."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnusableRecord:
-    """The record of `target`: `problem` keeps it from being used; `services` are base URLs, none for any service."""
+    """A record of `target` and the `problem` with it; `services` are base URLs, empty if it may be any service."""
 
     target: TargetName
     problem: StateError
     services: frozenset[str]
 
     def concerns(self, base_url: str) -> bool:
-        """Whether what it holds may exist at the service at `base_url`."""
-        return not self.services or any(same_service(one, base_url) for one in self.services)
+        """Whether the record's subscriptions may exist at the service at `base_url`."""
+        return not self.services or any(same_service(service, base_url) for service in self.services)
 
 
 def unusable_record(
@@ -42,11 +42,11 @@ def unusable_record(
     location: str,
     declared: str | None,
 ) -> UnusableRecord:
-    """The record of a target that `problem` keeps from being used; `declared` is the service of the target, if any.
+    """The record of a target that cannot be used because of `problem`; `declared` is the target's service, if any.
 
-    Its services are those it was seen to belong to, and those that its journal names as far as it can be read.
+    Its services are those it was last known to belong to, and those that the readable lines of its journal name.
     """
-    services = {one.base_url for one in seen_at(seen, target, location)}
+    services = {known.base_url for known in seen_at(seen, target, location)}
     with suppress(StateError):
         services |= set(_services_named(store.read(target) or b""))
     if not services or "" in services:
@@ -55,15 +55,15 @@ def unusable_record(
 
 
 def replaced_records(record: Record, seen: Mapping[str, KnownHead], location: str) -> list[UnusableRecord]:
-    """The records that were in the place of `record` before, and of which it knows nothing."""
+    """The records that `record` replaced at its location, and whose loss it does not accept."""
     return [
-        UnusableRecord(record.target, record_replaced(record, one, location), frozenset({one.base_url} - {""}))
-        for one in replaced_heads(record, seen, location)
+        UnusableRecord(record.target, record_replaced(record, known, location), frozenset({known.base_url} - {""}))
+        for known in replaced_heads(record, seen, location)
     ]
 
 
 def _services_named(data: bytes) -> list[str]:
-    """The services that the whole lines of a damaged journal name; none if its first line does not."""
+    """The services that the intact lines of a damaged journal name; none if its first line does not."""
     first, *rest = data.split(b"\n")
     begun = _service_named(first)
     return [] if begun is None else [begun, *(named for line in rest if (named := _service_named(line)) is not None)]

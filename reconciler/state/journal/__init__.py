@@ -1,1 +1,1 @@
-"""One journal: its entries as JSON, the chain of hashes, and how two histories of it are joined. No I/O."""
+"""One journal: its entries as JSON, the hash chain, and how two copies of it are merged. No I/O."""

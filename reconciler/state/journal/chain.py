@@ -2,7 +2,7 @@
 
 A line reads `{"seq":N,…the entry…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
 zeros in the first; `hash` is the SHA-256, in hex, of the bytes of the line before `,"hash":`. All of it is checked as
-bytes, so every bit of a line counts. Whatever follows the last newline is a torn write, and is left out.
+bytes, so every bit of a line counts. What follows the last newline is an interrupted write, and is ignored.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 _UNREADABLE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
-"""What JSON lets stand and a terminal or a diff does not show as it is; and surrogates, which UTF-8 cannot hold."""
+"""Characters that JSON allows and a terminal or a diff does not show; and surrogates, which UTF-8 cannot encode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal that holds together. `lines` are its entries, each with its hash; `torn` counts the bytes left out."""
+    """A valid journal. `lines` are its entries, each with its hash; `torn` counts the bytes of an incomplete line."""
 
     target: TargetName
     lines: tuple[tuple[AnyEntry, str], ...]
@@ -52,47 +52,55 @@ class Journal:
         return self.folded.head
 
     def record(self) -> Record:
-        """What the entries come to."""
+        """The record that the entries add up to."""
         return self.folded
 
     def contains(self, head: str, number: int) -> bool:
-        """Whether `head` is the hash of the `number`-th line, from 1."""
+        """Whether `head` is the hash of the `number`-th line, from 1.
+
+        That alone decides whether an append arrived: if its answer was lost, a later attempt reports a conflict.
+        """
         return 0 < number <= len(self.lines) and self.lines[number - 1][1] == head
 
 
 def parse(data: bytes, target: TargetName | None, where: str) -> Journal:
-    """The journal in `data`, which should be that of `target` (None: of any); `where` is its place, for messages.
+    """The journal in `data`, expected to be that of `target` (None: of any); `where` is its location, for messages.
 
     Raises RecordDamaged, with the first line that breaks it, and RecordForeign.
     """
     whole, newline, torn = data.rpartition(b"\n")
     if not newline:
-        raise RecordDamaged("it holds no whole line, so it is no journal", where=f"{where}:1", remedy=_RESTORE)
+        raise RecordDamaged("the file has no complete line: not a journal", where=f"{where}:1", remedy=_RESTORE)
     lines = tuple(_checked(whole.split(b"\n"), where))
     try:
         record = fold(lines)
     except MeaninglessEntry as problem:
         number: int = problem.args[1]
-        what = f"line {number} cannot follow the lines before it: {problem.args[0]}"
+        what = f"line {number} is invalid after the lines before it: {problem.args[0]}"
         raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number) from None
     if target not in (None, record.target):
         raise RecordForeign(
-            f"this is the record of {record.target}, not of {target}",
+            f"this journal belongs to target {record.target}, not {target}",
             where=where,
-            remedy="look for the journal that was here before, and put each back in its place",
+            remedy="two journals were swapped or copied; restore each in its own location",
         )
     return Journal(record.target, lines, len(torn), record)
 
 
 def is_journal(data: bytes) -> bool:
-    """Whether `data` begins as a journal does, damaged or not."""
+    """Whether `data` starts like a journal, damaged or not."""
     return data.startswith((b'{"seq":', *_CONFLICT_MARKERS))
 
 
-def link(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> tuple[bytes, str]:
-    """`entries` as whole lines that follow the `seq`-th one, whose hash is `head`; and the hash of the last of them.
+def count_entries(count: int) -> str:
+    """A number of entries, in words."""
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
 
-    A new journal has the head None and the number 0.
+
+def link(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> tuple[bytes, str]:
+    """`entries` as complete lines after the `seq`-th line, whose hash is `head`; and the hash of the last of them.
+
+    For a new journal, `head` is None and `seq` is 0.
     """
     linked = list(_linked(head, seq, entries))
     return b"".join(line for line, _ in linked), linked[-1][1]
@@ -101,7 +109,7 @@ def link(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> tuple[bytes
 def extend(journal: Journal, entries: Sequence[AnyEntry]) -> tuple[Journal, bytes]:
     """The journal with `entries` at its end, and the lines to append for that.
 
-    Raises MeaninglessEntry where they cannot follow.
+    Raises MeaninglessEntry for entries that are not valid there.
     """
     linked = list(_linked(journal.head, len(journal.lines), entries))
     lines = (*journal.lines, *zip(entries, (digest for _, digest in linked), strict=True))
@@ -109,9 +117,9 @@ def extend(journal: Journal, entries: Sequence[AnyEntry]) -> tuple[Journal, byte
 
 
 def head_of(last_line: bytes) -> str | None:
-    """The hash of a line (given without its newline), None for one that is edited or no journal line at all.
+    """The hash of a line (given without its newline), None if it was edited or is not a journal line.
 
-    Whether the line follows the one before it is not looked at.
+    Does not check that the line follows the one before it.
     """
     digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
@@ -121,14 +129,14 @@ def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator
     """Each entry as a line with its newline, and the line's hash."""
     previous = head or _START
     for number, entry in enumerate(entries, seq + 1):
-        told = _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(to_fields(entry)))
-        body = f'{{"seq":{number},{told[1:-1]},"prev":"{previous}"'.encode()
+        fields = _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(to_fields(entry)))
+        body = f'{{"seq":{number},{fields[1:-1]},"prev":"{previous}"'.encode()
         previous = sha256(body).hexdigest()
         yield body + f',"hash":"{previous}"}}\n'.encode(), previous
 
 
 def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str]]:
-    """The entries and hashes of lines that follow each other from the first."""
+    """The entries and hashes of the lines, each checked against the one before it."""
     previous = _START
     for number, line in enumerate(lines, 1):
         opening = b'{"seq":%d,' % number
@@ -140,7 +148,7 @@ def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str
             entry = from_fields(_decode(f"{{{line[len(opening) : -_TAIL_LENGTH].decode()}}}"))
         except (ValueError, RecursionError) as problem:
             what = f"line {number} cannot be read: {problem}"
-            remedy = "read it with the version of reconciler that wrote it, or restore the journal from a backup"
+            remedy = "use the reconciler version that wrote it, or restore the journal from a backup"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy, line=number) from None
         yield entry, digest
         previous = digest
@@ -156,28 +164,28 @@ def _trouble(line: bytes, number: int) -> str:
     if head_of(line) is not None:
         return _displacement(line, number)
     if line.startswith(_CONFLICT_MARKERS):
-        return "is a conflict marker of a merge: git cannot merge two histories of one record"
+        return "is a git conflict marker: git cannot merge two copies of a journal"
     if line.endswith(b"\r"):
-        return "ends in CRLF: something changed the line ends (git's core.autocrlf?)"
+        return "has CRLF line endings; check git's core.autocrlf"
     if b"\0" in line:
-        return "holds NUL bytes: part of the file was never written to the disk"
+        return "contains NUL bytes: part of the file was never written to disk"
     if not line:
         return "is empty"
-    return "was edited" if line.startswith(b'{"seq":') else "is no line of a journal"
+    return "was edited" if line.startswith(b'{"seq":') else "is not a journal entry"
 
 
 def _way_out(line: bytes, where: str) -> str:
-    """What to do about a line that breaks the chain: of two histories neither may be thrown away."""
+    """What to do about a line that breaks the chain; of two diverged copies neither may be deleted."""
     if line.startswith(_CONFLICT_MARKERS):
-        return f"take one side, and add the other: {_joined_by(where, '--ours', ':3:')}"
+        return f"keep one side and recover the other, run: {_recover_command(where, '--ours', ':3:')}"
     if head_of(line) is None or line.startswith(b'{"seq":1,') or not where.endswith(".jsonl"):
         return _RESTORE
-    commands = _joined_by(where, "COMMIT --", "OTHER-COMMIT:")
-    return f"{_RESTORE}; where two histories were merged, restore one and add the other: {commands}"
+    commands = _recover_command(where, "COMMIT --", "OTHER-COMMIT:")
+    return f"{_RESTORE}; if two copies were merged, restore one and recover the other, run: {commands}"
 
 
-def _joined_by(where: str, ours: str, theirs: str) -> str:
-    """The commands that take one side of a journal, and add the other, as git calls the two."""
+def _recover_command(where: str, ours: str, theirs: str) -> str:
+    """The command that restores one side of a journal and recovers the other; `ours` and `theirs` as git names them."""
     if not where.endswith(".jsonl"):
         return "reconciler state recover OTHER.jsonl"
     folder, _, name = where.rpartition("/")
@@ -187,12 +195,12 @@ def _joined_by(where: str, ours: str, theirs: str) -> str:
 
 
 def _displacement(line: bytes, number: int) -> str:
-    """What is wrong with a line that is whole, but stands in the wrong place."""
+    """What is wrong with an intact line in the wrong place."""
     if number == 1:
-        return "does not begin a journal: the lines before it are missing"
+        return "is not the first entry of a journal: earlier lines are missing"
     if _follows(line, b'{"seq":1,', _START):
-        return f"begins a record anew after line {number - 1}: two journals were joined"
+        return f"starts a new record after line {number - 1}: two journals were concatenated"
     return (
         f"does not follow line {number - 1}: "
-        "a line is missing, repeated, replaced or re-ordered, or two histories were merged"
+        "a line is missing, repeated, replaced or reordered, or two copies were merged"
     )

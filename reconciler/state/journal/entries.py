@@ -1,4 +1,4 @@
-"""Entries as plain dicts for JSON, and back: what a journal line says, without the chain around it."""
+"""Entries as plain dicts for JSON, and back: the content of a journal line without the hash chain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.entry import AnyEntry, Scalar
 
-_LAST_SECOND = 253_402_300_800  # of the year 9999, since 1970: no later time can be written
+_LAST_SECOND = 253_402_300_800  # of the year 9999, since 1970: no later time can be formatted
 
 FORMAT = 1
 """The format of journals that this version writes, and the only one it reads."""
@@ -65,42 +65,42 @@ class _Layout:
 
 
 class _Mistyped(ValueError):
-    """What a field must be, and the value in a journal is not; the end of a sentence about the field."""
+    """The value in a journal has the wrong type; the message is the end of a sentence about the field."""
 
 
 def to_fields(entry: AnyEntry) -> dict[str, object]:
-    """The entry as a dict that JSON can hold, in the order in which it reads best; empty defaults are left out."""
-    told: dict[str, object] = {"at": entry.at, "kind": entry.kind}
+    """The entry as a dict for JSON, in the order in which it reads best; empty defaults are left out."""
+    fields: dict[str, object] = {"at": entry.at, "kind": entry.kind}
     for key, field in _LAYOUTS[entry.kind].fields.items():
         value = getattr(entry, field.name)
         if not (field.optional and value == field.default):
-            told[key] = field.shape.write(value)
-    told["by"] = told.pop("by")
-    return told
+            fields[key] = field.shape.write(value)
+    fields["by"] = fields.pop("by")
+    return fields
 
 
-def from_fields(told: Mapping[str, object]) -> AnyEntry:
-    """The entry that `to_fields` made `told` of.
+def from_fields(given: Mapping[str, object]) -> AnyEntry:
+    """The entry that `to_fields` turned into these fields.
 
     Raises ValueError, with a text that names the field, for an unknown kind and a missing, unknown or mistyped field.
     """
-    kind = told.get("kind")
+    kind = given.get("kind")
     layout = _LAYOUTS.get(kind) if isinstance(kind, str) else None
     if layout is None:
-        raise ValueError(f"it is of an unknown kind, {kind!r:.80} (written by a newer version?)")
+        raise ValueError(f"unknown entry kind {kind!r:.80} (written by a newer version?)")
     values = {}
-    for key, value in told.items():
+    for key, value in given.items():
         if key == "kind":
             continue
         field = layout.fields.get(key)
         if field is None:
-            raise ValueError(f"its field {key!r:.80} is unknown (written by a newer version?)")
+            raise ValueError(f"unknown field {key!r:.80} (written by a newer version?)")
         try:
             values[field.name] = field.shape.read(value)
         except _Mistyped as problem:
-            raise ValueError(f"its field {key!r} {problem}") from None
-    if not layout.required <= told.keys():
-        raise ValueError(f"it lacks the field {min(layout.required - told.keys())!r}")
+            raise ValueError(f"field {key!r} {problem}") from None
+    if not layout.required <= given.keys():
+        raise ValueError(f"missing field {min(layout.required - given.keys())!r}")
     return layout.build(**values)
 
 
@@ -130,7 +130,7 @@ def _read_number(value: object) -> float:
 
 def _read_format(value: object) -> int:
     if _read_integer(value) != FORMAT:
-        raise _Mistyped(f"is {value}, and this version knows {FORMAT} (written by a newer version?)")
+        raise _Mistyped(f"is {value}, but this version supports {FORMAT} (written by a newer version?)")
     return FORMAT
 
 
@@ -165,7 +165,7 @@ def _read_lines(value: object) -> tuple[tuple[AnyEntry, str], ...]:
     try:
         return tuple((from_fields(line["entry"]), line["hash"]) for line in value)
     except ValueError as problem:
-        raise _Mistyped(f"holds an entry that cannot be read: {problem}") from None
+        raise _Mistyped(f"contains an invalid entry: {problem}") from None
 
 
 def _write_lines(lines: tuple[tuple[AnyEntry, str], ...]) -> list[dict[str, object]]:

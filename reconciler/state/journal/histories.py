@@ -1,4 +1,4 @@
-"""Another journal of a record, and what it takes for the record to hold what that one does."""
+"""Another copy of a journal, and the entries that merge it into the record."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping[str, str]) -> Sequence[AnyEntry]:
-    """The entries that bring what `theirs` knows into `ours`; none where it is there already.
+    """The entries that merge `theirs` into `ours`; none if `ours` contains all of it.
 
-    A journal that `theirs` only goes on from gets the very lines of `theirs`, any other one entry that joins the two:
-    one, since an append that breaks off may leave some of its lines. `source` says where `theirs` is from.
+    If `theirs` only continues `ours`, these are its very lines; otherwise a single `joined` entry, since an interrupted
+    append may leave some of its lines only. `source` says where `theirs` is from.
 
-    Raises RecordForeign where the two are not one record, or belong to different services or accounts.
+    Raises RecordForeign if the two are not one record, or belong to different services or accounts.
     """
     _refuse_foreign(ours, theirs, source)
     known = index(ours.lines)
@@ -38,14 +38,13 @@ def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping
 
 def _refuse_foreign(ours: Journal, theirs: Journal, source: str) -> None:
     here, there = ours.record(), theirs.record()
+    rebind = f"to rebind this record first, run: reconciler state rebind -t {ours.target}"
     if here.id != there.id or ours.lines[0] != theirs.lines[0]:
-        problem, remedy = "is the journal of another record", "name the store that it belongs to with --state"
+        problem, remedy = "belongs to another record", "use --state with the store it belongs to"
     elif not same_service(here.base_url, there.base_url):
-        problem = f"belongs to the service at {there.base_url}, the record here to the one at {here.base_url}"
-        remedy = "bind the record here to that service first: reconciler state rebind"
+        problem, remedy = f"belongs to the service at {there.base_url}, this record to {here.base_url}", rebind
     elif None not in (here.account, there.account) and here.account != there.account:
-        problem = "belongs to another account than the record here"
-        remedy = "bind the record here to that account first: reconciler state rebind"
+        problem, remedy = "belongs to another account than this record", rebind
     else:
         return
     raise RecordForeign(f"{source} {problem}", where=ours.target, remedy=remedy)

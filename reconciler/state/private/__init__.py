@@ -1,1 +1,1 @@
-"""Files that are their owner's alone: create responses, and entries that could not be recorded."""
+"""Files that only their owner can read: create responses, and entries that could not be appended."""

@@ -1,7 +1,7 @@
-"""Create responses: they may hold a subscription's secret key, so they are kept sealed, or private to their owner.
+"""Create responses: they may contain a subscription's secret key, so they are encrypted, or private to their owner.
 
-What is kept is an HTTP message (`message/http`): status line, headers, a blank line, and as much of the body as came,
-without a transfer coding. Earlier versions kept the body alone.
+A response is stored as an HTTP message (`message/http`): status line, headers, a blank line, and as much of the body as
+arrived, without a transfer coding. Earlier versions stored the body alone.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 ENCRYPTED = "sealed"
-"""The kind of file that holds a sealed response until the record does."""
+"""The kind of file with an encrypted response that the record does not contain yet."""
 
-_SEALED = "age:"
+_AGE = "age:"
 _NAME = re.compile(r"[0-9a-z-]+")
 _HEAD = re.compile(rb"HTTP/1\.[0-9] [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
-_ROOM = (1 << 20) + (1 << 17)  # bytes, as many as are read of one response
+_LONGEST = (1 << 20) + (1 << 17)  # bytes that are read of one response
 
 
-def split_response(kept: bytes) -> tuple[bytes, bytes]:
-    """The head of a kept response, to the blank line and with it, and its body; an empty head where there is none."""
-    head = _HEAD.match(kept)
-    return (head[0], kept[head.end() :]) if head else (b"", kept)
+def split_response(stored: bytes) -> tuple[bytes, bytes]:
+    """The head of a stored response, including the blank line, and its body; an empty head if there is none."""
+    head = _HEAD.match(stored)
+    return (head[0], stored[head.end() :]) if head else (b"", stored)
 
 
-def encrypt(recipients: Sequence[str], response: bytes) -> str:
-    """`response`, readable by the recipients (age public keys, `age1…`) only: `age:` and base64.
+def encrypt(recipients: Sequence[str], data: bytes) -> str:
+    """`data` encrypted to the recipients (age public keys, `age1…`): `age:` and base64.
 
-    Raises SettingsError for a recipient that is none.
+    Raises SettingsError for a recipient that is not an age public key.
     """
     import pyrage  # noqa: PLC0415 - nothing but create responses needs it
 
@@ -53,45 +53,49 @@ def encrypt(recipients: Sequence[str], response: bytes) -> str:
             keys.append(pyrage.x25519.Recipient.from_str(recipient))
         except pyrage.RecipientError:
             raise SettingsError(  # the text is not echoed: it may be the private key by mistake
-                f"recipient {number} is no age public key",
+                f"recipient {number} is not an age public key",
                 where="recipients",
-                remedy="put the line that `age-keygen -y` prints, which begins with age1",
+                remedy="use the line that `age-keygen -y` prints (age1…)",
             ) from None
     if not keys:
-        raise SettingsError("there is nobody to seal the response to", where="recipients")
-    return _SEALED + b64encode(pyrage.encrypt(response, keys)).decode()
+        raise SettingsError("no recipients to encrypt to", where="recipients")
+    return _AGE + b64encode(pyrage.encrypt(data, keys)).decode()
+
+
+def is_encrypted(place: str) -> bool:
+    """Whether a place that the journal names is the encrypted data itself, and not a private file."""
+    return place.startswith(_AGE)
 
 
 def decrypt(text: str, identities: Sequence[str]) -> bytes:
-    """What `encrypt` sealed; `identities` are the contents of identity files, comments and all.
+    """The data that `encrypt` encrypted; `identities` are the contents of identity files, with their comments.
 
-    Raises StateError, which tells nothing of the identities or the response.
+    Raises StateError, which contains nothing of the identities or the data.
     """
     import pyrage  # noqa: PLC0415
 
     keys = [key for number, content in enumerate(identities, 1) for key in _identities(content, number)]
     if not keys:
-        raise StateError("no age identity is given", remedy="name the file that holds it with --identity")
+        raise StateError("no age identity", remedy="use --identity FILE")
     try:
-        opened: bytes = pyrage.decrypt(_unwrapped(text), keys)
+        data: bytes = pyrage.decrypt(_unwrapped(text), keys)
     except pyrage.DecryptError:
         raise StateError(
-            "none of the identities opens this response",
-            remedy="use the identity of one of the `recipients` at the time of the apply",
+            "no identity can decrypt this",
+            remedy="use the identity of a recipient that was in config/ when it was encrypted",
         ) from None
-    return opened
+    return data
 
 
 def _unwrapped(text: str) -> bytes:
-    """The bytes that `encrypt` put into text."""
-    prefix, encoded = text[: len(_SEALED)], text[len(_SEALED) :]
+    """The encrypted bytes in text that `encrypt` wrote."""
     try:
-        sealed = b64decode(encoded, validate=True)
+        encrypted = b64decode(text.removeprefix(_AGE), validate=True)
     except ValueError:
-        sealed = b""
-    if prefix != _SEALED or not sealed:
-        raise StateError("this is no sealed response")
-    return sealed
+        encrypted = b""
+    if not is_encrypted(text) or not encrypted:
+        raise StateError("not an encrypted response or secret")
+    return encrypted
 
 
 def _identities(content: str, number: int) -> list[x25519.Identity]:
@@ -105,29 +109,38 @@ def _identities(content: str, number: int) -> list[x25519.Identity]:
         try:
             keys.append(pyrage.x25519.Identity.from_str(line.strip()))
         except pyrage.IdentityError:
-            what = f"line {line_number} of identity file {number} is no age identity"
+            what = f"line {line_number} of identity file {number} is not an age identity"
             raise StateError(what, remedy="use a file that age-keygen wrote") from None
     return keys
 
 
-class PrivateFiles:
-    """Responses in files of mode 0600: `<directory>/<record id>/<attempt>.<kind>.<number>`.
+def private_kind(kind: str, place: str) -> str:
+    """The kind of the private file at a place: `file:` and digits name a file of one secret, `file` names the oldest.
 
-    None is ever overwritten: a second response of an attempt gets the next number.
+    Each secret has its own: a secret that was set on another machine, or never recorded, is not taken for it.
+    """
+    digits = place.removeprefix("file:")
+    return kind if digits == place else f"{kind}-{digits}"
+
+
+class PrivateFiles:
+    """Responses and secrets in files of mode 0600: `<directory>/<record id>/<attempt>.<kind>.<number>`.
+
+    No file is overwritten: a second response of an attempt gets the next number.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def check_writable(self, record_id: str, *, sealed: bool = False) -> None:
-        """Raises StateError where a response could not be kept for a record, SettingsError where it would lie open.
+    def check_writable(self, record_id: str, *, encrypted: bool = False) -> None:
+        """Raises StateError if a response of a record could not be saved, SettingsError if others could write there.
 
-        A sealed one goes into the record as well, so there need not be room for the longest.
+        An encrypted response goes into the record as well, so the longest one need not fit on the disk.
         """
-        Path(self.keep(record_id, "trial", "response", bytes(1 if sealed else _ROOM))).unlink(missing_ok=True)
+        Path(self.keep(record_id, "trial", "response", bytes(1 if encrypted else _LONGEST))).unlink(missing_ok=True)
 
     def keep(self, record_id: str, attempt: str, kind: str, data: bytes) -> str:
-        """Write `data` durably, and give the path. Raises StateError and SettingsError as `check_writable` does."""
+        """Save `data` durably, and return the path. Raises StateError and SettingsError as `check_writable` does."""
         stem = self._stem(record_id, attempt, kind)
         try:
             private_directory(self._directory)
@@ -136,23 +149,23 @@ class PrivateFiles:
                 path = _link_free(beside, stem)
             sync_directory(directory)
         except OSError as problem:
-            raise self._unusable("written", problem) from problem
+            raise self._failed("save", problem) from problem
         return str(path)
 
     def read(self, record_id: str, attempt: str, kind: str) -> list[bytes]:
-        """What was kept, oldest first; nothing where nothing was. Raises StateError."""
+        """The data saved, oldest first. Raises StateError."""
         stem = self._stem(record_id, attempt, kind)
-        kept: list[bytes] = []
+        found: list[bytes] = []
         try:
             while True:
-                kept.append(_numbered(stem, len(kept) + 1).read_bytes())
+                found.append(_numbered(stem, len(found) + 1).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
-            return kept
+            return found
         except OSError as problem:
-            raise self._unusable("read", problem) from problem
+            raise self._failed("read", problem) from problem
 
     def forget_recorded(self, record: Record) -> None:
-        """Remove the sealed responses that the record, as it was read from its store, holds by now."""
+        """Delete the encrypted responses that the record, as it was read from its store, contains."""
         for path in self._directory.glob(f"{record.id}/*.{ENCRYPTED}.*"):
             attempt = record.attempts.get(path.name.partition(".")[0])
             with suppress(OSError):
@@ -160,16 +173,16 @@ class PrivateFiles:
                     path.unlink()
 
     def _stem(self, record_id: str, attempt: str, kind: str) -> Path:
-        """The path without its number. What comes from a journal must be checked before it names a file."""
+        """The path without its number. A name that comes from a journal must be checked before it names a file."""
         if not all(_NAME.fullmatch(part) for part in (record_id, attempt, kind)):
-            raise StateError("the record or the attempt has an id that is no name for a file", where=self._directory)
+            raise StateError("the id of the record or attempt is not a valid file name", where=self._directory)
         return self._directory / record_id / f"{attempt}.{kind}"
 
-    def _unusable(self, done: str, problem: OSError) -> StateError:
+    def _failed(self, verb: str, problem: OSError) -> StateError:
         return StateError(
-            f"a create response cannot be {done} here: {problem.strerror}",
+            f"cannot {verb} a create response: {problem.strerror}",
             where=self._directory,
-            remedy="see to its permissions and the space left, or seal responses into the record with `recipients`",
+            remedy="check permissions and free space, or add `recipients` to encrypt responses into the record",
         )
 
 
@@ -178,7 +191,7 @@ def _numbered(stem: Path, number: int) -> Path:
 
 
 def _link_free(beside: Path, stem: Path) -> Path:
-    """Give a written file the first number that is free."""
+    """Link a written file to the first number that is free."""
     number = 1
     while True:
         path = _numbered(stem, number)

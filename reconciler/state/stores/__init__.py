@@ -1,1 +1,1 @@
-"""Where journals live: the protocol of a store, what opens one by its location, and one file or folder for each."""
+"""Where journals are stored: the protocol of a store, the function that opens one, and a file or folder for each."""

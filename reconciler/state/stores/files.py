@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
-_REMEDY = "see to the disk and the permissions, and run the command again"
-_PATIENCE = 30.0  # seconds to wait for whoever else appends to a journal; an append takes milliseconds
-_BRIEFLY = 1.0  # seconds, once that was in vain: an apply tries again for each outcome, and must come to its end
+_REMEDY = "check the disk and the permissions, then run the command again"
+_PATIENCE = 30.0  # seconds to wait for another process that appends to a journal; an append takes milliseconds
+_BRIEFLY = 1.0  # seconds, after a timeout: an apply retries for each outcome, and must end
 
 
 class FileStore:
     """Journals in a directory of this machine.
 
-    Appends lock the journal itself, for their own duration only. Readers take no lock: since a journal only grows,
-    what they see of an append under way is a torn tail or whole lines. What they have read is on the disk, even if the
-    process that wrote it died before it was: a head is remembered, and a plan made, only of what cannot be lost.
+    An append locks the journal file while it writes. Readers take no lock: a journal only grows, so a concurrent append
+    shows as an incomplete last line or as complete lines. A read waits until what it read is on the disk, even if the
+    process that wrote it was killed before: heads are remembered, and plans made, of durable entries only.
     """
 
     local = True
 
     def __init__(self, root: Path) -> None:
-        self.root = root.absolute()  # the working directory may be gone by the time it is written to
+        self.root = root.absolute()  # the working directory may be deleted later
         self.location = str(root)
         self._patience = _PATIENCE
 
     def targets(self) -> list[TargetName]:
-        """See Store.targets; files of any other name are left alone."""
-        with _failures_told(Path(self.location), "listed"):
+        """See Store.targets; files with other names are ignored."""
+        with _failures_mapped(Path(self.location), "list"):
             return sorted(
                 TargetName(f"{region.name}/{journal.name.removesuffix(_SUFFIX)}")
                 for region in _visible(self.root)
@@ -53,7 +53,7 @@ class FileStore:
     def read(self, target: TargetName) -> bytes | None:
         """See Store.read."""
         path = self._path(target)
-        with _failures_told(path, "read"):
+        with _failures_mapped(path, "read"):
             try:
                 descriptor = _open_regular(path, os.O_RDONLY)
             except FileNotFoundError:
@@ -65,9 +65,9 @@ class FileStore:
             return data
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
-        """See Store.append; files keep no history of their own, so `note` goes nowhere."""
+        """See Store.append; files have no history of their own, so `note` is not used."""
         path = self._path(target)
-        with _failures_told(path, "written"):
+        with _failures_mapped(path, "write"):
             if head is None:
                 _create(path, lines)
             else:
@@ -82,39 +82,39 @@ class FileStore:
         self._patience = _PATIENCE
 
     def _path(self, target: TargetName) -> Path:
-        """Where the target's journal really is: a journal may be a symbolic link to one."""
+        """The real path of the target's journal, which may be a symbolic link."""
         if any(not part or part.startswith(".") or "/" in part for part in (target.region, target.environment)):
-            raise StoreUnavailable(f"{target!r} is no name for a journal", where=self.location)
+            raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
         return Path(os.path.realpath(self.root / target.region / f"{target.environment}{_SUFFIX}"))
 
 
 def _visible(root: Path) -> list[os.DirEntry[str]]:
-    """What is in a directory and not hidden; nothing where there is none."""
+    """The entries of a directory that are not hidden; none if it does not exist."""
     try:
         with os.scandir(root) as found:
-            return [one for one in found if not one.name.startswith(".")]
+            return [entry for entry in found if not entry.name.startswith(".")]
     except FileNotFoundError:
         return []
 
 
 def _create(path: Path, lines: bytes) -> None:
-    """Begin a journal, whole or not at all: a link fails where the name is taken, and a rename would not."""
+    """Create a journal atomically: a link fails if the name exists, and a rename would not."""
     make_directory(path.parent, _DIRECTORY_MODE)
     with written_beside(path, lines, _FILE_MODE) as beside:
         try:
             os.link(beside, path)
         except FileExistsError:
-            raise HeadMoved("somebody else has begun this journal", where=path) from None
+            raise HeadMoved("conflict: another run initialized this journal", where=path) from None
         sync_directory(path.parent)
 
 
 def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
-    """Append to a journal, which is as it was if that fails."""
+    """Append to a journal; if that fails, the journal is unchanged."""
     with _locked(path, patience) as descriptor:
         settle_name(path)
         end, last_line = _last_line(descriptor)
         if head_of(last_line) != head:
-            raise HeadMoved("somebody else has appended to this journal", where=path)
+            raise HeadMoved("conflict: another run appended to this journal", where=path)
         try:
             os.ftruncate(descriptor, end)
             write_at(descriptor, lines, end)
@@ -127,12 +127,12 @@ def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
 
 @contextmanager
 def _locked(path: Path, patience: float) -> Iterator[int]:
-    """The journal, open and locked. One that was replaced or deleted while waiting for the lock is opened afresh."""
+    """The journal, open and locked. If it was replaced or deleted during the wait for the lock, it is opened again."""
     while True:
         try:
             descriptor = _open_regular(path, os.O_RDWR)
         except FileNotFoundError:
-            raise HeadMoved("this journal is gone", where=path) from None
+            raise HeadMoved("the journal is missing", where=path) from None
         try:
             lock(descriptor, path, patience)
             if _is_at(descriptor, path):
@@ -143,7 +143,7 @@ def _locked(path: Path, patience: float) -> Iterator[int]:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file is still the one of that name."""
+    """Whether the open file still has that name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -151,16 +151,16 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _open_regular(path: Path, flags: int) -> int:
-    """Open a regular file; anything else (a directory, a pipe that would never answer) is an OSError."""
+    """Open a regular file; raises OSError for anything else, such as a directory or a pipe, which could block."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError("this is no regular file")
+        raise OSError("not a regular file")
     return descriptor
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Where the last whole line ends, and the line without its newline; reads no more than that takes."""
+    """Where the last complete line ends, and the line without its newline; reads no more than needed."""
     size = os.fstat(descriptor).st_size
     span = 8192
     while True:
@@ -173,13 +173,13 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 @contextmanager
-def _failures_told(path: Path, done: str) -> Iterator[None]:
-    """Turns OSError into StoreUnavailable: what could not be `done`, where and why."""
+def _failures_mapped(path: Path, verb: str) -> Iterator[None]:
+    """Turns OSError into StoreUnavailable, which says what failed, where and why."""
     try:
         yield
     except OSError as problem:
         raise StoreUnavailable(
-            f"the state record cannot be {done}: {problem.strerror or problem}",
+            f"cannot {verb} the state record: {problem.strerror or problem}",
             where=path,
             remedy=problem.remedy if isinstance(problem, LockHeld) else _REMEDY,
         ) from problem

@@ -1,4 +1,4 @@
-"""From what the user calls a store (`--state`, `RECONCILER_STATE`) to the store."""
+"""Opens the store that `--state` or `RECONCILER_STATE` names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9.-]*(?=(\+[^/]*?)?:)|git(?=\+/)", re.IG
 def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str]) -> Store:
     """The store that a path or a URL names.
 
-    What a store keeps for its own use is below `cache_directory`; programs it runs get `environment`.
+    Stores put files for their own use below `cache_directory`; programs they run get `environment`.
 
-    No message echoes more of a URL than its scheme: the rest may hold credentials. Raises SettingsError for one that
-    names no store, and StateError for a store that is not to be had.
+    No message echoes more of a URL than its scheme: the rest may contain credentials. Raises SettingsError if the value
+    does not name a store, and StateError for a store that is not available.
     """
     if not spec.strip():
-        raise SettingsError("the state record's place is empty", where="--state", remedy=_REMEDY)
+        raise SettingsError("the value is empty", where="--state", remedy=_REMEDY)
     _refuse_control(spec, "value", "remove it")
     found = _SCHEME.match(spec)
     if found is None:
@@ -36,8 +36,8 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
     scheme = found[0].lower()
     if scheme not in _OPENERS:
         known = ", ".join(f"{scheme}:" for scheme in _OPENERS)
-        remedy = f"known are {known}; a path with a colon in it is written ./PATH"
-        raise SettingsError(f"{scheme}: is no kind of store", where="--state", remedy=remedy)
+        remedy = f"valid types: {known}; write a path that contains a colon as ./PATH"
+        raise SettingsError(f"unknown store type {scheme}:", where="--state", remedy=remedy)
     opener = _OPENERS[scheme]
     if opener is None:
         raise StateError(f"{scheme}: stores are not available in this version", where="--state", remedy=_REMEDY)
@@ -50,20 +50,20 @@ def holds_password(spec: str) -> bool:
 
 
 def _open_files(spec: str, *_: object) -> Store:
-    """`file:PATH`, as it is written, or `file:///PATH`, percent-encoded as URLs are."""
+    """`file:PATH`, taken literally, or `file:///PATH`, percent-encoded like any URL."""
     rest = spec.partition(":")[2]
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
-            raise SettingsError("a file: URL names a path of this machine", where="--state", remedy=_REMEDY)
+            raise SettingsError("a file: URL cannot have a host", where="--state", remedy=_REMEDY)
         rest = _decoded(slash + path)
     if not rest:
-        raise SettingsError("the state record's place is empty", where="--state", remedy=_REMEDY)
+        raise SettingsError("the value is empty", where="--state", remedy=_REMEDY)
     return FileStore(Path(rest))
 
 
 def _decoded(path: str) -> str:
-    """The path of a file: URL. Raises SettingsError for one that would be no path, or another than meant."""
+    """The path of a file: URL. Raises SettingsError for one that is not a path, or is ambiguous."""
     if "%2f" in path.lower():
         what = "the path contains an encoded slash, %2F, which could mean two directories or one name"
         raise SettingsError(what, where="--state", remedy="write /")
@@ -74,7 +74,7 @@ def _decoded(path: str) -> str:
 
 
 def _refuse_control(text: str, what: str, remedy: str) -> None:
-    """Raises SettingsError for text with a control character in it, which no message could show."""
+    """Raises SettingsError for text that contains a control character, which messages cannot show."""
     control = _CONTROL.search(text)
     if control is None:
         return
@@ -95,7 +95,7 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
 
 _PASSWORD = re.compile(r"://[^/@]*:[^/]*@")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_REMEDY = "name a directory, such as --state state or --state file:///srv/state"
+_REMEDY = "use a directory, for example --state state or --state file:///srv/state"
 
 _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
     "file": _open_files,
@@ -105,4 +105,4 @@ _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
     "az": None,
     "postgresql": None,
 }
-"""What opens each kind of store; None for one that this version knows by name only."""
+"""The function that opens each type of store; None for types that are not available in this version."""

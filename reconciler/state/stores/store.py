@@ -1,4 +1,4 @@
-"""What every store offers: read a journal whole, and append to it if its head is still the one expected."""
+"""The protocol of every store: read a whole journal, and append to it if its head has not moved."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Where journals live. A store moves bytes; what they mean is the journal's business.
+    """A place for journals. A store reads and writes bytes, and does not interpret them.
 
-    No lock is ever held between two calls, so none is ever stuck.
+    It holds no lock between two calls, so none can get stuck.
     """
 
     location: str
-    """How the user names it, for messages; free of credentials."""
+    """Its name for messages, as the user writes it; free of credentials."""
 
     local: bool
-    """Whether it is a disk of this machine (on a CI runner, one that dies with the job)."""
+    """Whether it is on a disk of this machine (on a CI runner, a disk that is lost with the job)."""
 
     def targets(self) -> list[TargetName]:
-        """The targets that have a journal here, sorted. Raises StoreUnavailable."""
+        """The targets that have a journal in this store, sorted. Raises StoreUnavailable."""
         ...
 
     def read(self, target: TargetName) -> bytes | None:
-        """The journal's bytes, read afresh; None where there is none. Raises StoreUnavailable."""
+        """The journal's current bytes, never cached; None if there is none. Raises StoreUnavailable."""
         ...
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-        """Append whole lines, durably, if the hash of the last whole line is still `head` (None: no journal yet).
+        """Append complete lines, durably, if the hash of the last complete line is `head` (None: no journal yet).
 
-        What follows the last newline is a torn write of somebody who died, and is cut off. `note` says what the
-        lines are about, for stores that keep a history of their own.
+        What follows the last newline is an interrupted write, and is deleted. `note` describes the lines, for stores
+        with a history of their own.
 
-        Raises HeadMoved where the head is another, and StoreUnavailable where the append failed; after either the
-        lines may have been written all the same (an answer can be lost): read again before believing it.
+        Raises HeadMoved if the head is another one, and StoreUnavailable if the append failed. After either, the lines
+        may have been written nevertheless, since an answer can be lost: the caller must read again to find out.
         """
         ...

@@ -1,1 +1,1 @@
-"""Journals on a branch of a git repository, through copies of our own and the user's git command."""
+"""Journals on a branch of a git repository, accessed with local copies of it and the user's git command."""

@@ -1,8 +1,7 @@
 """Journals on a branch of a git repository: `<region>/<environment>.jsonl`, one commit for each append.
 
-A commit goes out by a push that takes only if the branch is still what it was when the commit was made, and then it is
-a fast-forward. The journals of other targets are on the same branch: where only they have moved, the commit is made
-anew on top of them.
+A push succeeds only if the branch has not moved since the commit was made, so it is a fast-forward. The journals of
+other targets are on the same branch: if only they have moved, the commit is made again on top of them.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from reconciler.state.journal.chain import head_of
 if TYPE_CHECKING:
     from reconciler.state.stores.git.mirror import Mirror
 
-_TRIES = 12
+_ATTEMPTS = 12
 _STUCK = (
-    "if a git process died at the remote, delete the file refs/heads/BRANCH.lock it left in the repository there;"
-    " otherwise ask whoever runs the remote"
+    "a git process may have crashed on the remote: delete refs/heads/BRANCH.lock in that repository, or ask its"
+    " administrator"
 )
 _SUFFIX = ".jsonl"
 
 
 class GitStore:
-    """Journals on a branch; `mirror` is where it is looked at. Threads may share it."""
+    """Journals on a branch, accessed through `mirror`. Threads may share it."""
 
     local = False
 
@@ -39,7 +38,7 @@ class GitStore:
         self._appending = threading.Lock()
 
     def targets(self) -> list[TargetName]:
-        """See Store.targets; files of any other name are left alone."""
+        """See Store.targets; files with other names are ignored."""
         paths = (path.split("/") for path in self._mirror.paths(self._mirror.fetch()))
         return sorted(
             TargetName("/".join(parts).removesuffix(_SUFFIX))
@@ -56,15 +55,15 @@ class GitStore:
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
         """See Store.append; `note` is the subject of the commit.
 
-        One append at a time: those of one run would only be in each other's way at the remote.
+        One append at a time: concurrent pushes of one run would only conflict with each other.
 
-        Raises StateError, too, where what is pushed could not be read back.
+        Raises StateError, too, if fetch and push use different repositories.
         """
         self._mirror.refuse_elsewhere()
         path = self._path(target)
         with self._appending:
             tips = set[str]()
-            for turn in range(_TRIES):
+            for attempt in range(_ATTEMPTS):
                 tip, before = self._base(path, head)
                 tips.add(tip)
                 after = _whole_lines(before) + lines
@@ -73,44 +72,44 @@ class GitStore:
                 if moved is None:
                     self._tip = commit if self._mirror.proven else self._read_back(path, after)
                     return
-                time.sleep(random.uniform(0, 0.02 * turn))  # noqa: S311 - nothing to guess here
+                time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - not for security
         raise self._refused(moved, stuck=len(tips) == 1)
 
     def _read_back(self, path: str, journal: bytes) -> str:
-        """The tip, fetched, at which the journal holds what was pushed. Raises StoreUnavailable."""
+        """The fetched tip at which the journal contains what was pushed. Raises StoreUnavailable."""
         tip = self._mirror.fetch()
         if not (self._mirror.read(tip, path) or b"").startswith(journal):
             raise StoreUnavailable(
-                "the push succeeded, but a fetch does not show it: the two lead to different repositories, or the"
-                " remote shows changes late",
+                "the push succeeded but a fetch does not return it: fetch and push use different repositories, or the"
+                " remote is delayed",
                 where=self.location,
                 remedy="use one URL for both: --state git+URL#BRANCH",
             )
         return tip
 
     def _refused(self, moved: str | None, *, stuck: bool) -> StoreUnavailable:
-        """What is wrong where no try to move the branch succeeded; `stuck` if nobody else moved it meanwhile."""
+        """The error if no push succeeded; `stuck` if no other run moved the branch meanwhile."""
         if not stuck:
             return StoreUnavailable(
-                f"in {_TRIES} tries the branch could not be moved: {moved}",
+                f"could not push in {_ATTEMPTS} attempts: {moved}",
                 where=self.location,
-                remedy="others may be pushing to it all the time; try again",
+                remedy="other runs keep pushing to this branch; retry later",
             )
         if not self._mirror.proven:
             return StoreUnavailable(
-                f"the branch that is fetched is not the branch that is pushed to: {moved}",
+                f"fetch and push use different branches: {moved}",
                 where=self.location,
                 remedy="use one URL for both: --state git+URL#BRANCH",
             )
         taken = moved is not None and "exists; cannot create" in moved
         return StoreUnavailable(
-            f"nobody else pushed to the branch, and the remote refused {_TRIES} pushes: {moved}",
+            f"the remote rejected {_ATTEMPTS} pushes: {moved}",
             where=self.location,
-            remedy="no branch can have this name beside that one: choose another" if taken else _STUCK,
+            remedy="the name conflicts with an existing branch; use another branch name" if taken else _STUCK,
         )
 
     def _base(self, path: str, head: str | None) -> tuple[str, bytes | None]:
-        """A tip at which the journal still has that head, the one last known if it will do, and the journal there.
+        """A tip at which the journal has that head, the last known one if possible, and the journal there.
 
         Raises HeadMoved, and StoreUnavailable.
         """
@@ -128,7 +127,7 @@ class GitStore:
     def _path(self, target: TargetName) -> str:
         parts = (target.region, target.environment)
         if any(not part or part.startswith(".") or "/" in part or not part.isprintable() for part in parts):
-            raise StoreUnavailable(f"{target!r} is no name for a journal", where=self.location)
+            raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
         return f"{target}{_SUFFIX}"
 
 
@@ -139,7 +138,7 @@ def _whole_lines(journal: bytes | None) -> bytes:
 
 
 def _has_head(journal: bytes | None, head: str | None) -> bool:
-    """Whether a journal is still the one that an append was made for."""
+    """Whether a journal has the head that an append was made for."""
     if journal is None or head is None:
         return journal is None and head is None
     return head_of(_whole_lines(journal)[:-1].rpartition(b"\n")[2]) == head
@@ -147,5 +146,5 @@ def _has_head(journal: bytes | None, head: str | None) -> bool:
 
 def _how_moved(journal: bytes | None, head: str | None) -> str:
     if journal is None:
-        return "this journal is gone"
-    return f"somebody else has {'begun' if head is None else 'appended to'} this journal"
+        return "the journal is missing"
+    return f"conflict: another run {'initialized' if head is None else 'appended to'} this journal"

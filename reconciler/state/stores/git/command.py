@@ -1,4 +1,4 @@
-"""Runs git: never at another repository than the one meant, never for long, and never with a question."""
+"""Runs git: in the given repository only, with a timeout, and without prompts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MISLEADING = re.compile(
     "|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
     "|AUTHOR_DATE|COMMITTER_DATE)"
 )
-"""Variables by which a hook around us speaks of its own repository and commit (`git rev-parse --local-env-vars`)."""
+"""Variables that a git hook sets for its own repository and commit (`git rev-parse --local-env-vars`)."""
 
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
@@ -38,12 +38,12 @@ _UNREADABLE = re.compile(
 )
 _UNTRUSTED = re.compile(rb"dubious ownership in repository at '(.*)'")
 _STEM = ("fatal: ", "error: ", "remote: ")
-_SHORTEST = 8  # characters of a password: a shorter one may stand in any text
+_SHORTEST = 8  # characters of a password: a shorter one may occur in any text
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a git command came to."""
+    """The result of a git command."""
 
     code: int
     out: bytes
@@ -51,7 +51,7 @@ class Ran:
 
 
 class Git:
-    """The git command in one directory and environment; `where` is the place that errors name."""
+    """The git command in one directory and environment; `where` is the location that errors name."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str], where: str, patience: float = PATIENCE) -> None:
         self.where = where
@@ -61,10 +61,10 @@ class Git:
         self._secret = _spellings(environment)
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> Ran:
-        """Run git to its end, whatever that is. Raises StoreUnavailable where git is not to be had or takes too long.
+        """Run git, and return its result whether it succeeded or not. Raises StoreUnavailable if it cannot run in time.
 
-        In a session of its own: a signal to our terminal's processes does not cut an append short, and ssh finds no
-        terminal to ask at.
+        It runs in a session of its own: a signal to the terminal's processes does not interrupt an append, and ssh has
+        no terminal for a prompt.
         """
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell
@@ -78,15 +78,15 @@ class Git:
             )
         except OSError as problem:
             raise StoreUnavailable(
-                f"git cannot be run: {problem.strerror}", where=self.where, remedy="install git 2.31 or newer"
+                f"cannot run git: {problem.strerror}", where=self.where, remedy="install git 2.31 or newer"
             ) from problem
         with process:
             try:
                 out, err = process.communicate(stdin, self._patience)
             except subprocess.TimeoutExpired:
                 _kill(process)
-                what = f"`git {arguments[0]}` did not come to an end within {self._patience:g} s"
-                raise StoreUnavailable(what, where=self.where, remedy="see to the network, and try again") from None
+                what = f"`git {arguments[0]}` timed out after {self._patience:g} s"
+                raise StoreUnavailable(what, where=self.where, remedy="check the network, then retry") from None
             except BaseException:
                 _kill(process)
                 raise
@@ -96,15 +96,15 @@ class Git:
         return Ran(process.returncode, out, err)
 
     def _refuse_unreadable(self, stderr: bytes) -> None:
-        """Raises StoreUnavailable for settings that git cannot read, with which every command fails."""
+        """Raises StoreUnavailable for settings that git cannot read: every command would fail."""
         found = _UNREADABLE.search(stderr)
         if found:
             what = f"git cannot read its configuration: {reason(found[0])}"
-            remedy = "correct that file; this shows the error: git config --list --show-origin"
+            remedy = "correct that file; to see the error, run: git config --list --show-origin"
             raise StoreUnavailable(what, where=self.where, remedy=remedy)
 
     def ask(self, *arguments: str, stdin: bytes | None = None) -> bytes:
-        """What git prints. Raises StoreUnavailable where it fails."""
+        """The output of git. Raises StoreUnavailable if it fails."""
         ran = self.run(*arguments, stdin=stdin)
         if ran.code:
             raise StoreUnavailable(f"`git {arguments[0]}` failed: {reason(ran.err)}", where=self.where)
@@ -112,13 +112,13 @@ class Git:
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment`, quiet, in English, and without what would lead git to another repository."""
+    """`environment` without prompts, in English, and without variables that name another repository."""
     kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _spellings(environment: Mapping[str, str]) -> re.Pattern[bytes]:
-    """What matches the passwords that git is handed (`Remote.variables`), plain and in their usual encodings."""
+    """Matches the passwords that git is given (`Remote.variables`), plain and in their usual encodings."""
     forms: set[bytes] = set()
     for side in ("FETCH", "PUSH"):
         user, password = (environment.get(f"RECONCILER_GIT_{side}_{field}", "") for field in ("USERNAME", "PASSWORD"))
@@ -133,33 +133,33 @@ def redact(text: str) -> str:
 
 
 def reason(stderr: bytes) -> str:
-    """Why a git command failed, in a line: the last words before what git says to everybody."""
+    """Why a git command failed, in one line: the last lines before git's general advice."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted:
         return f"detected {_line(untrusted[0].decode(errors='replace'))}"
     lines = redact(stderr.decode(errors="replace")).splitlines()
     ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
-    told = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
-    return "; ".join(told[-3:])[:600] or "it does not say why"
+    reasons = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
+    return "; ".join(reasons[-3:])[:600] or "no error message"
 
 
 def trust(stderr: bytes) -> str | None:
-    """What to do where git does not trust a repository, None where that is not what is wrong."""
+    """What to do if git does not trust a repository, None for any other failure."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted is None:
         return None
     command = f"git config --global --add safe.directory {shlex.quote(os.fsdecode(untrusted[1]))}"
-    return f"it belongs to another user; if you trust it: {command}"
+    return f"the repository belongs to another user; if you trust it, run: {command}"
 
 
 def _line(text: str) -> str:
-    """Text from elsewhere, fit for a terminal."""
+    """Text that git printed, made safe for a terminal."""
     for stem in _STEM:
         text = text.removeprefix(stem)
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started: ssh, a helper for HTTP."""
+    """Kill git and the processes it started: ssh, a helper for HTTP."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

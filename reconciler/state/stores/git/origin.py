@@ -1,4 +1,4 @@
-"""From what the user calls a git store to the store: which branch, of which remote, and with whose settings."""
+"""Opens a git store by its location: which branch, of which remote, and with which settings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 _SPEC = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)(?:#(?P<branch>.*))?)", re.DOTALL)
 _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)
 _REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
-_REMEDY = "write git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+_REMEDY = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A remote: what it is called in messages, where it leads, and the settings in effect where it was named."""
+    """A remote: its name for messages, its URLs, and the git settings in effect where it was named."""
 
     location: str
     remote: Remote
@@ -40,11 +40,11 @@ class Origin:
 def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> GitStore:
     """The store that `git:BRANCH` or `git+URL#BRANCH` names; one git command may take `patience` seconds.
 
-    `git:BRANCH` is on the `origin` of the repository one stands in, with all of that repository's settings for it;
-    another repository has the user's settings, and not those of whichever one stands in.
+    `git:BRANCH` is on the `origin` of the current repository, with that repository's settings for it; another
+    repository is used with the user's settings, without those of the current repository.
 
-    Raises SettingsError for what names no branch, StateError where one stands in no repository or in one without an
-    `origin`, and StoreUnavailable where git cannot be run.
+    Raises SettingsError if no branch is named, StateError if the current directory is not in a repository with an
+    `origin`, and StoreUnavailable if git cannot run.
     """
     url, branch = _parse(spec)
     environment = clean(environment)
@@ -57,14 +57,14 @@ def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], p
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Where the copies of branches are, and with which environment and patience git works on them."""
+    """The directory of the local copies of branches; `environment` and `patience` are for git commands on them."""
 
     directory: Path
     environment: Mapping[str, str] = field(repr=False)
     patience: float
 
     def follow(self, origin: Origin, branch: str) -> Mirror:
-        """A copy of a branch of a remote. Raises StoreUnavailable, and SettingsError for an untrusted directory."""
+        """A copy of a branch of a remote. Raises StoreUnavailable, and SettingsError for an unsafe directory."""
         place, remote = origin.location, origin.remote
         inner = settings_of(self.git(place, remote.directory, with_settings(self.environment, [])))
         given = with_settings(self.environment, [*beyond(origin.settings, inner), *remote.settings()])
@@ -72,7 +72,7 @@ class Copies:
         return Mirror(self._path(place), branch, self.git(place, remote.directory, given), remote)
 
     def git(self, location: str, directory: Path, environment: Mapping[str, str]) -> Git:
-        """git at work on the copy for a location, which is made if need be."""
+        """git for the local copy of a location, which is created if needed."""
         path = self._path(location)
         git = Git(directory, {**environment, "GIT_DIR": str(path)}, location, self.patience)
         Mirror(path, "", git).make()
@@ -83,31 +83,31 @@ class Copies:
 
 
 def _parse(spec: str) -> tuple[str | None, str]:
-    """The URL, None for `git:`, and the branch. No message echoes them: there may be credentials in them."""
+    """The URL, None for `git:`, and the branch. No message echoes them: they may contain credentials."""
     found = _SPEC.fullmatch(spec)
     if found is None or not (found["own"] is not None or _URL.fullmatch(found["url"])):
-        raise SettingsError("this names no git repository", where="--state", remedy=_REMEDY)
+        raise SettingsError("not a git repository URL", where="--state", remedy=_REMEDY)
     branch = found["own"] or found["branch"]
     if not branch:
-        raise SettingsError("the branch is missing", where="--state", remedy=_REMEDY)
+        raise SettingsError("no branch given", where="--state", remedy=_REMEDY)
     return found["url"], branch
 
 
 def _check_branch(git: Git, branch: str) -> None:
-    """Raises SettingsError for what no branch can be called, and for what only stands for a branch, as `@{-1}`.
+    """Raises SettingsError for an invalid branch name, and for a shorthand such as `@{-1}`.
 
-    A ref's name is refused as well: git would make a branch refs/heads/refs/heads/x of it, another record than x.
+    A full ref is refused as well: git would create the branch refs/heads/refs/heads/x, another record than x.
     """
     ran = git.run("check-ref-format", "--branch", branch)
     if ran.code or ran.out != os.fsencode(f"{branch}\n"):
-        raise SettingsError("no branch can have this name", where="--state", remedy=_REMEDY)
+        raise SettingsError("not a valid branch name", where="--state", remedy=_REMEDY)
     ref = _REF.fullmatch(branch)
     if ref:
         short = ref["branch"] or "BRANCH"
         raise SettingsError(
-            "this is the name of a ref, not of a branch",
+            "expected a branch name, got a full ref",
             where="--state",
-            remedy=f"write git:{short}, or git+URL#{short}",
+            remedy=f"use git:{short}, or git+URL#{short}",
         )
 
 
@@ -117,20 +117,20 @@ def _origin_at(url: str, branch: str, copies: Copies) -> Origin:
     git = copies.git(f"git+{redact(url)}#{branch}", Path("/"), named)
     remote = remote_of(git, REMOTE, Path("/"))
     if remote is None:
-        raise SettingsError("this names no git repository", where="--state", remedy=_REMEDY)
+        raise SettingsError("not a git repository URL", where="--state", remedy=_REMEDY)
     return Origin(git.where, remote, settings_of(git))
 
 
 def _origin_here(git: Git, branch: str) -> Origin:
-    """The branch on the `origin` of the repository one stands in. Raises StateError."""
+    """The branch on the `origin` of the current repository. Raises StateError."""
     ran = git.run("rev-parse", "--show-cdup")
     if ran.code:
         raise StateError(reason(ran.err), where=f"git:{branch}", remedy=_remedy(ran.err))
     top = (Path.cwd() / os.fsdecode(ran.out.rstrip(b"\n"))).resolve()
     origin = origin_of(git, "origin", branch, top)
     if origin is None:
-        what = "the repository one stands in has no remote `origin`"
-        raise StateError(what, where=f"git:{branch}", remedy=f"git remote add origin URL; or {_REMEDY}")
+        what = "the current repository has no remote `origin`"
+        raise StateError(what, where=f"git:{branch}", remedy=f"run: git remote add origin URL; or {_REMEDY}")
     return origin
 
 

@@ -1,4 +1,4 @@
-"""One place in several spellings: of a repository's URL, and of the location of a store."""
+"""One location in several spellings: of a repository's URL, and of a git store."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _REPOSITORY = ("/.git", "", ".git/.git", ".git")
 
 
 def repository(url: str, directory: Path = Path("/")) -> tuple[str, str]:
-    """A host, "" for this machine, and a path there, however a URL spells them; a path is relative to `directory`.
+    """The host of a URL, "" for this machine, and the path there, normalized; a path is relative to `directory`.
 
-    What differs here may be one repository all the same: a server can give it any number of names.
+    Two results may still be one repository: a server can give it any number of names.
     """
     found = _URL.fullmatch(url)
     if found and found[1].lower() != "file":
@@ -32,7 +32,7 @@ def repository(url: str, directory: Path = Path("/")) -> tuple[str, str]:
 
 
 def branch_place(location: str) -> str:
-    """Where the location of a git store leads, however its URL is spelled; "" for the location of another store."""
+    """The location of a git store, normalized; "" for the location of another store."""
     found = _LOCATION.fullmatch(location)
     if found is None:
         return ""
@@ -41,11 +41,11 @@ def branch_place(location: str) -> str:
 
 
 def _bare(path: str) -> str:
-    """A path on a server, without what may be written or left out."""
+    """A path on a server, without its optional parts."""
     return path.strip("/").removesuffix(".git").rstrip("/")
 
 
 def _on_disk(path: str) -> str:
-    """The repository that git finds at a path of this machine, however it is reached."""
+    """The real path of the repository that git finds at a path of this machine."""
     found = (path + suffix for suffix in _REPOSITORY if Path(path + suffix, "HEAD").exists())
     return os.path.realpath(next(found, path))

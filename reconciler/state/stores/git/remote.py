@@ -1,10 +1,10 @@
-"""Where a remote leads, as git resolves it: one URL to fetch from and one to push to, and the credentials apart.
+"""A remote as git resolves it: one URL to fetch from and one to push to, with the credentials separated.
 
-A push is worth something only where it can be read back. `pushurl`, `pushInsteadOf` and a second `url` can send it
-somewhere else than a fetch looks, and git calls that a success.
+A push is useful only if a fetch can read it back. `pushurl`, `pushInsteadOf` and a second `url` can send it to another
+repository, and git reports success.
 
-git hands a URL to its transport programs as an argument, which every user of the machine can read. So the URLs are
-given to git without credentials, which go in the environment to a credential helper.
+git passes a URL to its transport programs as an argument, which every user of the machine can read. So git gets the
+URLs without credentials, and a credential helper gets those from the environment.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _HELPER = (
     '!f() {{ test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n"'
     ' "$RECONCILER_GIT_{0}_USERNAME" "$RECONCILER_GIT_{0}_PASSWORD"; }}; f'
 )
-"""Run by a shell; its own command line holds the names of the variables only. `printf` is built into the shell."""
+"""Run by a shell; its command line contains only the names of the variables. `printf` is built into the shell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One end of a remote: its URL without credentials, and those, decoded."""
+    """One side of a remote: its URL without credentials, and the credentials, decoded."""
 
     url: str
     user: str | None = None
@@ -48,7 +48,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Where a remote is fetched from and pushed to; a path is relative to `directory`."""
+    """The URLs for fetch and push of a remote; a path is relative to `directory`."""
 
     fetch: Side
     pushes: tuple[Side, ...]
@@ -60,30 +60,30 @@ class Remote:
 
     @property
     def proven(self) -> bool:
-        """Whether what is pushed is certain to be where it is fetched from."""
+        """Whether fetch and push certainly use the same repository."""
         host, _ = here = repository(self.fetch.url, self.directory)
         return self.push.url == self.fetch.url or (host == "" and here == repository(self.push.url, self.directory))
 
     def refuse_elsewhere(self, where: str) -> None:
-        """Raises StateError where a push would lead to another place than a fetch looks at."""
+        """Raises StateError if fetch and push use different repositories."""
         here, there = (repository(side.url, self.directory) for side in (self.fetch, self.push))
         if len(self.pushes) == 1 and here == there:
             return
         pushed = " and to ".join(side.url for side in self.pushes)
         raise StateError(
-            f"a fetch reads {self.fetch.url}, and a push writes to {pushed}: what is appended could not be read back",
+            f"fetch uses {self.fetch.url} but push uses {pushed}: appended entries could not be read back",
             where=where,
             remedy="remove the extra `url`, the `pushurl` or the `pushInsteadOf` from the git configuration"
             " (git config --show-origin --get-regexp 'url'), or use one URL for both: --state git+URL#BRANCH",
         )
 
     def settings(self) -> Settings:
-        """What makes git use exactly these two URLs, each under an alias that no rule of the user's rewrites."""
-        told: Settings = [(f"remote.{REMOTE}.url", f"{REMOTE}-fetch:"), (f"remote.{REMOTE}.pushurl", f"{REMOTE}-push:")]
+        """The settings for exactly these two URLs, each under an alias that no rule of the user rewrites."""
+        settings = [(f"remote.{REMOTE}.url", f"{REMOTE}-fetch:"), (f"remote.{REMOTE}.pushurl", f"{REMOTE}-push:")]
         for name, side in self._sides():
-            told.append((f"url.{side.url}.insteadOf", f"{REMOTE}-{name.lower()}:"))
-            told += _credentials(name, side)
-        return told
+            settings.append((f"url.{side.url}.insteadOf", f"{REMOTE}-{name.lower()}:"))
+            settings += _credentials(name, side)
+        return settings
 
     def variables(self) -> dict[str, str]:
         """The credentials, for the environment of git."""
@@ -100,9 +100,9 @@ class Remote:
 
 
 def remote_of(git: Git, name: str, directory: Path) -> Remote | None:
-    """A remote as git resolves it, all rules of the user's applied; None where it has no URL.
+    """A remote as git resolves it, with all rules of the user applied; None if it has no URL.
 
-    Raises SettingsError for a URL that git cannot be given without showing its password, and StoreUnavailable.
+    Raises SettingsError for a URL whose password git would show to other users, and StoreUnavailable.
     """
     listed = (_LISTED.fullmatch(line) for line in os.fsdecode(git.ask("remote", "-v")).split("\n"))
     urls = [(found[3], found[2]) for found in listed if found and found[1] == name]
@@ -112,7 +112,7 @@ def remote_of(git: Git, name: str, directory: Path) -> Remote | None:
 
 
 def _split(url: str, where: str) -> Side:
-    """A URL, and the credentials in it apart. ssh wants the user in its URL, and cannot use a password."""
+    """A URL with its credentials separated. ssh needs the user in its URL, and cannot use a password."""
     found = _URL.fullmatch(url)
     if found is None or not found[2]:
         if found is None and redact(url) != url:
@@ -133,11 +133,11 @@ def _decoded(text: str, where: str) -> str:
 
 
 def _unusable(what: str, where: str) -> SettingsError:
-    return SettingsError(what, where=where, remedy="take it out of the URL, and use a git credential helper")
+    return SettingsError(what, where=where, remedy="remove it from the URL, and use a git credential helper")
 
 
 def _credentials(name: str, side: Side) -> Settings:
-    """What makes git use the credentials of one side, and no others; a user name alone leaves the helpers in force."""
+    """The settings for the credentials of one side, and no others; with a user name alone, the user's helpers apply."""
     found = _URL.fullmatch(side.url)
     if found is None or side.user is None:
         return []

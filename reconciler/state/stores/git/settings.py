@@ -1,11 +1,11 @@
-"""The user's git settings, as the repository one stands in has them, for a repository somewhere else.
+"""The user's git settings, as they apply in the current repository, for a repository in another directory.
 
-Commands that work on the user's repository itself would leave traces in it: a fetch writes FETCH_HEAD, `shallow` and
-objects, a push moves remote-tracking branches. So they work on one of our own, and take the settings along. To include
-the user's configuration file there is not enough: conditions such as `includeIf "gitdir:…"`, by which actions/checkout
-and many users tell credentials apart, would be judged by the other repository. And to write them down there would leave
-credentials in a cache. So git is asked, where the user stands, what is in effect, and the difference is handed over in
-the environment of each command.
+Commands in the user's repository would change it: a fetch writes FETCH_HEAD, `shallow` and objects, a push moves
+remote-tracking branches. So they run in a local copy, with the settings of the user's repository. To include the user's
+configuration file is not enough: conditions such as `includeIf "gitdir:…"`, which actions/checkout and many users use
+to select credentials, would be evaluated for the copy. To write the settings into the copy would leave credentials in a
+cache. So git is asked, in the user's repository, which settings apply, and the difference is passed in the environment
+of each command.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from reconciler.state.stores.git.command import Git
 
 REMOTE = "reconciler"
-"""The remote's name in a repository of our own: `origin` may have another URL in the user's own settings."""
+"""The remote's name in a local copy: `origin` may have another URL in the user's settings."""
 
 Settings = list[tuple[str, str]]
-"""Names and values in git's order: of several values for one name the last counts, or all."""
+"""Names and values in git's order: of several values for one name, the last or all apply."""
 
 _TAKEN = re.compile(
     r"(http|credential|url|protocol|ssh|user|author|committer|safe)\..*"
     r"|core\.(sshcommand|askpass|gitproxy)|push\.pushoption"
     rf"|remote\.{REMOTE}\.(proxy|proxyauthmethod|uploadpack|receivepack|vcs|serveroption)"
 )
-"""What is said of remotes, credentials and people; the rest is about the user's own repository."""
+"""Settings about remotes, credentials and people; the others are about the user's repository."""
 
 _OURS: Settings = [
     ("core.hooksPath", os.devnull),
@@ -46,12 +46,12 @@ _COMMAND = re.compile(r"GIT_CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
 def settings_of(git: Git) -> Settings:
     """All settings in effect. Raises StoreUnavailable."""
     listed = git.ask("config", "--list", "--null").split(b"\0")[:-1]
-    told = (os.fsdecode(one).partition("\n") for one in listed)
-    return [(name, value if separator else "true") for name, separator, value in told]
+    settings = (os.fsdecode(setting).partition("\n") for setting in listed)
+    return [(name, value if separator else "true") for name, separator, value in settings]
 
 
 def as_ours(settings: Iterable[tuple[str, str]], remote: str) -> Settings:
-    """`settings` in which that remote has the name of ours, whose URLs are none of them."""
+    """`settings` with that remote renamed to ours."""
     theirs = f"remote.{remote}."
     return [
         (f"remote.{REMOTE}.{name.removeprefix(theirs)}" if name.startswith(theirs) else name, value)
@@ -62,11 +62,11 @@ def as_ours(settings: Iterable[tuple[str, str]], remote: str) -> Settings:
 def with_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     """`environment` with these settings and our own, and no others."""
     given = [*settings, *_OURS]
-    told = {"GIT_CONFIG_COUNT": str(len(given))}
+    variables = {"GIT_CONFIG_COUNT": str(len(given))}
     for number, (name, value) in enumerate(given):
-        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     kept = {name: value for name, value in environment.items() if not _COMMAND.fullmatch(name)}
-    return kept | told
+    return kept | variables
 
 
 def adding(environment: Mapping[str, str], name: str, value: str) -> dict[str, str]:
@@ -82,26 +82,26 @@ def adding(environment: Mapping[str, str], name: str, value: str) -> dict[str, s
 
 
 def beyond(outer: Iterable[tuple[str, str]], inner: Iterable[tuple[str, str]]) -> Settings:
-    """What is to be handed over from where `outer` is in effect to where `inner` is.
+    """The settings of `outer` that are missing in `inner`.
 
-    Nothing is handed over twice: two equal Authorization headers are one too many.
+    No setting is passed twice: a second equal Authorization header would be an error.
     """
     there, missing = Counter(inner), list[tuple[str, str]]()
-    for one in outer:
-        if there[one]:
-            there[one] -= 1
-        elif _TAKEN.fullmatch(one[0].lower()):
-            missing.append(one)
+    for setting in outer:
+        if there[setting]:
+            there[setting] -= 1
+        elif _TAKEN.fullmatch(setting[0].lower()):
+            missing.append(setting)
     return missing
 
 
 def identity(environment: Mapping[str, str], settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Variables that name the program as a commit's author, as far as the user has not said who that is."""
-    told = {name for name, value in settings if value}
+    """Variables that name the program as a commit's author, unless the user's settings name one."""
+    configured = {name for name, value in settings if value}
     return {
         variable: value
         for role in ("author", "committer")
         for field, value in _NOBODY.items()
         if not environment.get(variable := f"GIT_{role}_{field}".upper())
-        and not told & {f"user.{field}", f"{role}.{field}"}
+        and not configured & {f"user.{field}", f"{role}.{field}"}
     }

@@ -1,8 +1,8 @@
-"""Whether the branch that a work tree follows has entries of the record that the files in the work tree lack.
+"""Whether the upstream branch of a work tree has entries of the record that the files in the work tree lack.
 
-Journals in files are shared by committing and pushing them. Whoever plans on files that are behind plans creates that
-somebody else has made already, and nothing in the files can show it. So the upstream branch is looked at before a
-create, in a copy of our own: the user's repository is left as it is.
+Journals in files are shared by committing and pushing them. A plan made on files that are behind contains creates that
+another run made already, and nothing in the files shows it. So the upstream branch is read before a create, in a local
+copy: the user's repository is not changed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StoreUnavailable
+from reconciler.state.journal.chain import count_entries
 from reconciler.state.stores.git.command import Git, clean, reason, trust
 from reconciler.state.stores.git.origin import Copies, origin_of
 from reconciler.state.stores.git.settings import settings_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     _Reader = Callable[[str], bytes | None]
 
 _PATIENCE = 20.0
-"""Seconds that one git command may take; who has no network is not to wait long."""
+"""Seconds that one git command may take; without a network, the wait must be short."""
 
 
 def refuse_behind(
@@ -40,11 +41,10 @@ def refuse_behind(
     environment: Mapping[str, str],
     warn: Callable[[str], None],
 ) -> None:
-    """Raises Refused where an upstream branch has entries of one of these targets' journals that the store lacks.
+    """Raises Refused if an upstream branch has entries of one of these targets' journals that the store lacks.
 
-    Nothing is looked at where journals are not files that git tracks, on a branch with an upstream. Where the remote
-    cannot be reached, `warn` is told so, and what was fetched last counts. Raises SettingsError and StoreUnavailable
-    where git cannot be used.
+    Checks only journals in files that git tracks, on a branch with an upstream. If the remote cannot be reached, calls
+    `warn` and compares with the last fetched state. Raises SettingsError and StoreUnavailable if git cannot be used.
     """
     environment = {**clean(environment), "GIT_NO_LAZY_FETCH": "1"}
     if not store.local or shutil.which("git", path=environment.get("PATH")) is None:
@@ -64,9 +64,9 @@ def refuse_behind(
 
 
 def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
-    """How many entries only our journal has, and how many only theirs, behind those that both begin with.
+    """The number of entries that only our journal has, and only theirs, after their common prefix.
 
-    What follows the last newline is no entry.
+    What follows the last newline is not counted.
     """
     here, there = ours.split(b"\n")[:-1], theirs.split(b"\n")[:-1]
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False)))
@@ -75,7 +75,7 @@ def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Upstream:
-    """The branch that a work tree follows: on a remote of its repository, or in the repository itself (".")."""
+    """The upstream branch of a work tree: on a remote of its repository, or in the repository itself (".")."""
 
     git: Git = field(compare=False)
     top: Path
@@ -84,21 +84,21 @@ class _Upstream:
 
     @property
     def name(self) -> str:
-        """As git's own commands have it."""
+        """Its name as git's commands print it."""
         return self.branch if self.remote == "." else f"{self.remote}/{self.branch}"
 
     def reader(self, copies: Copies, warn: Callable[[str], None]) -> _Reader:
-        """What reads files as the branch has them now, or had them when it was fetched last."""
+        """Reads files of the branch as they are now or, if that fails, as they were last fetched."""
         if self.remote == ".":
             return self._at(f"refs/heads/{self.branch}")
         try:
             return self._at_remote(copies)
         except StoreUnavailable as problem:
-            warn(f"{problem}; the record was compared with {self.name} as it was fetched last")
+            warn(f"{problem}; the record was compared with the last fetched state of {self.name}")
             return self._at("@{upstream}")
 
     def _at_remote(self, copies: Copies) -> _Reader:
-        """Mostly the commit is here already, since the user's own fetches brought it."""
+        """Usually the user's own fetches have the commit already."""
         origin = origin_of(self.git, self.remote, self.branch, self.top)
         mirror = None if origin is None else copies.follow(origin, self.branch)
         tip = "" if mirror is None else mirror.look()
@@ -119,7 +119,7 @@ class _Upstream:
 def _followed(
     journal: Path, environment: Mapping[str, str], warn: Callable[[str], None]
 ) -> tuple[_Upstream | None, str]:
-    """The branch that shares a journal, and the journal's path there; None where git tracks it on no such branch."""
+    """The upstream branch of a journal, and the journal's path there; None if git does not track it with one."""
     if not any((above / ".git").exists() for above in journal.parents) or not journal.exists():
         return None, ""
     git = Git(journal.parent, environment, str(journal), _PATIENCE)
@@ -140,18 +140,19 @@ def _followed(
 
 
 def _refuse(upstream: _Upstream, path: str, ours: int, theirs: int) -> None:
-    """Raises Refused if the upstream has entries that are not here."""
+    """Raises Refused if the upstream has entries that this record lacks."""
     if not theirs:
         return
-    entries = f"{theirs} {'entry' if theirs == 1 else 'entries'}"
-    at = f"git -C {shlex.quote(str(upstream.top))}"
+    git = f"git -C {shlex.quote(str(upstream.top))}"
+    where = upstream.top / path
     if not ours:
-        what = f"{upstream.name} has {entries} that this record lacks"
-        raise Refused(what, where=upstream.top / path, remedy=f"{at} pull; and plan again")
-    fetch = "" if upstream.remote == "." else f"{at} fetch {shlex.quote(upstream.remote)} && "
+        what = f"this record is behind {upstream.name} by {count_entries(theirs)}"
+        raise Refused(what, where=where, remedy=f"run: {git} pull; then plan again")
+    fetch = "" if upstream.remote == "." else f"{git} fetch {shlex.quote(upstream.remote)} && "
     show = shlex.quote(f"{upstream.name}:{path}")
     raise Refused(
-        f"{upstream.name} has {entries} that this record lacks, and this record has {ours} that it lacks",
-        where=upstream.top / path,
-        remedy=f"join both: {fetch}{at} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl",
+        f"this record and {upstream.name} have diverged: {upstream.name} has {count_entries(theirs)} more, this record"
+        f" {ours}",
+        where=where,
+        remedy=f"to merge both, run: {fetch}{git} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl",
     )
