@@ -1,6 +1,6 @@
-"""Whether two subscriptions of one service would be told of one event.
+"""Whether two subscriptions of the same service have the same event code.
 
-Targets with the same `base_url` are one service, so this is judged over all of them together.
+Targets with the same `base_url` are one service, so this is checked over all targets together.
 """
 
 from __future__ import annotations
@@ -17,60 +17,60 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
 
 RIVALS_LIMIT: Final = 10
-"""How many others a subscription is reported against for one code: beyond that, more mistakes help nobody."""
+"""How many others a subscription is reported against for one code: more mistakes would not help."""
 
 
 def check(subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report each pair of subscriptions that hold a code of one service and may not, where the later one stands."""
-    clashes: dict[tuple[str, str], tuple[Subscription, Subscription, list[str]]] = {}
+    """Report each pair of subscriptions of one service that may not share a code, at the place of the later one."""
+    conflicts: dict[tuple[str, str], tuple[Subscription, Subscription, list[str]]] = {}
     for code, holders in _shared(subscriptions, targets):
-        for first, later in _clashing(holders, targets):
-            clash = clashes.setdefault((first.address, later.address), (first, later, []))
-            clash[2].append(code)
-    for first, later, codes in clashes.values():
+        for first, later in _conflicting(holders, targets):
+            conflict = conflicts.setdefault((first.address, later.address), (first, later, []))
+            conflict[2].append(code)
+    for first, later, codes in conflicts.values():
         _report(first, later, codes, mistakes)
 
 
 def _shared(
     subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Target]
 ) -> list[tuple[str, list[Subscription]]]:
-    """Each code that several subscriptions of one service hold, with these in the order in which they stand."""
+    """Each code that several subscriptions of the same service have, with these in the order of their places."""
     services = {name: service_key(target.base_url) for name, target in targets.items()}
     firsts: dict[str, dict[str, Subscription]] = {service: {} for service in services.values()}
     shared: dict[tuple[str, str], list[Subscription]] = {}
-    for one in subscriptions:
-        service = services.get(one.address.target)
+    for subscription in subscriptions:
+        service = services.get(subscription.address.target)
         if service is None:
             continue
         holders = firsts[service]
-        for code in one.codes:
-            first = holders.setdefault(code, one)
-            if first is not one:
-                shared.setdefault((service, code), [first]).append(one)
-    return [(code, sorted(holders, key=_standing)) for (_, code), holders in shared.items()]
+        for code in subscription.codes:
+            first = holders.setdefault(code, subscription)
+            if first is not subscription:
+                shared.setdefault((service, code), [first]).append(subscription)
+    return [(code, sorted(holders, key=_place)) for (_, code), holders in shared.items()]
 
 
-def _standing(one: Subscription) -> tuple[object, str]:
-    return one.place, one.address
+def _place(subscription: Subscription) -> tuple[object, str]:
+    return subscription.place, subscription.address
 
 
-def _clashing(
+def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """The pairs, among the holders of one code, that may not both hold it: by a target's word, or by one URL."""
+    """The pairs, among those that have one code, that may not: a target refuses it, or they have the same URL."""
     earlier: list[Subscription] = []
     refusing: list[Subscription] = []
     at_url: dict[str, Subscription] = {}
-    for one in holders:
-        allows = targets[one.address.target].overlap is Overlap.ALLOW
+    for holder in holders:
+        allows = targets[holder.address.target].overlap is Overlap.ALLOW
         rivals = (refusing if allows else earlier)[:RIVALS_LIMIT]
-        twin = at_url.setdefault(normal_url(one.url), one)
-        if twin is not one and twin not in rivals:
+        twin = at_url.setdefault(normal_url(holder.url), holder)
+        if twin is not holder and twin not in rivals:
             rivals.append(twin)
-        yield from ((rival, one) for rival in rivals)
-        earlier.append(one)
+        yield from ((rival, holder) for rival in rivals)
+        earlier.append(holder)
         if not allows:
-            refusing.append(one)
+            refusing.append(holder)
 
 
 def _report(first: Subscription, later: Subscription, codes: list[str], mistakes: Mistakes) -> None:

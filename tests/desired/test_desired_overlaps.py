@@ -157,3 +157,39 @@ def test_a_target_with_a_mistake_is_not_judged(tmp_path: Path) -> None:
     text = ACROSS.replace("¦", "").replace("a/one", "c/one")
     config = write(tmp_path, {"a.yaml": text, "b.yaml": beside})
     assert ["base_url has a query, but paths are appended to it"] == [mistake.what for mistake in mistakes_in(config)]
+
+
+def test_the_later_place_is_reported(tmp_path: Path) -> None:
+    """The order is that of the places in the file, whatever the names are; and each code is named once."""
+    text = ONE_URL.replace("¦first", "first").replace("  a/one:\n    first:", "  a/one:\n    ¦first:")
+    one, other = text.removeprefix("subscriptions:\n").split("  a/two:\n")
+    swapped = f"subscriptions:\n  a/two:\n{other}{one}"
+    assert_mistakes(tmp_path, swapped, "a/one/first and a/two/first deliver", beside=targets())
+    [mistake] = mistakes_in(write(tmp_path / "again", {"a.yaml": swapped.replace("¦", ""), "b.yaml": targets()}))
+    assert mistake.what.endswith("to the same URL: ONB10001")
+
+
+def test_what_follows_a_target_with_a_mistake_is_judged(tmp_path: Path) -> None:
+    """A target without a usable base URL hides no overlap of those that come after it."""
+    broken = "  a/broken: {auth_url: https://login.example, base_url: https://api.example/?x}\n"
+    text = (
+        WITHIN.replace("¦", "")
+        + "  a/broken:\n    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.example/3}\n"
+    )
+    found = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": targets() + broken}))
+    assert ["a/one/second", "base_url"] == [mistake.what.split()[0] for mistake in found]
+
+
+def test_two_services_are_judged_apart(tmp_path: Path) -> None:
+    """One code in two subscriptions of each of two services makes a pair for each service, and none across."""
+    text, _ = marked_places(WITHIN)
+    config = write(
+        tmp_path,
+        {
+            "a.yaml": text + text.replace("subscriptions:\n", "").replace("a/one", "a/two"),
+            "b.yaml": targets(other_base="https://other.example"),
+        },
+    )
+    assert [("a/one/second", "a/one/first,"), ("a/two/second", "a/two/first,")] == [
+        (mistake.what.split()[0], mistake.what.split()[2]) for mistake in mistakes_in(config)
+    ]
