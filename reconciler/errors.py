@@ -6,14 +6,14 @@
     ├── ConfigError                 1   every mistake found in config/, each with its place
     ├── SettingsError               1   a flag, a variable or a file named by one
     ├── SelectionError              1   a -t that matches nothing
-    ├── Refused                     1   a guard said no before anything was changed
+    ├── Refused                     1   a guard stopped the run before anything was changed
     ├── StateError                  1   the state record
     │   ├── RecordMissing           1   no journal for a target: never taken for an empty one
     │   ├── RecordLost              1   no journal where one was seen before
     │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
-    │   ├── RecordRolledBack        1   older than what was seen here before
+    │   ├── RecordRolledBack        1   older than what was last seen on this machine
     │   ├── RecordForeign           1   of another target, service or account
-    │   ├── HeadMoved               1   somebody else appended first
+    │   ├── HeadMoved               1   another run appended first
     │   └── StoreUnavailable        1   the store could not be read or written
     └── ServiceError                1   the lending service
         ├── TokenError              1   no access token to be had
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where something stands: a file as the user would name it, line and column from 1."""
+    """The place of something: a file as the user would name it, line and column from 1."""
 
     file: str
     line: int
@@ -96,7 +96,7 @@ class SelectionError(ReconcilerError):
 
 
 class Refused(ReconcilerError):
-    """A guard said no before anything was sent or written."""
+    """A guard stopped the run before anything was sent or written."""
 
 
 class StateError(ReconcilerError):
@@ -112,7 +112,7 @@ class RecordLost(StateError):
 
 
 class RecordDamaged(StateError):
-    """A journal does not hold together; `line` is the first line that breaks it, 1-based."""
+    """A journal is not valid; `line` is the first line that breaks it, 1-based."""
 
     def __init__(self, what: str, *, where: object = None, remedy: str | None = None, line: int = 1) -> None:
         super().__init__(what, where=where, remedy=remedy)

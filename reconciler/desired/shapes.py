@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
 from reconciler.desired.nodes import Broken, ListNode, MapNode, Node, Scalar
@@ -96,5 +96,7 @@ def _kind(node: Node) -> str:
             return "a mapping"
         case ListNode():
             return "a list"
-        case _:
+        case Scalar() | Broken():
             return "text"
+        case _:
+            assert_never(node)

@@ -101,8 +101,12 @@ def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[s
                 begun[entry.attempt] = imported(entry)
             case Settled():
                 outcomes[entry.attempt] = stronger(outcomes.get(entry.attempt), entry.outcome)
+            case Resolved() | Retired() | Restored() | Removed() | SecretSet() | Begun() | Joined():
+                pass  # tells of no create call
+            case Bound() | Moved() | RollbackAccepted() | Observed():
+                pass
             case _:
-                pass  # what else is kept tells of no create
+                assert_never(entry)
     return begun, outcomes
 
 

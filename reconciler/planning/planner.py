@@ -69,14 +69,14 @@ def _plan_target(
 ) -> TargetPlan:
     record = records[target.name]
     routes = Routes(desired, _records_of_service(target, desired, records))
-    wanted = {one.address: one for one in desired.of_target(target.name)}
+    wanted = {subscription.address: subscription for subscription in desired.of_target(target.name)}
     held = record.by_address()
-    stirring = [
+    differing = [
         address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
     ]
     found = [
         change
-        for address in stirring
+        for address in differing
         for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
     ]
     changed = {change.address for change in found}
@@ -92,7 +92,7 @@ def _plan_target(
             _without_wanted_elsewhere(
                 [
                     extra
-                    for address in stirring
+                    for address in differing
                     if address in wanted and selection.has(address)
                     for extra in surplus_of(wanted[address], held.get(address, ()))
                 ],
