@@ -1,4 +1,4 @@
-"""Pure functions over the model: what is wanted against what is recorded, and whether that may go ahead.
+"""Pure functions over the model: what is desired against what is recorded, and whether a plan may be applied.
 
 No network, no clock, no environment, no credentials: a plan can be made on a pull request from a fork.
 """

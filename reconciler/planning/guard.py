@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def refuse_emptied(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
-    """Raises Refused where a target has subscriptions live and none desired at all: more likely a slip than a wish."""
+    """Raises Refused where a target has subscriptions live and none desired at all: more likely a mistake than intended."""
     for name in desired.targets:
         if not selection.touches(name) or name not in records or desired.of_target(name):
             continue
-        live = [one for one in records[name].attempts.values() if one.status is Status.LIVE]
+        live = [attempt for attempt in records[name].attempts.values() if attempt.status is Status.LIVE]
         if live:
             in_force = f"{len(live)} {'is' if len(live) == 1 else 'are'} in force"
             raise Refused(
