@@ -7,12 +7,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from support.stranger import refusal
+from support.lending_service import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 THERE = "europe/staging"
 HOOKS = "https://hooks.partner.example"

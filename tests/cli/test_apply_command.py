@@ -7,13 +7,14 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.lending_service import CLIENT_SECRET, refusal
 from support.project import end
-from support.stranger import CLIENT_SECRET, refusal
 from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
-    from support.stranger import Partner, Stranger
+    from support.lending_service import LendingService
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 PROMPT = "Creates cannot be undone. Apply this plan? Type 'yes' to continue: "
@@ -130,7 +131,7 @@ class TestOutcomes:
     def test_no_token(self, begun: Partner) -> None:
         """No intent is recorded, the error is one line without the secret, and the other targets go on."""
         begun.write(
-            "config/usa.yaml", USA.format(auth_url=f"{begun.service.root}/tenant", base_url=begun.service.base_url)
+            "config/usa.yaml", USA.format(auth_url=f"{begun.service.url}/tenant", base_url=begun.service.base_url)
         )
         begun.step("state", "init", "-t", "usa/*")
         begun.environment |= {"RECONCILER_USA_X_CLIENT_ID": "c", "RECONCILER_USA_X_CLIENT_SECRET": "s"}
@@ -243,7 +244,7 @@ def test_killed(begun: Partner, step: str) -> None:
     assert len(begun.service.creates) == (0 if step in ("after-append", "before-send") else 1)
 
 
-def test_a_failing_store_loses_nothing(begun: Partner, stranger: Stranger) -> None:
+def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingService) -> None:
     """An outcome that cannot be appended is kept beside the record, and that is said, with -q too."""
     begun.service.answer_next(lambda: remove_journal(begun))
     done = begun.run("apply", "--auto-approve", "-q")

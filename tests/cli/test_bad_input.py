@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from support.stranger import CLIENT_SECRET
+from support.lending_service import CLIENT_SECRET
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Imported
@@ -15,7 +15,7 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from support.stranger import CLIENT_SECRET, SIGNING_KEY, refusal
+from support.lending_service import CLIENT_SECRET, SIGNING_KEY, refusal
 from support.terminal import at_terminal
 
 if TYPE_CHECKING:
-    from support.stranger import Partner
+    from support.partner import Partner
 
 WARNED = {"offers": ["XYZ00001"]}
 

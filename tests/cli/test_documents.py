@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler import __version__
 
 if TYPE_CHECKING:
-    from support.stranger import Partner
+    from support.partner import Partner
 
 
 def test_the_plan_document(partner: Partner) -> None:

@@ -6,13 +6,13 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from support.lending_service import AUDIENCE_BASE, CLIENT_SECRET, refusal
 from support.project import end
-from support.stranger import AUDIENCE_BASE, CLIENT_SECRET, refusal
 from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
-    from support.stranger import Partner
+    from support.partner import Partner
 
 LEAD = '{"applicant": {"name": "Zo\u00eb"}, "amount": "100.00"}'
 CREATE = ("lead", "create", "-t", "europe/staging")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
+from support.lending_service import SIGNING_KEY
 from support.notified import listening, notification, post, talk, wait_until
 from support.project import EXECUTABLE, end
-from support.stranger import SIGNING_KEY
 
 from reconciler.receiver import captured_in
 from reconciler.sandbox import Sandbox
@@ -25,8 +25,8 @@ from reconciler.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.partner import Partner
     from support.project import Project
-    from support.stranger import Partner
 
 SIGNED = "verification: {header: X-Signature, algorithm: hmac-sha256, prefix: 'sha256='}\n"
 
@@ -398,5 +398,5 @@ def age_key() -> tuple[str, str]:
 
 @pytest.fixture
 def signing_key() -> bytes:
-    """The secret in the responses of a stranger's service."""
+    """The secret in the responses of the lending service."""
     return SIGNING_KEY.encode()

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 TARGET = "europe/staging"
 ACCEPT = ("state", "accept-rollback", "-t", TARGET)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 IN_FORCE = "is already in force as europe/staging/offers (attempt "
 

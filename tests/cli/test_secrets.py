@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
+from support.lending_service import SIGNING_KEY
 from support.notified import listening, wait_until
-from support.stranger import SIGNING_KEY
 from support.terminal import at_terminal
 from werkzeug import Response
 
@@ -27,7 +27,7 @@ from reconciler.state.stores.files import FileStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 TOLD = {"subscriptionId": "sub-1", "signing": {"key": SIGNING_KEY}, "key": SIGNING_KEY, "state": "on"}

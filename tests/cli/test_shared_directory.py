@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from support.stranger import Partner
+    from support.partner import Partner
 
 WARNING = (
     "Warning: state: file locks on this file system (nfs4, mounted with local_lock=all) may not work across hosts; run"

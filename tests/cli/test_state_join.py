@@ -8,8 +8,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from support.lending_service import refusal
+from support.partner import Partner
 from support.project import EXECUTABLE
-from support.stranger import Partner, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from support.lending_service import refusal
 from support.project import EXECUTABLE
-from support.stranger import refusal
 from support.terminal import at_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.partner import Partner
     from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
@@ -572,7 +573,7 @@ class TestRebind:
     def moved(self, imported: Partner) -> Partner:
         """A partner whose service has another address by now."""
         imported.want(offers=["ONB10011"], applications=["ONB10001"])
-        imported.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = imported.service.root + "/eu/v10"
+        imported.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = imported.service.url + "/eu/v10"
         return imported
 
     def test_another_service(self, moved: Partner) -> None:
@@ -587,7 +588,7 @@ class TestRebind:
         with moved.appending():
             done = moved.step("state", "rebind", code=None)
         assert (1, "") == (done.code, done.out)
-        assert f"-> {moved.service.root}/eu/v10\n" in done.err
+        assert f"-> {moved.service.url}/eu/v10\n" in done.err
         with moved.appending("bound"):
             assert "  europe/staging: rebound\n" == moved.step("state", "rebind", "--force").out
         assert moved.entries[-1]["forced"]

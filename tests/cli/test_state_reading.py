@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from support.stranger import Partner
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 

@@ -6,13 +6,13 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from support.stranger import SIGNING_KEY, refusal
+from support.lending_service import SIGNING_KEY, refusal
 from werkzeug import Response
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 

@@ -7,13 +7,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.stranger import refusal
+from support.lending_service import refusal
 from werkzeug import Response
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 CHAIN = ("seq", "prev", "hash")

@@ -19,7 +19,7 @@ from werkzeug import Response
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 
 STATES = ("full", "closed", "left")

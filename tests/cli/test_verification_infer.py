@@ -8,8 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.lending_service import SIGNING_KEY
 from support.notified import notification
-from support.stranger import SIGNING_KEY
 
 from reconciler.desired import load
 from reconciler.model.desired import Verification
@@ -17,8 +17,8 @@ from reconciler.model.desired import Verification
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.partner import Partner
     from support.project import Project
-    from support.stranger import Partner
 
 BODY = notification()
 KEY = base64.b64encode(b"key of the subscription").decode()

@@ -15,8 +15,9 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.lending_service import LendingService
+    from support.partner import Partner
     from support.project import Finished
-    from support.stranger import Partner, Stranger
 
     from reconciler.model.entry import AnyEntry
 
@@ -38,10 +39,10 @@ def lines_of(base_url: str, target: TargetName = TARGET, record: str = "c0ffee00
 
 
 @pytest.fixture
-def lines(partner: Partner, stranger: Stranger) -> list[bytes]:
+def lines(partner: Partner, lending_service: LendingService) -> list[bytes]:
     """The lines of the partner's journal, which is whole, and was read before."""
     partner.want(offers=["ONB10011"])
-    lines = lines_of(stranger.base_url)
+    lines = lines_of(lending_service.base_url)
     put(partner, b"".join(lines))
     partner.step("plan", "--detailed-exitcode", code=0)
     return lines
@@ -52,7 +53,7 @@ def put(partner: Partner, data: bytes) -> None:
     partner.write("state/europe/staging.jsonl", data)
 
 
-def assert_refused(partner: Partner, stranger: Stranger, *words: str) -> None:
+def assert_refused(partner: Partner, lending_service: LendingService, *words: str) -> None:
     """Every command fails with these words, shows nothing of a record, sends nothing, and leaves all as it is."""
     before = partner.journal.read_bytes() if partner.journal.is_file() else None
     for command in COMMANDS:
@@ -60,7 +61,7 @@ def assert_refused(partner: Partner, stranger: Stranger, *words: str) -> None:
         assert "" == done.out, command
         for word in words:
             assert word in done.err, command
-    assert stranger.untouched
+    assert lending_service.untouched
     assert before == (partner.journal.read_bytes() if partner.journal.is_file() else None)
 
 
@@ -102,32 +103,32 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_named(partner: Partner, stranger: Stranger, lines: list[bytes], name: str) -> None:
+def test_damage_is_named(partner: Partner, lending_service: LendingService, lines: list[bytes], name: str) -> None:
     """File and line are named, exit code 1; nothing is planned, listed or sent."""
     damage = DAMAGES[name]
     put(partner, damage.spoil(lines))
-    assert_refused(partner, stranger, f"state/europe/staging.jsonl:{damage.line}: ", damage.words)
+    assert_refused(partner, lending_service, f"state/europe/staging.jsonl:{damage.line}: ", damage.words)
 
 
-def test_journal_of_another_target(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_journal_of_another_target(partner: Partner, lending_service: LendingService, lines: list[bytes]) -> None:
     """A journal in another's place is refused, whichever it is."""
-    put(partner, b"".join(lines_of(stranger.base_url, TargetName("usa/production"), "beef0000")))
+    put(partner, b"".join(lines_of(lending_service.base_url, TargetName("usa/production"), "beef0000")))
     assert_refused(
         partner,
-        stranger,
+        lending_service,
         "state/europe/staging.jsonl: ",
         "this journal belongs to target usa/production, not europe/staging",
     )
 
 
-def test_directory_in_its_place(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_directory_in_its_place(partner: Partner, lending_service: LendingService, lines: list[bytes]) -> None:
     """What is no file is no journal."""
     partner.journal.unlink()
     partner.journal.mkdir()
-    assert_refused(partner, stranger, "state/europe/staging.jsonl: ", "not a regular file")
+    assert_refused(partner, lending_service, "state/europe/staging.jsonl: ", "not a regular file")
 
 
-def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_record_that_is_gone(partner: Partner, lending_service: LendingService, lines: list[bytes]) -> None:
     """A record that was here before is missed, and not begun anew without force."""
     shutil.rmtree(partner.path / "state")
     for command in ("plan", "apply --auto-approve", "state verify"):
@@ -137,7 +138,7 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
     done = partner.run("state", "init")
     assert (1, "") == (done.code, done.out)
     assert "the record with 4 entries is missing" in done.err
-    assert stranger.untouched
+    assert lending_service.untouched
 
 
 @pytest.mark.parametrize(
@@ -153,11 +154,11 @@ def test_record_that_is_gone(partner: Partner, stranger: Stranger, lines: list[b
     ],
 )
 def test_record_that_is_gone_by_another_name(
-    partner: Partner, stranger: Stranger, before: str, after: str, gone: str
+    partner: Partner, lending_service: LendingService, before: str, after: str, gone: str
 ) -> None:
     """However its place is written, and even if the link to it is gone as well, the record is missed."""
     partner.want(offers=["ONB10011"])
-    put(partner, b"".join(lines_of(stranger.base_url)))
+    put(partner, b"".join(lines_of(lending_service.base_url)))
     for name, place in (("link", "state"), ("parent", ".")):
         (partner.path / name).symlink_to(place)
     partner.step("plan", "--state", before, "--detailed-exitcode", code=0)
@@ -171,19 +172,19 @@ def test_record_that_is_gone_by_another_name(
     assert not (partner.path / place).exists()
 
 
-def test_older_copy(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_older_copy(partner: Partner, lending_service: LendingService, lines: list[bytes]) -> None:
     """A journal that lost its last lines holds together, and is refused until a person accepts it."""
     left = 2
     put(partner, b"".join(lines[:left]))
     missing = f"the last {4 - left} of 4 entries are missing"
-    assert_refused(partner, stranger, missing, "state accept-rollback -t europe/staging")
+    assert_refused(partner, lending_service, missing, "state accept-rollback -t europe/staging")
     done = partner.run("state", "accept-rollback", "-t", "europe/staging")
     assert (1, "") == (done.code, done.out)
     assert (
         f"last seen with 4 entries, head {digest(lines[3])}; the record now has"
         f" {left} {'entry' if left == 1 else 'entries'}, head {digest(lines[left - 1])}" in done.err
     )
-    assert_refused(partner, stranger, missing)
+    assert_refused(partner, lending_service, missing)
     partner.step("state", "accept-rollback", "-t", "europe/staging", "--force")
     partner.step("state", "verify")
     assert ["rollback"] == partner.kinds[left:]
@@ -195,7 +196,9 @@ def digest(line: bytes) -> str:
     return line[-67:-3].decode()
 
 
-def test_another_history_of_the_same_length(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_another_history_of_the_same_length(
+    partner: Partner, lending_service: LendingService, lines: list[bytes]
+) -> None:
     """Lines that were written instead of the ones seen before, a whole chain, are refused as well."""
     begun, offers, _, _ = lines
     address = Address.of(TARGET, "others")
@@ -204,10 +207,10 @@ def test_another_history_of_the_same_length(partner: Partner, stranger: Stranger
         for n in (3, 4)
     ]
     put(partner, begun + offers + link(digest(offers), 2, told)[0])
-    assert_refused(partner, stranger, "entry 4 differs from the one last seen on this machine")
+    assert_refused(partner, lending_service, "entry 4 differs from the one last seen on this machine")
 
 
-def test_torn_write(partner: Partner, stranger: Stranger, lines: list[bytes]) -> None:
+def test_torn_write(partner: Partner, lending_service: LendingService, lines: list[bytes]) -> None:
     """What a crash left behind the last newline is left out, mentioned by `verify`, and cut off by the next append."""
     whole = b"".join(lines)
     torn = link(digest(lines[3]), 4, [Retired(at=AT, by=BY, attempt="a2")])[0]
@@ -223,7 +226,7 @@ def test_torn_write(partner: Partner, stranger: Stranger, lines: list[bytes]) ->
     assert partner.journal.read_bytes().startswith(whole)
     assert "removed" == partner.entries[4]["kind"]
     assert "torn" not in verified(partner).out
-    assert stranger.untouched
+    assert lending_service.untouched
 
 
 def verified(partner: Partner) -> Finished:

@@ -20,8 +20,9 @@ from reconciler.state.journal.chain import link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.lending_service import LendingService
+    from support.partner import Partner
     from support.project import Finished, Project
-    from support.stranger import Partner, Stranger
 
     from reconciler.model.entry import AnyEntry
 
@@ -98,11 +99,13 @@ class TestService:
         (result,) = project.step("apply", "--auto-approve", "--format", "json", code=1).document["results"]
         assert INJECTIONS["old command"] in result["detail"]
 
-    def test_a_response_is_printed_harmlessly_in_actions(self, partner: Partner, stranger: Stranger) -> None:
+    def test_a_response_is_printed_harmlessly_in_actions(
+        self, partner: Partner, lending_service: LendingService
+    ) -> None:
         """Of a lead and of a create response, printed where a runner reads it, no line is a command."""
         partner.begin(offers=["ONB10011"])
         text = "\n".join(INJECTIONS.values())
-        stranger.answer_next(created(text), created(json.dumps(INJECTIONS, indent=1)), created(text))
+        lending_service.answer_next(created(text), created(json.dumps(INJECTIONS, indent=1)), created(text))
         in_actions(partner)
         lead = ("lead", "create", "-t", "europe/staging", "-")
         leads = [partner.step(*lead, stdin="{}"), partner.step(*lead, stdin="{}")]
@@ -113,10 +116,12 @@ class TestService:
             assert_harmless(done.out)
             assert [] == foreign_commands(done.err, masks=True)
 
-    def test_one_field_is_printed_harmlessly_or_not_at_all(self, partner: Partner, stranger: Stranger) -> None:
+    def test_one_field_is_printed_harmlessly_or_not_at_all(
+        self, partner: Partner, lending_service: LendingService
+    ) -> None:
         """A single value is printed bare, unless a runner would take it for a command: then it is refused."""
         partner.begin(offers=["ONB10011"])
-        stranger.answer_next(created(json.dumps(INJECTIONS)))
+        lending_service.answer_next(created(json.dumps(INJECTIONS)))
         partner.step("apply", "--auto-approve")
         in_actions(partner)
         for name, text in INJECTIONS.items():
@@ -128,10 +133,10 @@ class TestService:
             assert [] == foreign_commands(done.out)
             assert [] == foreign_commands(done.err, masks=True)
 
-    def test_a_secret_is_masked_as_it_is_shown(self, partner: Partner, stranger: Stranger) -> None:
+    def test_a_secret_is_masked_as_it_is_shown(self, partner: Partner, lending_service: LendingService) -> None:
         """A runner that leaves out what is masked shows no secret, however the service spelt it."""
         partner.begin(offers=["ONB10011"])
-        stranger.answer_next(
+        lending_service.answer_next(
             created('{"a": "abc\\u002Bdefghijkl", "b": ["mno\\/pqr\\"stuvw"], "c": {"d": "xyz\u200b0123456"}}')
         )
         partner.step("apply", "--auto-approve")
@@ -143,10 +148,10 @@ class TestService:
             shown = shown.replace(mask, "***")
         assert '{"a": "***", "b": ["***"], "c": {"d": "***"}}\n' == shown
 
-    def test_a_terminal_is_not_driven(self, partner: Partner, stranger: Stranger) -> None:
+    def test_a_terminal_is_not_driven(self, partner: Partner, lending_service: LendingService) -> None:
         """What the service said does not move the cursor of whoever looks at it."""
         partner.begin(offers=["ONB10011"])
-        stranger.answer_next(created(json.dumps({"key": EVERYTHING}, ensure_ascii=False)))
+        lending_service.answer_next(created(json.dumps({"key": EVERYTHING}, ensure_ascii=False)))
         partner.step("apply", "--auto-approve")
         for more in ([], ["--field", "key"]):
             done = at_terminal(partner, "--color", "never", "secret", "show", "europe/staging/offers", *more)
@@ -155,7 +160,7 @@ class TestService:
 
 
 def created(body: str) -> Response:
-    """A create response of the stranger's."""
+    """A create response of the service."""
     return Response(body, status=201, content_type="application/json")
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from support.lending_service import LendingService
+    from support.partner import Partner
     from support.raw_server import RawServer
-    from support.stranger import Partner, Stranger
 
 MEMORY = 200  # MiB, of which an apply takes some 60
 PATIENCE = 15  # seconds, of which a call takes 2
@@ -106,13 +107,13 @@ class TestAnswers:
         assert done.code == 1
         assert "no access token" in done.err
 
-    def test_deep_and_wide_json(self, partner: Partner, stranger: Stranger) -> None:
+    def test_deep_and_wide_json(self, partner: Partner, lending_service: LendingService) -> None:
         """A body of a thousand levels or a hundred thousand members is kept as it came, and creates all the same."""
         from werkzeug import Response  # noqa: PLC0415
 
         partner.begin(one=["ONB10001"], two=["ONB10002"])
         wide = json.dumps({f"{n}Id": "x" for n in range(60_000)})
-        stranger.answer_next(Response("[" * 100_000, status=201), Response(wide, status=201))
+        lending_service.answer_next(Response("[" * 100_000, status=201), Response(wide, status=201))
         done = run_bounded(partner, "apply", "--auto-approve", "--parallelism", "1", "--format", "json")
         assert (0, 2) == (done.code, done.document["summary"]["created"])
         partner.step("state", "verify")

@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.stranger import AUDIENCE_BASE, CLIENT_ID, CLIENT_SECRET, SIGNING_KEY
+from support.lending_service import AUDIENCE_BASE, CLIENT_ID, CLIENT_SECRET, SIGNING_KEY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.stranger import Partner, Stranger
+    from support.lending_service import LendingService
+    from support.partner import Partner
 
 APPLICATIONS = ["ONB10002", "LOA10013", "ONB10001"]
 URL = "https://hooks.partner.example/applications"
@@ -46,7 +47,9 @@ def cut_off(partner: Partner) -> None:
 class TestFirstPlan:
     """Before anything exists."""
 
-    def test_plan_needs_neither_credentials_nor_network(self, partner: Partner, stranger: Stranger) -> None:
+    def test_plan_needs_neither_credentials_nor_network(
+        self, partner: Partner, lending_service: LendingService
+    ) -> None:
         """From configuration to plan nothing leaves the machine."""
         partner.want(applications=APPLICATIONS)
         cut_off(partner)
@@ -55,16 +58,16 @@ class TestFirstPlan:
         done = partner.run("plan", "--detailed-exitcode")
         assert (2, "") == (done.code, done.err)
         assert f"  + {ADDRESS}  create\n" in done.out
-        assert stranger.untouched
+        assert lending_service.untouched
 
-    def test_the_network_is_really_gone(self, partner: Partner, stranger: Stranger) -> None:
+    def test_the_network_is_really_gone(self, partner: Partner, lending_service: LendingService) -> None:
         """The test above would notice: under the same conditions an apply sends nothing."""
         partner.begin(applications=APPLICATIONS)
         credentials = partner.environment
         cut_off(partner)
         partner.environment.update(credentials)
         assert partner.run("apply", "--auto-approve", "--timeout", "1").code == 1
-        assert stranger.untouched
+        assert lending_service.untouched
 
     def test_without_a_record_there_is_no_plan(self, partner: Partner) -> None:
         """A missing record is not an empty one, and what to do is said."""
@@ -77,9 +80,9 @@ class TestFirstPlan:
 class TestFirstApply:
     """One call, to the letter, and a record of it."""
 
-    def test_the_requests_are_those_documented(self, applied: Partner, stranger: Stranger) -> None:
+    def test_the_requests_are_those_documented(self, applied: Partner, lending_service: LendingService) -> None:
         """SERVICE.md, sections 4.1 and 4.2: method, path, headers and body, with sorted codes."""
-        (token,), (create,) = stranger.token_requests, stranger.creates
+        (token,), (create,) = lending_service.token_requests, lending_service.creates
         assert (token.method, token.path) == ("POST", "/tenant/oauth/token")
         assert token.headers["content-type"] == "application/json"
         assert token.body == {
@@ -93,7 +96,7 @@ class TestFirstApply:
         assert create.headers["content-type"] == "application/json"
         assert create.body == {"eventCodes": sorted(APPLICATIONS), "webhookUrl": URL}
 
-    def test_nothing_is_left_to_do(self, applied: Partner, stranger: Stranger) -> None:
+    def test_nothing_is_left_to_do(self, applied: Partner, lending_service: LendingService) -> None:
         """A plan is empty, and an apply needs no approval and sends nothing."""
         assert ["begun", "bound", "intent", "outcome"] == applied.kinds
         done = applied.run("plan", "--detailed-exitcode")
@@ -101,7 +104,7 @@ class TestFirstApply:
         journal = applied.journal.read_bytes()
         done = applied.run("apply")
         assert (0, "Nothing to do.\n") == (done.code, done.out)
-        assert (1, journal) == (len(stranger.creates), applied.journal.read_bytes())
+        assert (1, journal) == (len(lending_service.creates), applied.journal.read_bytes())
 
     def test_no_secret_lies_open(self, applied: Partner) -> None:
         """The response is private to its owner; nothing else holds the key, the token or the client secret."""
@@ -121,20 +124,20 @@ class TestChanges:
         applied.want(applications=sorted(APPLICATIONS))
         assert applied.run("plan", "--detailed-exitcode").code == 0
 
-    def test_an_added_code_is_created_alone(self, applied: Partner, stranger: Stranger) -> None:
+    def test_an_added_code_is_created_alone(self, applied: Partner, lending_service: LendingService) -> None:
         """One call with that code, so that nothing is delivered twice."""
         applied.want(applications=[*APPLICATIONS, "ONB10004"])
         assert [("applications", "extend")] == applied.planned()
         applied.step("apply", "--auto-approve")
-        assert [{"eventCodes": ["ONB10004"], "webhookUrl": URL}] == stranger.bodies[1:]
+        assert [{"eventCodes": ["ONB10004"], "webhookUrl": URL}] == lending_service.bodies[1:]
         assert [] == applied.planned()
 
-    def test_a_changed_url_is_created_beside_the_old(self, applied: Partner, stranger: Stranger) -> None:
+    def test_a_changed_url_is_created_beside_the_old(self, applied: Partner, lending_service: LendingService) -> None:
         """One call with all codes; the old subscription awaits its removal, and delivers until then."""
         other = "https://hooks.partner.example/elsewhere"
         applied.declare({"applications": (APPLICATIONS, other)})
         done = applied.succeed("apply", "--auto-approve", "--format", "json")
-        assert [{"eventCodes": sorted(APPLICATIONS), "webhookUrl": other}] == stranger.bodies[1:]
+        assert [{"eventCodes": sorted(APPLICATIONS), "webhookUrl": other}] == lending_service.bodies[1:]
         (request,) = done.document["removal_requests"]
         assert f"to {URL}, created" in request["text"]
         assert "(subscriptionId sub-1)" in request["text"]
@@ -143,13 +146,13 @@ class TestChanges:
         applied.step("state", "removed", ADDRESS)
         assert [("applications", "live", sorted(APPLICATIONS))] == applied.listed()
 
-    def test_a_dropped_name_is_retired_without_a_call(self, applied: Partner, stranger: Stranger) -> None:
+    def test_a_dropped_name_is_retired_without_a_call(self, applied: Partner, lending_service: LendingService) -> None:
         """The record says that it must go, and the request to the operator is printed."""
         applied.want(others=["ONB10011"])
         done = applied.succeed("apply", "--auto-approve")
-        assert [{"eventCodes": ["ONB10011"], "webhookUrl": "https://hooks.partner.example/others"}] == stranger.bodies[
-            1:
-        ]
+        assert [
+            {"eventCodes": ["ONB10011"], "webhookUrl": "https://hooks.partner.example/others"}
+        ] == lending_service.bodies[1:]
         assert (
             f"Please delete the webhook subscription of europe/staging that delivers {', '.join(sorted(APPLICATIONS))}"
             in done.out
@@ -157,14 +160,16 @@ class TestChanges:
         assert f"reconciler state removed {ADDRESS}" in done.out
         assert [] == applied.planned()
 
-    def test_what_is_wanted_again_is_restored_without_a_call(self, applied: Partner, stranger: Stranger) -> None:
+    def test_what_is_wanted_again_is_restored_without_a_call(
+        self, applied: Partner, lending_service: LendingService
+    ) -> None:
         """The record says that it stays."""
         applied.want(others=["ONB10011"])
         applied.step("apply", "--auto-approve")
         applied.want(applications=APPLICATIONS, others=["ONB10011"])
         assert [("applications", "restore")] == applied.planned()
         applied.step("apply", "--auto-approve")
-        assert (2, "live") == (len(stranger.creates), applied.listed()[0][1])
+        assert (2, "live") == (len(lending_service.creates), applied.listed()[0][1])
 
 
 class TestSavedPlans:
@@ -181,18 +186,18 @@ class TestSavedPlans:
         """`--out` writes what `--format json` prints."""
         assert partner.succeed("plan", "--format", "json").out == saved.read_text(encoding="utf-8")
 
-    def test_it_applies_once(self, partner: Partner, stranger: Stranger, saved: Path) -> None:
+    def test_it_applies_once(self, partner: Partner, lending_service: LendingService, saved: Path) -> None:
         """A second time it is refused: the record has moved."""
         partner.succeed("apply", "plan.json")
         journal = partner.journal.read_bytes()
         done = partner.run("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
         assert done.err.startswith("Error: plan.json: the saved plan is stale for europe/staging: ")
-        assert (1, journal) == (len(stranger.creates), partner.journal.read_bytes())
+        assert (1, journal) == (len(lending_service.creates), partner.journal.read_bytes())
 
     @pytest.mark.parametrize("how", ["codes", "target gone", "base_url", "recipients"])
     def test_it_does_not_apply_to_something_else(
-        self, partner: Partner, stranger: Stranger, saved: Path, how: str
+        self, partner: Partner, lending_service: LendingService, saved: Path, how: str
     ) -> None:
         """Other codes, other addresses, other recipients, a target that is no longer there: refused, nothing sent."""
         match how:
@@ -211,12 +216,12 @@ class TestSavedPlans:
         done = partner.run("apply", "plan.json")
         assert done.code == 1
         assert "no longer holds" in done.err
-        assert stranger.untouched
+        assert lending_service.untouched
 
-    def test_what_is_left_of_it_is_another_plan(self, partner: Partner, stranger: Stranger) -> None:
+    def test_what_is_left_of_it_is_another_plan(self, partner: Partner, lending_service: LendingService) -> None:
         """Without one of its targets, nothing of it is applied; the targets that are left can be selected."""
         partner.begin(applications=APPLICATIONS)
-        elsewhere = partner.read("config/all.yaml").replace(stranger.base_url, "https://api.elsewhere.example")
+        elsewhere = partner.read("config/all.yaml").replace(lending_service.base_url, "https://api.elsewhere.example")
         other = partner.write("config/usa.yaml", elsewhere.replace("europe/", "usa/"))
         partner.step("state", "init")
         partner.step("plan", "--out", "plan.json")
@@ -224,25 +229,27 @@ class TestSavedPlans:
         done = partner.run("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
         assert "Error: plan.json: the saved plan is stale for usa/staging: " in done.err
-        assert stranger.untouched
+        assert lending_service.untouched
         partner.succeed("apply", "plan.json", "-t", "europe/*")
 
-    def test_nothing_is_sent_from_the_file(self, partner: Partner, stranger: Stranger, saved: Path) -> None:
+    def test_nothing_is_sent_from_the_file(
+        self, partner: Partner, lending_service: LendingService, saved: Path
+    ) -> None:
         """A file that was tampered with changes nothing but its own words."""
         document = json.loads(saved.read_text(encoding="utf-8"))
         document["changes"][0]["request"]["webhookUrl"] = "https://evil.example/"
         saved.write_text(json.dumps(document), encoding="utf-8")
         partner.succeed("apply", "plan.json")
-        assert [URL] == [body["webhookUrl"] for body in stranger.bodies]
+        assert [URL] == [body["webhookUrl"] for body in lending_service.bodies]
 
-    def test_the_selection_comes_from_the_file(self, partner: Partner, stranger: Stranger) -> None:
+    def test_the_selection_comes_from_the_file(self, partner: Partner, lending_service: LendingService) -> None:
         """What was planned for some addresses is applied to those."""
         partner.begin(applications=["ONB10001"], offers=["ONB10011"])
         partner.succeed("plan", "-t", "*/*/offers", "--out", "plan.json")
         partner.succeed("apply", "plan.json")
-        assert [["ONB10011"]] == [body["eventCodes"] for body in stranger.bodies]
+        assert [["ONB10011"]] == [body["eventCodes"] for body in lending_service.bodies]
 
-    def test_a_digest_applies_once(self, partner: Partner, stranger: Stranger) -> None:
+    def test_a_digest_applies_once(self, partner: Partner, lending_service: LendingService) -> None:
         """A stale digest is refused, with the one of the plan as it is now."""
         partner.begin(applications=APPLICATIONS)
         digest = partner.plan()["digest"]
@@ -253,4 +260,4 @@ class TestSavedPlans:
             f"Error: --expect-digest {digest}: the plan has changed: its digest is now {partner.plan()['digest']}; "
             in done.err
         )
-        assert len(stranger.creates) == 1
+        assert len(lending_service.creates) == 1

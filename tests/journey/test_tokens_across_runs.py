@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from support.stranger import AUDIENCE_BASE
+from support.lending_service import AUDIENCE_BASE
 
 from reconciler.cli.demo import EXAMPLE
 from reconciler.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from support.lending_service import LendingService
+    from support.partner import Partner
     from support.project import Project
-    from support.stranger import Partner, Stranger
 
 
 def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> None:
@@ -27,27 +28,27 @@ def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> No
         assert (8, 3) == (len(sandbox.world.commits), len(sandbox.world.tokens))
 
 
-def test_concurrent_processes_ask_once_between_them(partner: Partner, stranger: Stranger) -> None:
+def test_concurrent_processes_ask_once_between_them(partner: Partner, lending_service: LendingService) -> None:
     """All of them print the one token."""
     partner.want(offers=["ONB10011"])
     processes = [partner.start("token", "-t", "europe/staging") for _ in range(4)]
     ended = [process.communicate(timeout=60) for process in processes]
     assert {b"token-number-1\n"} == {out for out, _ in ended}
     assert [b""] * 4 == [err for _, err in ended]
-    assert len(stranger.token_requests) == 1
+    assert len(lending_service.token_requests) == 1
 
 
-def test_each_api_has_a_token_of_its_own(partner: Partner, stranger: Stranger) -> None:
+def test_each_api_has_a_token_of_its_own(partner: Partner, lending_service: LendingService) -> None:
     """The API is named by the audience; without one it is that of the subscriptions."""
     partner.want(offers=["ONB10011"])
     for api in ("onboarding", "testsupport"):
         partner.succeed("token", "-t", "europe/staging", "--api", api)
     assert partner.succeed("token", "-t", "europe/staging").out == "token-number-3\n"
-    audiences = [one.body["audience"] for one in stranger.token_requests]
+    audiences = [one.body["audience"] for one in lending_service.token_requests]
     assert [f"{AUDIENCE_BASE}/{api}" for api in ("onboarding", "testsupport", "notification")] == audiences
 
 
-def test_the_cache_is_worthless_without_the_secret(partner: Partner, stranger: Stranger) -> None:
+def test_the_cache_is_worthless_without_the_secret(partner: Partner, lending_service: LendingService) -> None:
     """Another secret finds nothing in it, and no file holds a token."""
     partner.want(offers=["ONB10011"])
     partner.succeed("token", "-t", "europe/staging", "--cache-dir", "cache")
@@ -58,7 +59,7 @@ def test_the_cache_is_worthless_without_the_secret(partner: Partner, stranger: S
     assert partner.succeed("token", "-t", "europe/staging", "--cache-dir", "cache").out == "token-number-2\n"
 
 
-def test_a_damaged_cache_is_a_miss(partner: Partner, stranger: Stranger) -> None:
+def test_a_damaged_cache_is_a_miss(partner: Partner, lending_service: LendingService) -> None:
     """Never an error."""
     partner.want(offers=["ONB10011"])
     partner.succeed("token", "-t", "europe/staging", "--cache-dir", "cache")

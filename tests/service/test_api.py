@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from support.lending_service import SECRET
 from support.raw_server import reset
+from support.service_fixtures import SECRET
 
 from reconciler.errors import CallFailed, TokenError
 from reconciler.model.outcome import Outcome
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reconciler.service.transport import Transport
 
 REQUEST = Request(("ONB10011", "LOA10013"), "https://hooks.example/applications")
-TOKEN_1, TOKEN_2 = "token-1-abcdefgh", "token-2-abcdefgh"
+TOKEN_1, TOKEN_2 = "token-number-1", "token-number-2"
 
 
 @pytest.fixture
@@ -50,11 +50,12 @@ class TestCreateSubscription:
 
     def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
         """Headers and body are the documented ones, the codes sorted."""
+        lending_service.answers_with([(201, '{"id": "sub-1"}')])
         answer = service.create_subscription(REQUEST, always)
         (call,) = lending_service.calls
         assert (call.method, call.headers["content-type"]) == ("POST", "application/json")
         assert bearers(lending_service) == [TOKEN_1]
-        assert json.loads(call.get_data()) == {"eventCodes": ["LOA10013", "ONB10011"], "webhookUrl": REQUEST.url}
+        assert call.body == {"eventCodes": ["LOA10013", "ONB10011"], "webhookUrl": REQUEST.url}
         assert (answer.outcome, answer.status, answer.fields) == (Outcome.CREATED, 201, {"id": "sub-1"})
         assert answer.body == b'{"id": "sub-1"}'
 
@@ -98,7 +99,7 @@ class TestCreateSubscription:
     def test_a_401_and_no_new_token_is_rejected(self, service: Service, lending_service: LendingService) -> None:
         """Both are said."""
         service.authorise()
-        lending_service.token_answers = [(403, '{"error": "revoked"}')]
+        lending_service.answer_next_token((403, '{"error": "revoked"}'))
         lending_service.answers_with([(401, "")])
         answer = service.create_subscription(REQUEST, always)
         assert (answer.outcome, answer.status, answer.retry_after) == (Outcome.REJECTED, 401, None)
@@ -111,7 +112,7 @@ class TestCreateSubscription:
 
     def test_no_token_is_not_sent(self, service: Service, lending_service: LendingService) -> None:
         """Without a token there is no call."""
-        lending_service.token_answers = [(401, "")]
+        lending_service.answer_next_token((401, ""))
         answer = service.create_subscription(REQUEST, always)
         assert (answer.outcome, lending_service.calls) == (Outcome.NOT_SENT, [])
         assert "no access token" in str(answer.detail)
@@ -131,7 +132,7 @@ class TestCreateSubscription:
     @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 404, 408, 422, 499, 500, 502, 503, 504])
     def test_nothing_else_is_repeated(self, service: Service, lending_service: LendingService, status: int) -> None:
         """One call, whatever the status; a redirect is not followed."""
-        lending_service.answers_with([(status, "", {"Location": "/api/notification/webhooksubscription"})])
+        lending_service.answers_with([(status, "", {"Location": "/eu/v9/notification/webhooksubscription"})])
         answer = service.create_subscription(REQUEST, always)
         assert (status, 1) == (answer.status, len(lending_service.calls))
 
@@ -154,7 +155,7 @@ class TestAuthorise:
 
     def test_no_token_is_an_error(self, service: Service, lending_service: LendingService) -> None:
         """So that no intent is recorded."""
-        lending_service.token_answers = [(401, "")]
+        lending_service.answer_next_token((401, ""))
         with pytest.raises(TokenError):
             service.authorise()
 
@@ -169,9 +170,9 @@ class TestCreateLead:
         lending_service.answers_with([(201, '{"LeadId": "l-1"}')])
         assert LeadAnswer(201, b'{"LeadId": "l-1"}', None) == service.create_lead(self.LEAD)
         (call,) = lending_service.calls
-        assert (call.path, call.get_data()) == ("/api/onboarding/leads", self.LEAD)
+        assert (call.path, call.data) == ("/eu/v9/onboarding/leads", self.LEAD)
         assert (call.headers["accept"], call.headers["content-type"]) == ("application/json",) * 2
-        assert json.loads(lending_service.token_requests[0].get_data())["audience"] == "https://api.example/onboarding"
+        assert lending_service.token_requests[0].body["audience"] == "https://api.example/onboarding"
 
     def test_a_401_is_repeated_once(self, service: Service, lending_service: LendingService) -> None:
         """As with every call."""
@@ -226,7 +227,7 @@ class TestCreateLead:
 
     def test_no_token(self, service: Service, lending_service: LendingService) -> None:
         """The token's own error says most; there is no call."""
-        lending_service.token_answers = [(401, "")]
+        lending_service.answer_next_token((401, ""))
         with pytest.raises(TokenError, match="401"):
             service.create_lead(self.LEAD)
         assert [] == lending_service.calls

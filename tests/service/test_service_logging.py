@@ -10,8 +10,8 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
-from support.lending_service import SECRET
 from support.raw_server import say
+from support.service_fixtures import SECRET
 
 from reconciler.errors import TokenError
 from reconciler.model.plan import Request
@@ -52,10 +52,10 @@ def test_debug_of_everything_shows_no_secret(
         service.create_subscription(REQUEST, always, renew=False)
     ours = [record.message for record in caplog.records if record.name == "reconciler.service"]
     assert [line.split(", ")[0].partition("/")[2] for line in ours] == [
-        "idp/oauth/token: 200", "api/notification/webhooksubscription: 401",
-        "idp/oauth/token: 200", "api/notification/webhooksubscription: 201",
+        "tenant/oauth/token: 200", "eu/v9/notification/webhooksubscription: 401",
+        "tenant/oauth/token: 200", "eu/v9/notification/webhooksubscription: 201",
     ]  # fmt: skip
-    for secret in ("token-1", "token-2", SECRET, json.dumps(SECRET), "k3y", "hooks.example", "Bearer"):
+    for secret in ("token-number", SECRET, json.dumps(SECRET), "k3y", "hooks.example", "Bearer"):
         assert secret not in caplog.text
 
 
@@ -89,7 +89,7 @@ from reconciler.service.transport import Transport, always
 logging.basicConfig(level=logging.DEBUG)
 url, cache, secret = sys.argv[1:]
 place = Place("f", 1, 1)
-target = Target(TargetName("a/b"), f"{url}/idp", f"{url}/api", url, Overlap.REFUSE, Replace.OVERLAP, place)
+target = Target(TargetName("a/b"), f"{url}/tenant", f"{url}/eu/v9", url, Overlap.REFUSE, Replace.OVERLAP, place)
 with Transport() as transport:
     tokens = Tokens(transport, TokenCache(Path(cache)), 5)
     print(Service(transport, tokens, target, Credentials("id", secret), 5).create_subscription(
@@ -99,14 +99,14 @@ with Transport() as transport:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={}, check=True)
     assert "reconciler.service:POST" in done.stderr
     assert "created" in done.stdout
-    for secret in ("token-1", SECRET, "Bearer"):
+    for secret in ("token-number", SECRET, "Bearer"):
         assert secret not in done.stdout + done.stderr
 
 
 def test_no_secret_in_a_traceback(service: Service, lending_service: LendingService) -> None:
     """An error holds neither the secret nor the token, with its whole chain printed."""
     answer = {"access_token": "value-of-token", "token_type": "mac", "error": SECRET}
-    lending_service.token_answers = [(200, json.dumps(answer))]
+    lending_service.answer_next_token((200, json.dumps(answer)))
     with pytest.raises(TokenError) as caught:
         service.authorise()
     printed = "".join(traceback.format_exception(caught.value)) + repr(caught.value)

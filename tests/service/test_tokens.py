@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.lending_service import SECRET
 from support.raw_server import reset, say
+from support.service_fixtures import SECRET
 
 from reconciler.errors import TokenError
 from reconciler.model.apis import API_NAMES
@@ -53,10 +53,10 @@ class TestRequest:
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService, api: str
     ) -> None:
         """JSON with exactly the four documented members, once."""
-        assert tokens.token(target, credentials, api) == "token-1-abcdefgh"
+        assert tokens.token(target, credentials, api) == "token-number-1"
         (request,) = lending_service.token_requests
         assert (request.method, request.headers["content-type"]) == ("POST", "application/json")
-        assert json.loads(request.get_data()) == {
+        assert request.body == {
             "grant_type": "client_credentials",
             "client_id": "client-1",
             "client_secret": SECRET,
@@ -85,7 +85,7 @@ class TestRequest:
         """A refused token is replaced once, however many callers were refused with it."""
         refused = tokens.token(target, credentials, "notification")
         renewed = [tokens.renew(target, credentials, "notification", refused) for _ in range(3)]
-        assert (renewed, len(lending_service.token_requests)) == (["token-2-abcdefgh"] * 3, 2)
+        assert (renewed, len(lending_service.token_requests)) == (["token-number-2"] * 3, 2)
 
 
 class TestAnswer:
@@ -118,7 +118,7 @@ class TestAnswer:
     ) -> None:  # fmt: skip
         """The error names the members that are wrong, and shows none."""
         answer = {"access_token": "value-of-token", "token_type": "Bearer", "expires_in": 60, **change}
-        lending_service.token_answers = [(200, json.dumps(answer))]
+        lending_service.answer_next_token((200, json.dumps(answer)))
         line = failure(tokens, target, credentials)
         assert line.startswith(f"europe/staging: no access token: HTTP 200 without a valid {named}; ")
         assert "value-of-token" not in line
@@ -128,7 +128,7 @@ class TestAnswer:
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService, body: str
     ) -> None:
         """So is anything that is no JSON object."""
-        lending_service.token_answers = [(200, body)]
+        lending_service.answer_next_token((200, body))
         assert "without a valid access_token, expires_in, token_type" in failure(tokens, target, credentials)
 
 
@@ -141,7 +141,7 @@ class TestFailure:
     ) -> None:
         """The provider's words are shown without the secret, and the variables are named; nothing is repeated."""
         said = {"error": "invalid_client", "error_description": f"no\nsuch {SECRET}"}
-        lending_service.token_answers = [(status, json.dumps(said))]
+        lending_service.answer_next_token((status, json.dumps(said)))
         line = failure(tokens, target, credentials)
         assert f"HTTP {status}" in line
         assert ": invalid_client, no such [redacted]; check RECONCILER_EUROPE_STAGING_CLIENT_ID" in line
@@ -153,8 +153,8 @@ class TestFailure:
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService, status: int
     ) -> None:
         """What looks like a wrong address names auth_url; a redirect is not followed."""
-        lending_service.token_answers = [(status, "", {"Location": f"{lending_service.url}/idp/oauth/token"})]
-        assert f"check auth_url ({lending_service.url}/idp)" in failure(tokens, target, credentials)
+        lending_service.answer_next_token((status, "", {"Location": f"{lending_service.auth_url}/oauth/token"}))
+        assert f"check auth_url ({lending_service.auth_url})" in failure(tokens, target, credentials)
         assert len(lending_service.token_requests) == 1
 
     @pytest.mark.parametrize("status", [429, 500, 502, 503])
@@ -162,7 +162,7 @@ class TestFailure:
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService, status: int
     ) -> None:
         """A provider that is busy or failing is asked a few times, and then a person is."""
-        lending_service.token_answers = [(status, "")] * 3
+        lending_service.answer_next_token(*[(status, "")] * 3)
         assert "retry later" in failure(tokens, target, credentials)
         assert len(lending_service.token_requests) == 3
 
@@ -171,8 +171,8 @@ class TestFailure:
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService, status: int
     ) -> None:
         """One that recovers is enough."""
-        lending_service.token_answers = [(status, "")]
-        assert tokens.token(target, credentials, "notification") == "token-2-abcdefgh"
+        lending_service.answer_next_token((status, ""))
+        assert tokens.token(target, credentials, "notification") == "token-number-2"
 
     def test_asked_to_wait(
         self, tokens: Tokens, target: Target, credentials: Credentials, lending_service: LendingService,
@@ -181,7 +181,7 @@ class TestFailure:
         """The wait that a 429 asks for is granted, within bounds."""
         waited: list[float] = []
         monkeypatch.setattr(time, "sleep", waited.append)
-        lending_service.token_answers = [(429, "", {"Retry-After": "3"}), (429, "", {"Retry-After": "9999"})]
+        lending_service.answer_next_token((429, "", {"Retry-After": "3"}), (429, "", {"Retry-After": "9999"}))
         tokens.token(target, credentials, "notification")
         assert [seconds for seconds in waited if seconds >= 1] == [3.0, 10.0]
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from support.partner import Partner
     from support.project import Project
-    from support.stranger import Partner
 
     from reconciler.state.stores.git.branch import GitStore
 

@@ -148,13 +148,60 @@ def test_two_histories_merged() -> None:
     assert damage(b"".join([*LINES[:3], other[2], LINES[3], other[3]]))[0] == 4
 
 
-@pytest.mark.parametrize("marker", [b"    assert damage(data) == (3, "line 3 is invalid after the lines before it: attempt never was never started")
+@pytest.mark.parametrize("marker", [b"<<<<<<< HEAD", b"=======", b">>>>>>> theirs", b"||||||| base"])
+def test_conflict_markers(marker: bytes) -> None:
+    """A conflict marker is called one."""
+    line, what = damage(b"".join([*LINES[:2], marker, b"\n", *LINES[2:]]))
+    assert (line, "conflict marker" in what) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (WHOLE.replace(b"\n", b"\r\n"), (1, "CRLF")),
+        (LINES[0] + b"\0" * 40 + b"\n" + LINES[1], (2, "NUL bytes")),
+        (LINES[0] + b"\n" + LINES[1], (2, "is empty")),
+        (b"\n", (1, "is empty")),
+        (b"<html>nothing here</html>\n", (1, "is not a journal entry")),
+        (b"\xef\xbb\xbf" + WHOLE, (1, "is not a journal entry")),
+        (LINES[0] + b'{"seq":2,"at":"\xff"}\n', (2, "was edited")),
+    ],
+)
+def test_symptoms(data: bytes, expected: tuple[int, str]) -> None:
+    """What usually happens to files is called by its name."""
+    line, what = damage(data)
+    assert (expected[0], True) == (line, expected[1] in what)
+
+
+@pytest.mark.parametrize(
+    ("middle", "expected"),
+    [
+        (b'"kind":"teleported"', "line 2 cannot be read: unknown entry kind"),
+        (b'"at":"\xff"', "line 2 cannot be read: 'utf-8' codec"),
+        (b'"at":', "line 2 cannot be read: Expecting value"),
+        (b'"at":' + b"[" * 100_000, "line 2 cannot be read:"),
+        (b'"a":1}{"b":2', "line 2 cannot be read: Extra data"),
+    ],
+)
+def test_whole_but_unreadable(middle: bytes, expected: str) -> None:
+    """A line that holds together and says nothing this version knows is named with the reason."""
+    previous = head_of(LINES[0].rstrip(b"\n"))
+    assert previous is not None
+    line, what = damage(LINES[0] + hashed(2, middle, previous))
+    assert (line, what.startswith(expected)) == (2, True)
+
+
+def test_entry_that_cannot_follow() -> None:
+    """The chain may be whole and the history still be none."""
+    retired = Retired(at="2026-11-20T13:30:00Z", by={}, attempt="never")
+    data = journal_bytes([begun(), imported("a2"), retired, imported("a4")])
+    assert damage(data) == (3, "line 3 is invalid after the lines before it: attempt never was never started")
 
 
 def test_journal_that_does_not_begin() -> None:
     """The first entry must begin the record."""
     line, what = damage(journal_bytes([imported("a1")]))
-    assert (line, "expected `begun` as the first entry" in what) == (1, True)
+    assert (line, "begins a record" in what) == (1, True)
 
 
 def test_seq_as_something_else() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
-from support.stranger import CLIENT_SECRET
+from support.lending_service import CLIENT_SECRET
 
 from reconciler.state.stores.git.upstream import difference
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from support.partner import Partner
     from support.project import Finished
-    from support.stranger import Partner
 
 PATH = "work/state/europe/staging.jsonl"
 

@@ -1,1 +1,37 @@
-"""What tests stand on: scenes, doubles, services, strategies."""
+"""What tests stand on: which to use when.
+
+A project, from the plainest to the richest:
+
+- `project.Project`: a directory, an environment, and `reconciler` run in it: `run` and `start` as a user does, `step`
+  and `start_step` as forks of a process that has loaded the program (`warm`). No service.
+- `partner.Partner`: a project of one target whose service is a `LendingService`, with words for its record and plans.
+- `sandbox_project.SandboxProject`: a project of any number of targets with the sandbox; compares what was created with
+  what the record says. `sandbox_pace` holds or slows down the answers.
+- `glass_house.GlassHouse`: the same with secrets (`leaks`) looked for in all that is printed and written.
+- `sandbox_forge`: a repository (`forge.Forge`, workflows run by `act`) whose workflow applies to the sandbox.
+- `disk_machine.DiskMachine`: state, cache and data on a recorded disk (`disk_recorder`), to be cut off at each write
+  (`disk_model`).
+- `git_world.GitWorld`: a remote and a checkout for the git store. `stopped_process`: a process that holds a lock.
+- `terminal.at_terminal`: a person who answers prompts. `notified.listening`: a `listen` at work, and senders to it.
+
+A lending service, and the reason for each:
+
+- `reconciler.sandbox`: what the service is documented to do, with faults, and a count of what exists; `sandbox_client`
+  asks it without any code of the program.
+- `lending_service.LendingService`: answers that a test chooses, and the requests as they arrived.
+- `raw_server.RawServer`: below HTTP: broken answers, hang-ups, TLS.
+- `rude_service.RudeService`: a whole target on a raw server, for commands run against answers in bytes.
+
+Plain values, without files or processes:
+
+- `value_scene.Scene`: what is desired and what has happened, with verbs; `planning_strategies` draws such scenes.
+- `desired_configs`: YAML with the places marked where a mistake is expected.
+- `journal_samples`, `journal_strategies`: the smallest whole journals, and drawn ones.
+- `store_conformance`: what every store must do; a new store runs it.
+- `applying_bench`, `applying_doubles`: the protocol of an apply without I/O, and the driver with doubles.
+- `simulation`: many machines, people and mishaps in one thread under a seed.
+- `mutations`, `injections`: damaged texts, and texts that would act.
+
+Fixtures: `lending_service`, `partner`, and those of the service room in `service_fixtures`; `tests/conftest.py` has
+`project` and the environment of every test.
+"""

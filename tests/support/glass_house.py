@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import select
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.sandbox.sandbox import Sandbox
 from support.leaks import Secrets, is_private_response
-from support.project import Finished, Project, end
+from support.project import end, finish
+from support.sandbox_project import SandboxProject
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from support.project import Finished
 
 CLIENT_SECRET = 'p4ss+wörd/"quoted"\\and=more&odd%characters'
 SET_SECRET = 'set/by+"hand"-and-never-shown'
@@ -24,33 +26,16 @@ SHOW_SECRETS = ("token ", "secret show ")
 """The commands whose standard output is there to show a secret."""
 
 
-class GlassHouse:
+class GlassHouse(SandboxProject):
     """All of it is below `path`: the project, the caches, the private files and the temporary ones."""
 
     def __init__(self, path: Path, targets: Sequence[str] = TARGETS) -> None:
+        wanted, credentials = {"offers": ["ONB10011"]}, {targets[0]: ("client-0", CLIENT_SECRET)}
+        super().__init__(path / "project", wanted, targets, credentials=credentials)
         self.path = path
-        self.targets = targets
-        self.sandbox = Sandbox(targets=targets, credentials={targets[0]: ("client-0", CLIENT_SECRET)})
         (path / "tmp").mkdir()
-        self.project = Project(path / "project", {**dict(self.sandbox.variables()), "TMPDIR": str(path / "tmp")})
+        self.project.environment["TMPDIR"] = str(path / "tmp")
         self._heard: list[bytes] = []
-
-    def __enter__(self) -> Self:
-        self.sandbox.start()
-        self.declare("offers")
-        self.run("state init")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.sandbox.close()
-
-    def declare(self, name: str) -> None:
-        """Write a configuration that wants one subscription on every target; where those are, the variables say."""
-        text = "targets:\n"
-        for target in self.targets:
-            text += f"  {target}: {{auth_url: https://login.example, base_url: https://api.example}}\n"
-        text += f'subscriptions:\n  "*/*":\n    {name}: {{eventCodes: [ONB10011], webhookUrl: https://hooks.example}}\n'
-        self.project.write("config/all.yaml", text)
 
     def run(self, line: str, *more: str, stdin: str | None = None, until: signal.Signals | None = None) -> Finished:
         """Run a command to its end, or until it talks and a signal ends it; `more` are words to put behind it."""
@@ -65,8 +50,8 @@ class GlassHouse:
         return self._hear(line, done)
 
     def step(self, line: str, *more: str, stdin: str = "") -> Finished:
-        """As `run`, the way a `Project` has steps."""
-        return self._hear(line, self.project.step(*line.split(), *more, code=None, stdin=stdin))
+        """As `run`, the way a `Project` has steps; several may be under way at once."""
+        return self._hear(line, finish(self.project.start_step(*line.split(), *more, stdin=stdin)))
 
     def _hear(self, line: str, done: Finished) -> Finished:
         self._heard.append(done.err.encode())

@@ -48,9 +48,10 @@ class SandboxProject:
         targets: Sequence[str] = (HERE,),
         faults: Mapping[str, float] | None = None,
         seed: int | None = None,
+        credentials: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.targets = tuple(targets)
-        self.sandbox = Sandbox(targets=targets, faults=faults, seed=seed)
+        self.sandbox = Sandbox(targets=targets, faults=faults, seed=seed, credentials=credentials)
         self.project = Project(path, dict(self.sandbox.variables()))
         self.wanted = dict(wanted)
         self.urls: dict[str, str] = {}

@@ -20,7 +20,6 @@ from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
-from support.lending_service import SECRET, LendingService
 from support.raw_server import RawServer
 
 if TYPE_CHECKING:
@@ -28,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pytest_httpserver import HTTPServer
+
+SECRET = "s3cret/with+odd characters=="
+"""The client secret: odd enough to look different in JSON and in a URL."""
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def make_target(url: str, name: str = "europe/staging") -> Target:
     """A target whose identity provider and service are both at `url`."""
     place = Place("config/targets.yaml", 1, 1)
     return Target(
-        TargetName(name), f"{url}/idp", f"{url}/api", "https://api.example", Overlap.REFUSE, Replace.OVERLAP, place
+        TargetName(name), f"{url}/tenant", f"{url}/eu/v9", "https://api.example", Overlap.REFUSE, Replace.OVERLAP, place
     )
 
 
@@ -108,12 +109,6 @@ def tls(certificate: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     return context
-
-
-@pytest.fixture
-def lending_service(httpserver: HTTPServer) -> LendingService:
-    """The lending service on loopback, scripted."""
-    return LendingService(httpserver)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.stranger import Partner
+    from support.partner import Partner
 
 STEP = Path(__file__).parents[2] / ".github/actions/reconcile/step.py"
 
