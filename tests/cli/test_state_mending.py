@@ -289,6 +289,12 @@ class TestResolve:
         assert code == done.code
         assert "no outcome recorded" in done.out
 
+    def test_force_asks_nothing(self, unknown: Partner) -> None:
+        """Not at a terminal either."""
+        with unknown.appending("resolved"):
+            done = at_terminal(unknown, "state", "resolve", OFFERS, "--not-created", "--force")
+        assert (0, False) == (done.code, "Certain" in done.out)
+
     def test_not_against_notifications(self, unknown: Partner) -> None:
         """What arrived for its codes at its URL since it began speaks against --not-created, unless forced."""
         unknown.write("received.jsonl", _received("ONB10011"))

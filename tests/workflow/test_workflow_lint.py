@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.forge import ROOT
+from support.forge import ROOT, WORKFLOW
 
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -33,19 +33,31 @@ def used_in(part: object) -> list[str]:
             return []
 
 
-def test_zizmor() -> None:
-    """The audit of workflows and action finds nothing."""
-    code, said = run(BIN / "zizmor", "--offline", "--no-progress", ".github")
+def test_zizmor(tmp_path: Path) -> None:
+    """The audit of workflows and action finds nothing; in a workflow that is not pinned, it would."""
+    audit = (BIN / "zizmor", "--offline", "--no-progress")
+    code, said = run(*audit, *WORKFLOWS, ACTION / "action.yml")
     assert 0 == code, said
+    loose, replaced = re.subn(r"@[0-9a-f]{40} # ", "@", WORKFLOW.read_text())
+    assert replaced
+    (tmp_path / "subscriptions.yml").write_text(loose)
+    code, said = run(*audit, tmp_path / "subscriptions.yml")
+    assert 0 != code, said
+    assert "unpinned-uses" in said
 
 
 @pytest.mark.parametrize(
     ("schema", "files"), [("github-workflows", WORKFLOWS), ("github-actions", [ACTION / "action.yml"])]
 )
-def test_schema(schema: str, files: list[Path]) -> None:
-    """They are what GitHub reads."""
-    code, said = run(BIN / "check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
+def test_schema(tmp_path: Path, schema: str, files: list[Path]) -> None:
+    """They are what GitHub reads; with a key that it does not know, they would not be."""
+    check = (BIN / "check-jsonschema", "--builtin-schema", f"vendor.{schema}")
+    code, said = run(*check, *files)
     assert 0 == code, said
+    (tmp_path / "wrong.yml").write_text(f"{files[0].read_text()}\nno-such-key: {{}}\n")
+    code, said = run(*check, tmp_path / "wrong.yml")
+    assert 0 != code, said
+    assert "no-such-key" in said
 
 
 def test_pinned_by_hash() -> None:
