@@ -27,7 +27,7 @@ def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
     forge.secrets = {f"{region.upper()}_{name}": value for region in REGIONS for name, value in CREDENTIALS.items()}
     declare(forge, sandbox, ["ONB10001"])
     forge.push("Declare subscriptions")
-    forge.project.succeed("state", "init", "--state", "git:reconciler-state")
+    forge.project.step("state", "init", "--state", "git:reconciler-state")
     return forge
 
 
