@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def refuse_emptied(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
-    """Raises Refused where a target has subscriptions live and none desired at all: more likely a mistake than intended."""
+    """Raises Refused for a target with live subscriptions and none desired: more likely a mistake than intended."""
     for name in desired.targets:
         if not selection.touches(name) or name not in records or desired.of_target(name):
             continue

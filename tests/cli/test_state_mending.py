@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.partner import Partner
-    from support.stranger import Partner
 
 OFFERS = "europe/staging/offers"
 CHANCES = "europe/staging/chances"
