@@ -29,10 +29,10 @@ def assert_refused(scene: SandboxProject, *arguments: str, missing: str) -> None
 @pytest.mark.parametrize(
     ("failpoint", "sent", "missing"),
     [
-        ("after-append:1", 0, "the last 2 of the 3"),
-        ("before-send:1", 0, "the last 2 of the 3"),
-        ("before-append:3", 2, "the last 4 of the 5"),
-        ("after-send:3", 3, "the last 6 of the 7"),
+        ("after-append:1", 0, "the last 2 of 3"),
+        ("before-send:1", 0, "the last 2 of 3"),
+        ("before-append:3", 2, "the last 4 of 5"),
+        ("after-send:3", 3, "the last 6 of 7"),
     ],
 )
 def test_what_a_killed_apply_appended_was_seen(tmp_path: Path, failpoint: str, sent: int, missing: str) -> None:
@@ -77,7 +77,7 @@ def test_a_branch_set_back_after_a_killed_apply_is_refused(tmp_path: Path) -> No
         killed = scene.apply("--unsealed", "--parallelism", "1", failpoint="after-send:3:kill")
         assert (-signal.SIGKILL, 3) == (killed.code, scene.sandbox.world.requests["create", HERE])
         git(origin, "update-ref", "refs/heads/state", older)
-        assert_refused(scene, "--unsealed", missing="the last 6 of the 7")
+        assert_refused(scene, "--unsealed", missing="the last 6 of 7")
 
 
 def test_an_apply_that_cannot_remember_goes_on(tmp_path: Path) -> None:
