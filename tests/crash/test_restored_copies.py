@@ -54,7 +54,7 @@ def test_a_copy_from_the_middle_of_a_killed_apply_is_refused(tmp_path: Path) -> 
         assert -signal.SIGKILL == scene.apply(failpoint="after-append:3:kill").code
         lines = scene.journal().read_bytes().splitlines(keepends=True)
         scene.journal().write_bytes(b"".join(lines[:-1]))
-        assert_refused(scene, missing=f"the last 1 of the {len(lines)}")
+        assert_refused(scene, missing=f"the last 1 of {len(lines)}")
         scene.journal().write_bytes(b"".join(lines))
         scene.recover()
 
