@@ -29,6 +29,7 @@ def test_how_much_is_said(partner: Partner) -> None:
     assert "Info: state record: state; " in more
     assert re.search(r"^Info: europe/staging: 1 entries, head [0-9a-f]{64}$", more, re.MULTILINE)
     assert set(plain.splitlines()) < set(more.splitlines())
+    assert "Debug: " not in partner.step("-v", "token", "-t", "europe/staging", "--cache-dir", "other").err
     everything = partner.step("-vv", "token", "-t", "europe/staging").err
     assert re.search(r"^Debug: POST 127.0.0.1:\d+/tenant/oauth/token: 200, \d\.\d{3} s$", everything, re.MULTILINE)
 
@@ -53,6 +54,15 @@ def test_objects(partner: Partner) -> None:
         error = json.loads(failed.err)
         assert (1, "error", "reconciler") == (failed.code, error["level"], error["logger"])
         assert error["message"].startswith(words)
+
+
+def test_time_of_an_object_is_utc(partner: Partner) -> None:
+    """It does not depend on the time zone, and has milliseconds."""
+    partner.want(**WARNED)
+    partner.environment["TZ"] = "XXX-9"
+    partner.before_steps = "import time; time.tzset(); time.time = lambda: 1_800_000_000.0625"
+    failed = partner.step("--log-format", "json", "plan", "-t", "x/y", code=1)
+    assert "2027-01-15T08:00:00.062Z" == json.loads(failed.err.splitlines()[-1])["time"]
 
 
 def test_objects_are_no_commands(partner: Partner) -> None:
