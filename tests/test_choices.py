@@ -1,4 +1,4 @@
-"""A choice by kind covers every kind: it ends in `assert_never`, so that mypy names each place a new kind is missing."""
+"""A choice by kind covers every kind: it ends in `assert_never`, so that mypy finds a new kind."""
 
 from __future__ import annotations
 

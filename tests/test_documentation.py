@@ -72,7 +72,12 @@ def test_what_a_page_names_is_there(page: str) -> None:
 
 def test_what_is_not_there_is_found() -> None:
     """A file, a folder of the package or a name that does not exist is a mistake; other words are not looked at."""
-    wrong = ["nowhere.py", "planning/nowhere/", "planning/planner.py:nothing", "tests/test_pages.py::test_nothing"]
+    wrong = [
+        "nowhere.py",
+        "planning/nowhere/",
+        "planning/planner.py:nothing",
+        "tests/test_documentation.py::test_nothing",
+    ]
     fine = ["planning/planner.py:make_plan", "applying/run.py:Apply.prepare", "state/", "europe/staging/", "--force"]
     assert wrong == missing([*wrong, *fine])
 
