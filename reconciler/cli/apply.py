@@ -1,19 +1,17 @@
 """`reconciler apply`"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.exit_codes import applied_exit_code
-from reconciler.cli.options import accepted_duplicates, common_options, duplicates_option, pass_terminal, target_option
+from reconciler.cli.options import allow_empty_option, cli_command, duplicates_option, format_option, target_option
 from reconciler.cli.terminal.progress import progress
 from reconciler.cli.terminal.questions import has_terminal, says_yes
-from reconciler.cli.terminal.report import format_option, print_report
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
+from reconciler.model.plan import Plan
 from reconciler.operations.apply import Permissions, plan_to_apply
 from reconciler.operations.approval import Approval
 from reconciler.operations.file_locks import warn_of_host_only_locks
@@ -22,23 +20,17 @@ from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import APPLIED
 from reconciler.reports.text import plan_text
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.model.plan import Plan
 
-
-@click.command("apply")
+@cli_command("apply")
 @click.argument("plan_file", metavar="[PLANFILE]", required=False, type=click.Path(path_type=Path))
 @target_option
 @click.option("--auto-approve", is_flag=True, help="Skip the interactive approval.")
 @click.option("--expect-digest", metavar="DIGEST", help="Apply only if the plan has this digest.")
 @click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more than N creates.")
-@click.option("--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target.")
+@allow_empty_option
 @duplicates_option
 @click.option("--unsealed", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
 @format_option(APPLIED)
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal,
     plan_file: Path | None,
@@ -47,6 +39,7 @@ def command(
     expect_digest: str | None,
     max_creates: int | None,
     allow_empty: bool,
+    accepted_duplicates: tuple[str, ...],
     unsealed: bool,
     form: str,
 ) -> int:
@@ -57,7 +50,7 @@ def command(
     """
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
-    permitted = Permissions(approval, max_creates, allow_empty, unsealed, accepted_duplicates())
+    permitted = Permissions(approval, max_creates, allow_empty, unsealed, frozenset(accepted_duplicates))
     planned = plan_to_apply(workspace, targets, permitted)
     must_ask = planned.has_work and not approval.given
     if must_ask:
@@ -75,7 +68,7 @@ def command(
     terminal.work_is_done()
     for notice in applied.unrecorded:
         terminal.complain(notice)
-    print_report(terminal, APPLIED[form](applied))
+    terminal.print_report(APPLIED[form](applied))
     return applied_exit_code(applied)
 
 

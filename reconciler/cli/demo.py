@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
 from reconciler.errors import ReconcilerError
 from reconciler.reports.line import Line, Tone
 
@@ -32,9 +30,7 @@ STAGING_ENDPOINT = "https://hooks.staging.partner.example"
 CAPTURED = "notifications.jsonl"
 
 
-@click.command("demo")
-@common_options
-@pass_terminal
+@cli_command("demo")
 def command(terminal: Terminal) -> None:
     """Run a full cycle against the embedded sandbox.
 

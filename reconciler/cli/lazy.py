@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from reconciler.cli.options import COMMON_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class LazyGroup(click.Group):
-    """`table` names, for each command, the module that holds it as `command`, and its line in the help."""
+    """`table` has each command's line in the help.
 
-    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+    A module of `package` that is named after the command, with `_` for `-`, holds it as `command`.
+    """
+
+    def __init__(self, *args: Any, package: str, table: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.params[:0] = COMMON_OPTIONS
+        self.package = package
         self.table = table
         self.no_args_is_help = False  # see parse_args
 
@@ -34,11 +42,12 @@ class LazyGroup(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.table:
             return None
-        command = import_module(self.table[cmd_name][0]).command
+        module = f"{self.package}.{cmd_name.replace('-', '_')}{'_' if iskeyword(cmd_name) else ''}"
+        command = import_module(module).command
         assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+            formatter.write_dl(list(self.table.items()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
 from reconciler.errors import SettingsError
 from reconciler.operations.workspace import Workspace
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.receiver.receiver import Behaviour
 
 
-@click.command("listen")
+@cli_command("listen")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
 @click.option(
     "--record", metavar="FILE", type=click.Path(path_type=Path),
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     "--identity", metavar="FILE", type=click.Path(path_type=Path),
     help="age identity file that decrypts the recorded secrets.",
 )  # fmt: skip
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal,
     port: int,

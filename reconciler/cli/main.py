@@ -11,38 +11,38 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.lazy import LazyGroup
-from reconciler.cli.options import Invocation, common_options
+from reconciler.cli.options import Invocation
 from reconciler.errors import INTERRUPTING, Interrupted, ReconcilerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from io import TextIOWrapper
 
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "validate": ("reconciler.cli.validate", "Check the configuration."),
-    "plan": ("reconciler.cli.plan", "Show the changes needed to reach the desired state."),
-    "apply": ("reconciler.cli.apply", "Apply the plan."),
-    "status": ("reconciler.cli.status", "Show what is in force and what needs attention."),
-    "parity": ("reconciler.cli.parity", "Compare two targets."),
-    "state": ("reconciler.cli.state", "Inspect and repair the state record."),
-    "secret": ("reconciler.cli.secret", "Show or set the secret of a subscription."),
-    "token": ("reconciler.cli.token", "Print an access token."),
-    "lead": ("reconciler.cli.lead", "Work with leads."),
-    "listen": ("reconciler.cli.listen", "Receive notifications until interrupted."),
-    "verification": ("reconciler.cli.verification", "Detect how notifications are signed."),
-    "sandbox": ("reconciler.cli.sandbox", "Run a local sandbox of the service."),
-    "demo": ("reconciler.cli.demo", "Run a full cycle against the embedded sandbox."),
+COMMANDS: Mapping[str, str] = {
+    "validate": "Check the configuration.",
+    "plan": "Show the changes needed to reach the desired state.",
+    "apply": "Apply the plan.",
+    "status": "Show what is in force and what needs attention.",
+    "parity": "Compare two targets.",
+    "state": "Inspect and repair the state record.",
+    "secret": "Show or set the secret of a subscription.",
+    "token": "Print an access token.",
+    "lead": "Work with leads.",
+    "listen": "Receive notifications until interrupted.",
+    "verification": "Detect how notifications are signed.",
+    "sandbox": "Run a local sandbox of the service.",
+    "demo": "Run a full cycle against the embedded sandbox.",
 }
 
 
 @click.group(
     cls=LazyGroup,
+    package=__package__,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 success; 1 error; 2 changes present (`plan` or `status` with --detailed-exitcode), or targets"
     " differ (`parity`); 3 a create has an unknown outcome and must be resolved; 129, 130, 143 interrupted.",
 )
-@common_options
 @click.version_option(__version__, prog_name="reconciler", message="%(prog)s %(version)s")
 def cli() -> None:
     """Manage a lending partner's webhook subscriptions declaratively.

@@ -1,30 +1,21 @@
 """`reconciler parity`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import common_options, pass_terminal
-from reconciler.cli.terminal.report import format_option, print_report
+from reconciler.cli.options import cli_command, format_option
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.parity import read_parity
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import PARITY
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("parity")
+@cli_command("parity")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--gate", "is_gate", is_flag=True, help="Check that everything B desires is in force in A.")
 @format_option(PARITY)
-@common_options
-@pass_terminal
 def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int:
     """Compare two targets.
 
@@ -38,5 +29,5 @@ def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int
         reconciler parity europe/staging europe/production --gate
     """
     parity = read_parity(Workspace(terminal), a, b, is_gate=is_gate)
-    print_report(terminal, PARITY[form](parity))
+    terminal.print_report(PARITY[form](parity))
     return exit_code(Verdict.DONE if parity.in_line else Verdict.CHANGES)

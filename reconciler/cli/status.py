@@ -1,28 +1,17 @@
 """`reconciler status`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import click
-
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import common_options, detailed_exitcode_option, pass_terminal, target_option
-from reconciler.cli.terminal.report import format_option, print_report
+from reconciler.cli.options import cli_command, detailed_exitcode_option, format_option, target_option
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.status import read_status
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import STATUS
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("status")
+@cli_command("status")
 @target_option
 @format_option(STATUS)
 @detailed_exitcode_option
-@common_options
-@pass_terminal
 def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
     """Show what is in force and what needs attention.
 
@@ -31,5 +20,5 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
     codes. Targets without a record are listed on stderr. Exits with 1 if a record is damaged or missing.
     """
     status = read_status(Workspace(terminal), targets)
-    print_report(terminal, STATUS[form](status.targets))
+    terminal.print_report(STATUS[form](status.targets))
     return (exit_code(status.verdict) if detailed_exitcode else 0) or int(not status.whole)

@@ -1,28 +1,20 @@
 """`reconciler token`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import print_value
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.apis import API_NAMES
 from reconciler.operations.workspace import Workspace
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("token")
+@cli_command("token")
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Target whose account to use.")
 @click.option(
     "--api", type=click.Choice(API_NAMES), default="notification", help="API to get the token for.  [notification]"
 )
-@common_options
-@pass_terminal
 def command(terminal: Terminal, target: str, api: str) -> None:
     """Print an access token.
 

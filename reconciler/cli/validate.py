@@ -1,22 +1,11 @@
 """`reconciler validate`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import click
-
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 
-@click.command("validate")
-@common_options
-@pass_terminal
+@cli_command("validate")
 def command(terminal: Terminal) -> None:
     """Check the configuration.
 
@@ -24,7 +13,7 @@ def command(terminal: Terminal) -> None:
     """
     desired = Workspace(terminal).desired
     counts = f"{_count(len(desired.subscriptions), 'subscription')} on {_count(len(desired.targets), 'target')}"
-    terminal.print_lines([Line(f"The configuration is valid: {counts}.")])
+    terminal.print_line(f"The configuration is valid: {counts}.")
 
 
 def _count(number: int, noun: str) -> str:

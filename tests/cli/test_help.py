@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def walk(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, click.Command]]:
     """Every command below a group: its words, its line in the help of its group, and itself."""
     context = click.Context(group)
-    for name, (_, line) in group.table.items():
+    for name, line in group.table.items():
         command = group.get_command(context, name)
         assert command is not None
         yield (*path, name), line, command

@@ -1,25 +1,18 @@
 """`reconciler lead create`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.foreign import print_body
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.workspace import Workspace
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("create")
+@cli_command("create")
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Target to create the lead on.")
 @click.argument("file", type=click.Path(path_type=Path))
-@common_options
-@pass_terminal
 def command(terminal: Terminal, target: str, file: Path) -> None:
     """Create a lead and print the answer.
 

@@ -1,20 +1,14 @@
 """`reconciler sandbox serve`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import SettingsError
 from reconciler.reports.line import Line
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("serve")
+@cli_command("serve")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
 @click.option(
     "--retry-interval", metavar="SECONDS", type=float, default=15.0, help="Delay between delivery retries.  [15]"
@@ -24,8 +18,6 @@ if TYPE_CHECKING:
     help="Fault to inject, with its probability; repeatable.",
 )  # fmt: skip
 @click.option("--seed", metavar="N", type=int, help="Random seed, to repeat the faults of an earlier run.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, port: int, retry_interval: float, faults: tuple[str, ...], seed: int | None) -> None:
     """Run the sandbox until interrupted.
 

@@ -1,22 +1,16 @@
 """`reconciler sandbox trigger`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.sandbox_events import SANDBOX_URL, trigger_event
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 
-@click.command("trigger")
+@cli_command("trigger")
 @click.argument("code")
 @click.option(
     "--properties", metavar="FILE", type=click.Path(path_type=Path), help="File with the EventProperties, as JSON."
@@ -26,8 +20,6 @@ if TYPE_CHECKING:
 )
 @click.option("-t", "--target", metavar="TARGET", help="Limit to this target.")
 @click.option("--url", metavar="URL", help=f"URL of the sandbox.  [{SANDBOX_URL}]")
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal, code: str, properties: Path | None, count: int, target: str | None, url: str | None
 ) -> None:
@@ -42,4 +34,4 @@ def command(
         text = f"{started} {'delivery' if started == 1 else 'deliveries'} started"
     else:
         text = f"No subscription has {code}: nothing delivered"
-    terminal.print_lines([Line(text)])
+    terminal.print_line(text)

@@ -1,32 +1,23 @@
 """`reconciler secret set`"""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.questions import ask_hidden, has_terminal
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
 from reconciler.operations.edit import parse_address
 from reconciler.operations.set_secret import store_secret
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 _LIMIT = 1 << 16
 
 
-@click.command("set")
+@cli_command("set")
 @click.argument("address")
 @attempt_option
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str, attempt: str | None) -> None:
     """Store a secret obtained outside of the create response.
 
@@ -37,7 +28,7 @@ def command(terminal: Terminal, address: str, attempt: str | None) -> None:
     workspace = Workspace(terminal)
     owner = parse_address(address)
     store_secret(workspace, owner, attempt, _read)
-    terminal.print_lines([Line(f"  {visible(owner)}: secret saved")])
+    terminal.print_line(f"  {owner}: secret saved")
 
 
 def _read() -> bytes:

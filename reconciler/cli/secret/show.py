@@ -1,27 +1,22 @@
 """`reconciler secret show`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import mask_body, print_body, print_value
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import parse_address
 from reconciler.operations.show_secret import SecretReader, field_of
 from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import split_response
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-
 _SHORTEST_SECRET = 8
 
 
-@click.command("show")
+@cli_command("show")
 @click.argument("address")
 @attempt_option
 @click.option(
@@ -29,8 +24,6 @@ _SHORTEST_SECRET = 8
 )
 @click.option("--field", metavar="NAME", help="Print only this field of the response.")
 @click.option("--headers", is_flag=True, help="Print the response with its status line and headers.")
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal, address: str, attempt: str | None, identity: Path | None, field: str | None, headers: bool
 ) -> None:

@@ -1,28 +1,17 @@
 """`reconciler state accept-rollback`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.questions import confirm
-from reconciler.operations.accept_rollback import accept, rollbacks
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.operations.accept_rollback import Rollback, accept, rollbacks
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.operations.accept_rollback import Rollback
 
 
-@click.command("accept-rollback")
+@cli_command("accept-rollback")
 @click.option("-t", "--target", metavar="TARGET", required=True, help="Target of the record.")
 @click.option("--force", is_flag=True, help="Skip the confirmation.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, target: str, force: bool) -> None:
     """Accept a rolled back or lost record.
 
@@ -39,7 +28,7 @@ def command(terminal: Terminal, target: str, force: bool) -> None:
             confirm(force, "Accept this record?" if rollback.journal else "Initialize a new record?")
             accept(workspace, rollback, force=force)
             result = "accepted" if rollback.journal else "accepted; new record initialized"
-        terminal.print_lines([Line(f"  {visible(rollback.target)}: {result}")])
+        terminal.print_line(f"  {rollback.target}: {result}")
 
 
 def _describe(terminal: Terminal, rollback: Rollback) -> None:

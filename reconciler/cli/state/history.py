@@ -1,25 +1,17 @@
 """`reconciler state history`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.joining import told
 from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.history import history_text
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("history")
+@cli_command("history")
 @click.argument("address", required=False)
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str | None) -> None:
     """Show the log of changes.
 

@@ -1,30 +1,20 @@
 """`reconciler state import`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal, target_option
-from reconciler.operations.import_ import import_subscriptions
+from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.operations.import_ import Import, import_subscriptions
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.operations.import_ import Import
 
 
-@click.command("import")
+@cli_command("import")
 @click.argument("address", required=False)
 @click.option("--all", "everything", is_flag=True, help="Import everything in config/ that is not recorded.")
 @target_option
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
     """Import subscriptions that were created manually.
 
@@ -38,13 +28,13 @@ def command(terminal: Terminal, address: str | None, everything: bool, targets: 
         is_empty = False
         terminal.print_lines(_lines(imports))
     if is_empty:
-        terminal.print_lines([Line("config/ defines no subscription there.")])
+        terminal.print_line("config/ defines no subscription there.")
 
 
 def _lines(imports: Iterable[Import]) -> Iterator[Line]:
     for done in imports:
-        shown = visible(done.subscription.address)
+        shown = done.subscription.address
         if done.codes:
-            yield Line(f"  {shown}: imported, {', '.join(done.codes)} to {visible(done.subscription.url)}")
+            yield Line(f"  {shown}: imported, {', '.join(done.codes)} to {done.subscription.url}")
         for reason in done.skipped:
-            yield Line(f"  {shown}: skipped: {visible(reason)}")
+            yield Line(f"  {shown}: skipped: {reason}")

@@ -1,27 +1,16 @@
 """`reconciler state init`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal, target_option
-from reconciler.operations.init import initialize
+from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.operations.init import Initialized, initialize
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.operations.init import Initialized
 
 
-@click.command("init")
+@cli_command("init")
 @target_option
 @click.option("--force", is_flag=True, help="Initialize even on a CI runner's disk, or if a record existed before.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
     """Initialize the state record.
 
@@ -40,11 +29,11 @@ def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
 
 
 def _show(terminal: Terminal, initialized: Initialized) -> None:
-    shown = visible(initialized.target)
+    shown = initialized.target
     if not initialized.new:
-        terminal.print_lines([Line(f"  {shown}: already initialized")])
+        terminal.print_line(f"  {shown}: already initialized")
         return
-    terminal.print_lines([Line(f"  {shown}: initialized for the service at {visible(initialized.base_url)}")])
+    terminal.print_line(f"  {shown}: initialized for the service at {initialized.base_url}")
     for seen in initialized.lost:
         terminal.say(
             f"{initialized.target}: accepted the loss of the record with {seen.length}; its subscriptions may be"

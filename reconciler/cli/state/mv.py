@@ -1,31 +1,21 @@
 """`reconciler state mv`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.record import Attempt
 from reconciler.operations.edit import parse_address
 from reconciler.operations.mv import move
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import preview_line
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.model.record import Attempt
 
 
-@click.command("mv")
+@cli_command("mv")
 @click.argument("source", metavar="FROM")
 @click.argument("destination", metavar="TO")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, source: str, destination: str) -> None:
     """Rename a subscription (no call).
 
@@ -36,7 +26,7 @@ def command(terminal: Terminal, source: str, destination: str) -> None:
 
     def show(attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
-            terminal.say_line(preview_line(attempt, f"becomes {visible(after)}"))
+            terminal.say_line(preview_line(attempt, f"becomes {after}"))
 
     move(Workspace(terminal), before, after, show)
-    terminal.print_lines([Line(f"  {visible(before)} is recorded as {visible(after)}")])
+    terminal.print_line(f"  {before} is recorded as {after}")

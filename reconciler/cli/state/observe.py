@@ -1,25 +1,18 @@
 """`reconciler state observe`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.observe import observe
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.notifications import observed_text
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("observe")
+@cli_command("observe")
 @click.argument("file", type=click.Path(path_type=Path))
-@common_options
-@pass_terminal
 def command(terminal: Terminal, file: Path) -> None:
     """Record received notifications as evidence.
 

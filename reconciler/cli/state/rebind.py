@@ -1,27 +1,17 @@
 """`reconciler state rebind`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal, target_option
+from reconciler.cli.options import cli_command, target_option
 from reconciler.cli.terminal.questions import confirm
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.rebind import rebind, rebindings
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 
-@click.command("rebind")
+@cli_command("rebind")
 @target_option
 @click.option("--force", is_flag=True, help="Skip the confirmation.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
     """Point the record at the service and account in the current settings.
 
@@ -31,8 +21,8 @@ def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
     workspace = Workspace(terminal)
     changes = rebindings(workspace, targets)
     if not changes:
-        terminal.print_lines(
-            [Line("Nothing to change: every record belongs to the service and account in the current settings.")]
+        terminal.print_line(
+            "Nothing to change: every record belongs to the service and account in the current settings."
         )
         return
     for change in changes:
@@ -43,4 +33,4 @@ def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
     confirm(force, "Rebind these records?")
     for change in changes:
         rebind(workspace, change.target, force=force)
-        terminal.print_lines([Line(f"  {visible(change.target)}: rebound")])
+        terminal.print_line(f"  {change.target}: rebound")

@@ -1,30 +1,20 @@
 """`reconciler state recover`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
-from reconciler.operations.recover import recover
+from reconciler.operations.recover import Recovery, recover
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_resolve
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.operations.recover import Recovery
 
 
-@click.command("recover")
+@cli_command("recover")
 @click.argument("file", type=click.Path(path_type=Path))
-@common_options
-@pass_terminal
 def command(terminal: Terminal, file: Path) -> int:
     """Recover unsaved results or another copy of the record.
 
@@ -38,14 +28,14 @@ def command(terminal: Terminal, file: Path) -> int:
         recoveries.append(recovery)
         _show(terminal, recovery)
     if not recoveries:
-        terminal.print_lines([Line("Nothing to recover.")])
+        terminal.print_line("Nothing to recover.")
     return exit_code(Verdict.FAILED if any(recovery.left for recovery in recoveries) else Verdict.DONE)
 
 
 def _show(terminal: Terminal, recovery: Recovery) -> None:
     count = f"{recovery.recovered} {'entry' if recovery.recovered == 1 else 'entries'} recovered"
     before = f", {recovery.before} already recorded" if recovery.before else ""
-    terminal.print_lines([Line(f"  {visible(recovery.target)}: {count}{before}")])
+    terminal.print_line(f"  {recovery.target}: {count}{before}")
     for problem in recovery.left:
         terminal.print_problem(problem)
     for attempt, address in recovery.disputed:

@@ -1,30 +1,21 @@
 """`reconciler state removed`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.questions import ask
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.removed import removal
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import preview_line
 from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 
-@click.command("removed")
+@cli_command("removed")
 @click.argument("address", metavar="ADDRESS|PATTERN")
 @attempt_option
 @click.option("--force", is_flag=True, help="Also record a live subscription whose removal was not requested.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str, attempt: str | None, force: bool) -> None:
     """Record that the operator has deleted a subscription.
 
@@ -39,5 +30,5 @@ def command(terminal: Terminal, address: str, attempt: str | None, force: bool) 
         ask("Has the operator deleted all of them?")
     for recorded in edit.record():
         terminal.print_lines(
-            Line(f"  {visible(removed.address)}: attempt {removed.id} is recorded as removed") for removed in recorded
+            Line(f"  {removed.address}: attempt {removed.id} is recorded as removed") for removed in recorded
         )

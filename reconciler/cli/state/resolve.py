@@ -1,29 +1,22 @@
 """`reconciler state resolve`"""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.questions import ask
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.record import Attempt
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.resolve import Resolution
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import unresolved_text
 from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.model.record import Attempt
 
 
-@click.command("resolve")
+@cli_command("resolve")
 @click.argument("pattern", metavar="ADDRESS|PATTERN")
 @click.option("--created/--not-created", "created", default=None, help="The outcome of the create.")
 @click.option("--note", metavar="TEXT", help="Evidence for the outcome; saved to the record.")
@@ -31,8 +24,6 @@ if TYPE_CHECKING:
     "--force", is_flag=True, help="Resolve even if the call may still be in flight, or if notifications contradict it."
 )
 @attempt_option
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal, pattern: str, created: bool | None, note: str | None, force: bool, attempt: str | None
 ) -> None:
@@ -53,7 +44,7 @@ def command(
     recorded = resolution.record()
     outcome = "created" if created else "not created"
     terminal.print_lines(
-        Line(f"  {visible(resolved.address)}: attempt {resolved.id} resolved as {outcome}") for resolved in recorded
+        Line(f"  {resolved.address}: attempt {resolved.id} resolved as {outcome}") for resolved in recorded
     )
     if created:
         _advise_on_secrets(terminal, resolution, recorded)

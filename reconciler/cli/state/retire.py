@@ -1,29 +1,21 @@
 """`reconciler state retire`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import attempt_option, common_options, pass_terminal
+from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.questions import ask
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.retire import retirement
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import cancelled_line, preview_line
 from reconciler.reports.text import removal_text
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("retire")
+@cli_command("retire")
 @click.argument("address", metavar="ADDRESS|PATTERN")
 @attempt_option
 @click.option("--withdraw", is_flag=True, help="Cancel the removal request: the subscription stays.")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str, attempt: str | None, withdraw: bool) -> None:
     """Request the removal of a subscription.
 

@@ -1,24 +1,16 @@
 """`reconciler state show`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import attempt_text
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("show")
+@cli_command("show")
 @click.argument("address")
-@common_options
-@pass_terminal
 def command(terminal: Terminal, address: str) -> None:
     """Show every detail of one subscription.
 

@@ -1,27 +1,15 @@
 """`reconciler state verify`"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import click
-
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import RecordMissing, StateError
+from reconciler.model.address import TargetName
 from reconciler.model.result import Verdict
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.line import Line
-from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.model.address import TargetName
 
 
-@click.command("verify")
-@common_options
-@pass_terminal
+@cli_command("verify")
 def command(terminal: Terminal) -> int:
     """Verify the integrity of the state record.
 
@@ -44,5 +32,5 @@ def _verify(terminal: Terminal, workspace: Workspace, name: TargetName) -> bool:
         return False
     torn = f"; ignoring an incomplete last line ({journal.torn} bytes), which the next append removes"
     state = f"valid, {len(journal.lines)} entries, head {journal.head}{torn if journal.torn else ''}"
-    terminal.print_lines([Line(f"  {visible(name)}: {state}")])
+    terminal.print_line(f"  {name}: {state}")
     return True

@@ -32,6 +32,8 @@ from reconciler.reports.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from reconciler.reports.formats import Report
+
 _STYLES: dict[Tone, dict[str, object]] = {
     Tone.PLAIN: {},
     Tone.HEADING: {"bold": True},
@@ -61,6 +63,18 @@ class Terminal:
         """Print lines, in colour where that is wanted. Raises ReconcilerError where they cannot be written."""
         text = self._joined(lines, self.wants_colour())
         self.print_bytes(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
+
+    def print_line(self, text: str) -> None:
+        """Print one line, as `print_lines` does."""
+        self.print_lines([Line(text)])
+
+    def print_report(self, report: Report) -> None:
+        """Print a report, as lines or as a document. Raises ReconcilerError where it cannot be written."""
+        match report:
+            case str():
+                self.print_document(report)
+            case _:
+                self.print_lines(report)
 
     def print_bytes(self, data: bytes) -> None:
         """Print bytes as they are, ended by a newline. Raises ReconcilerError where they cannot be written."""

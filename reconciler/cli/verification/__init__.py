@@ -1,21 +1,11 @@
-"""`reconciler verification`: one file for each of its commands."""
+"""Detect how notifications are signed.
 
-from __future__ import annotations
-
-import click
+The service does not document this; it is configured under `verification:` in config/.
+"""
 
 from reconciler.cli.lazy import LazyGroup
-from reconciler.cli.options import common_options
 
 COMMANDS = {
-    "infer": ("reconciler.cli.verification.infer", "Detect how a notification was signed."),
+    "infer": "Detect how a notification was signed.",
 }
-
-
-@click.group("verification", cls=LazyGroup, table=COMMANDS)
-@common_options
-def command() -> None:
-    """Detect how notifications are signed.
-
-    The service does not document this; it is configured under `verification:` in config/.
-    """
+command = LazyGroup("verification", help=__doc__, package=__name__, table=COMMANDS)

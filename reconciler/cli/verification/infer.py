@@ -1,27 +1,20 @@
 """`reconciler verification infer`"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import common_options, pass_terminal
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import parse_address
 from reconciler.operations.workspace import Workspace
 
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
-
-@click.command("infer")
+@cli_command("infer")
 @click.argument("request", type=click.Path(path_type=Path))
 @click.option("--address", metavar="ADDRESS", help="Subscription that sent it; uses its recorded secret.")
 @click.option("--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity file for --address.")
 @click.option("--secret-variable", metavar="NAME", help="Environment variable with the secret.")
-@common_options
-@pass_terminal
 def command(
     terminal: Terminal, request: Path, address: str | None, identity: Path | None, secret_variable: str | None
 ) -> None:
