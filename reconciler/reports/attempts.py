@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.entry import who
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.visible import visible
 from reconciler.reports.wording import counted, in_words, status_word
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
             "secret set": str(len(attempt.secrets)) if attempt.secrets else None,
             **{f"field {name}": str(value) for name, value in sorted(attempt.fields.items())},
         }
-        lines.append(Line(f"  {visible(attempt.address)}  attempt {attempt.id}", Tone.HEADING))
-        lines += [Line(f"      {visible(name)}: {visible(text)}") for name, text in rows.items() if text]
+        lines.append(Line(f"  {attempt.address}  attempt {attempt.id}", Tone.HEADING))
+        lines += [Line(f"      {name}: {text}") for name, text in rows.items() if text]
     return lines
 
 
@@ -50,9 +49,9 @@ def preview_line(attempt: Attempt, what: str) -> Line:
 
 def cancelled_line(attempt: Attempt) -> Line:
     """The next step after the removal of an attempt was cancelled."""
-    address = visible(attempt.address)
     return Line(
-        f"  {address}: removal of attempt {attempt.id} cancelled; tell the operator to cancel the removal request"
+        f"  {attempt.address}: removal of attempt {attempt.id} cancelled; tell the operator to cancel the removal"
+        " request"
     )
 
 
@@ -67,12 +66,12 @@ def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str]
     codes = ", ".join(f"{code} last {at}" for code, at in sorted(received.items()))
     notifications = f"notifications received since: {codes or 'none'}"
     rows = [started, outcome, notifications, *([f"evidence on this machine: {proof}"] if proof else [])]
-    return [Line(f"  {_named(attempt)}", Tone.HEADING), *(Line(f"      {visible(row)}") for row in rows)]
+    return [Line(f"  {_named(attempt)}", Tone.HEADING), *(Line(f"      {row}") for row in rows)]
 
 
 def _named(attempt: Attempt) -> str:
     codes = ", ".join(attempt.codes)
-    return f"{visible(attempt.address)}  attempt {attempt.id}, {visible(codes)} to {visible(attempt.url)}"
+    return f"{attempt.address}  attempt {attempt.id}, {codes} to {attempt.url}"
 
 
 def _ago(since: str, now: datetime) -> str:

@@ -31,13 +31,13 @@ def change_rows(change: Change) -> list[tuple[str, str]]:
     return differences(before, {"eventCodes": set(change.after.codes), "webhookUrl": change.after.url})
 
 
-def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[tuple[str, str]]:
+_WORDS = {"+": "{name}: {after}", "-": "{name}: {before}", "~": "{name}: {before} -> {after}"}
+
+
+def differences(
+    before: Mapping[str, object], after: Mapping[str, object], words: Mapping[str, str] = _WORDS
+) -> list[tuple[str, str]]:
     """`+`, `-` and `~` rows for two mappings of scalars and sets of strings; sorted; none if they are equal."""
-    words = {"+": "{name}: {after}", "-": "{name}: {before}", "~": "{name}: {before} -> {after}"}
-    return _rows(before, after, words)
-
-
-def _rows(before: Mapping[str, object], after: Mapping[str, object], words: Mapping[str, str]) -> list[tuple[str, str]]:
     rows = [(sign, words[sign].format_map(fields)) for sign, fields in _different(before, after)]
     return sorted(rows, key=lambda row: (row[1], row[0]))
 
@@ -114,7 +114,7 @@ def _parity_rows(parity: Parity, difference: Difference) -> tuple[tuple[str, str
         "-": f"{{name}}: {{before}} in {parity.a} only",
         "~": f"{{name}}: {parity.a} {a} {{before}}, {parity.b} {b} {{after}}",
     }
-    return tuple(_rows(_comparable(difference.a), _comparable(difference.b), words))
+    return tuple(differences(_comparable(difference.a), _comparable(difference.b), words))
 
 
 def _comparable(side: Mapping[str, object]) -> dict[str, object]:

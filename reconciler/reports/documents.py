@@ -56,32 +56,21 @@ def _change(change: Change) -> dict[str, object]:
         "address": change.address,
         "action": change.action.value,
         "before": [
-            {
-                "attempt": attempt.id,
-                "eventCodes": list(attempt.codes),
-                "webhookUrl": attempt.url,
-                "status": attempt.status.value,
-            }
-            for attempt in change.before
+            {"attempt": attempt.id, **_call(attempt), "status": attempt.status.value} for attempt in change.before
         ],
-        "after": _request(change.after),
-        "request": _request(change.request),
+        "after": change.after and _call(change.after),
+        "request": change.request and _call(change.request),
         "reasons": list(change.reasons),
         "warnings": list(change.warnings),
     }
 
 
-def _request(request: Request | None) -> dict[str, object] | None:
-    return None if request is None else {"eventCodes": list(request.codes), "webhookUrl": request.url}
+def _call(call: Request | Attempt) -> dict[str, object]:
+    return {"eventCodes": list(call.codes), "webhookUrl": call.url}
 
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
-    return {
-        "address": attempt.address,
-        "attempt": attempt.id,
-        "eventCodes": list(attempt.codes),
-        "webhookUrl": attempt.url,
-    }
+    return {"address": attempt.address, "attempt": attempt.id, **_call(attempt)}
 
 
 def _surplus(surplus: Surplus) -> dict[str, object]:

@@ -20,6 +20,8 @@ from reconciler.reports.line import Line
 from reconciler.reports.text import applied_text, list_text, parity_text, plan_text, status_text
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from reconciler.model.parity import Parity
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
@@ -39,36 +41,30 @@ def _json(document: Callable[[T], object]) -> Renderer[T]:
     return lambda value: render(document(value))
 
 
-def _plan_markdown(plan: Plan) -> str:
-    from reconciler.reports.markdown import plan_markdown  # noqa: PLC0415 - see above
+def _markdown() -> ModuleType:
+    from reconciler.reports import markdown  # noqa: PLC0415 - see above
 
-    return plan_markdown(plan)
-
-
-def _applied_markdown(applied: Applied) -> str:
-    from reconciler.reports.markdown import applied_markdown  # noqa: PLC0415 - see above
-
-    return applied_markdown(applied)
+    return markdown
 
 
-def _status_markdown(standings: Sequence[TargetStatus]) -> str:
-    from reconciler.reports.markdown import status_markdown  # noqa: PLC0415 - see above
-
-    return status_markdown(standings)
-
-
-def _parity_markdown(parity: Parity) -> str:
-    from reconciler.reports.markdown import parity_markdown  # noqa: PLC0415 - see above
-
-    return parity_markdown(parity)
-
-
-PLAN: Formats[Plan] = {"text": plan_text, "json": _json(plan_document), "markdown": _plan_markdown}
-APPLIED: Formats[Applied] = {"text": applied_text, "json": _json(applied_document), "markdown": _applied_markdown}
+PLAN: Formats[Plan] = {
+    "text": plan_text,
+    "json": _json(plan_document),
+    "markdown": lambda plan: _markdown().plan_markdown(plan),
+}
+APPLIED: Formats[Applied] = {
+    "text": applied_text,
+    "json": _json(applied_document),
+    "markdown": lambda applied: _markdown().applied_markdown(applied),
+}
 STATUS: Formats[Sequence[TargetStatus]] = {
     "text": status_text,
     "json": _json(status_document),
-    "markdown": _status_markdown,
+    "markdown": lambda standings: _markdown().status_markdown(standings),
 }
-PARITY: Formats[Parity] = {"text": parity_text, "json": _json(parity_document), "markdown": _parity_markdown}
+PARITY: Formats[Parity] = {
+    "text": parity_text,
+    "json": _json(parity_document),
+    "markdown": lambda parity: _markdown().parity_markdown(parity),
+}
 LIST: Formats[Sequence[Record]] = {"text": list_text, "json": _json(list_document)}

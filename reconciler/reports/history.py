@@ -23,7 +23,6 @@ from reconciler.model.entry import (
     who,
 )
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
 
 def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address | None) -> list[Line]:
     """A line for each entry, or for each about the address `only`."""
-    lines = [Line(visible(target), Tone.HEADING)]
+    lines = [Line(target, Tone.HEADING)]
     addresses: dict[str, Address] = {}
     for entry in entries:
         about = _addresses(entry, addresses)
         if only is None or only in about:
-            names = f"  {visible(about[0])}" if about else ""
-            lines.append(Line(f"  {entry.at}  {visible(who(entry.by))}{names}  {visible(_what(entry))}"))
+            names = f"  {about[0]}" if about else ""
+            lines.append(Line(f"  {entry.at}  {who(entry.by)}{names}  {_what(entry)}"))
     return lines
 
 

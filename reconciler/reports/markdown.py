@@ -60,7 +60,7 @@ def plan_markdown(plan: Plan) -> str:
     paper.bullets("Warnings", [row for target in targets for row in _warnings(target)])
     for target in targets:
         if target.changes:
-            paper.table(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
+            paper.block(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
     paper.fold("Details", [block for target in targets for change in target.changes for block in _details(change)])
     awaiting = [
         f"- {code(attempt.address)}: {code(', '.join(attempt.codes))} to {code(attempt.url)}"
@@ -110,7 +110,7 @@ def applied_markdown(applied: Applied) -> str:
     trouble = [_trouble(result) for result in applied.results if needs_attention(result.outcome)]
     paper.bullets("Needs attention", trouble)
     if applied.results:
-        paper.table(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
+        paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     requests = [
         f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
         for attempt in applied.removal
@@ -160,7 +160,7 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     paper.bullets("Unknown outcomes", advice)
     for standing in standings:
         rows = [_standing_row(attempt) for attempt in standing.attempts]
-        paper.table(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
+        paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
     awaiting = [attempt for standing in standings for attempt in standing.plan.awaiting_removal]
     requests = [f"- {code(attempt.address)}: {code(removal_request(attempt))}\n" for attempt in awaiting]
     paper.fold("Send to the operator", requests)
@@ -183,32 +183,25 @@ class _Paper:
 
     def bullets(self, title: str, rows: Iterable[str]) -> None:
         """A list under a title; nothing if it is empty."""
-        self._block(f"\n**{title}**\n\n", rows, "")
-
-    def table(self, head: str, rows: Iterable[str]) -> None:
-        self._block(head, rows, "")
+        self.block(f"\n**{title}**\n\n", rows)
 
     def fold(self, title: str, rows: Iterable[str]) -> None:
         """A list that is folded away; nothing if it is empty."""
-        self._block(f"\n<details><summary>{title}</summary>\n\n", rows, "\n</details>\n")
+        self.block(f"\n<details><summary>{title}</summary>\n\n", rows, "\n</details>\n")
 
-    def _block(self, head: str, rows: Iterable[str], foot: str) -> None:
-        rows = list(rows)
-        fitting = self._fitting(rows, len(head.encode()) + len(foot.encode()))
-        self._left_out += len(rows) - len(fitting)
+    def block(self, head: str, rows: Iterable[str], foot: str = "") -> None:
+        """The first rows that fit, with what goes around them; nothing if there are none."""
+        rows, fitting = list(rows), []
+        left = self._left - len(head.encode()) - len(foot.encode())
+        for row in rows:
+            if len(row.encode()) > left:
+                break
+            left -= len(row.encode())
+            fitting.append(row)
         if fitting:
             self._parts += [head, *fitting, foot]
-
-    def _fitting(self, rows: list[str], around: int) -> list[str]:
-        """The first rows that fit, with what goes around them; takes the room they need."""
-        size = around
-        for number, row in enumerate(rows):
-            size += len(row.encode())
-            if size > self._left:
-                self._left -= size - len(row.encode()) if number else 0
-                return rows[:number]
-        self._left -= size if rows else 0
-        return rows
+            self._left = left
+        self._left_out += len(rows) - len(fitting)
 
     def text(self, foot: str) -> str:
         note = (

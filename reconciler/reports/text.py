@@ -1,17 +1,16 @@
-"""Text, for a terminal or a log."""
+"""Text, for a terminal or a log. Every `Line` escapes what is in it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model.plan import Action, Request
+from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.model.status import Proof
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.result import Applied, Result
-    from reconciler.model.status import ObservedAttempt, TargetStatus
+    from reconciler.model.status import ObservedAttempt, TargetStatus, Unexplained
+    from reconciler.planning.evidence import Matches
 
 
 _ACTION_TONES = {
@@ -71,7 +71,7 @@ def plan_text(plan: Plan) -> list[Line]:
     for name in sorted(plan.targets):
         target_lines = _target_lines(plan.targets[name])
         if target_lines:
-            lines += [Line(visible(name), Tone.HEADING), *target_lines, Line("")]
+            lines += [Line(name, Tone.HEADING), *target_lines, Line("")]
     lines.append(Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN))
     if plan.changes:
         lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
@@ -87,42 +87,33 @@ def _target_lines(target: TargetPlan) -> list[Line]:
 
 def _change_lines(change: Change) -> list[Line]:
     tone = _ACTION_TONES[change.action]
-    lines = [Line(f"  {SIGNS[change.action]} {visible(change.address)}  {change.action}", tone)]
+    lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
     rows = change_rows(change)
     if rows:
-        lines += [Line(f"      {sign} {visible(text)}", tone) for sign, text in rows]
+        lines += [Line(f"      {sign} {text}", tone) for sign, text in rows]
     elif change.request is not None:
-        lines += _request_lines(change.request)
+        codes, url = ", ".join(change.request.codes), change.request.url
+        lines += [Line(f"      eventCodes: {codes}"), Line(f"      webhookUrl: {url}")]
     if change.action is not Action.CREATE:  # the reason of a create is the same for each
-        lines += [Line(f"      {visible(reason)}", Tone.FAINT) for reason in change.reasons]
+        lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
     if change.request is not None and rows:
-        lines.append(
-            Line(f"      sends {', '.join(change.request.codes)} to {visible(change.request.url)}", Tone.FAINT)
-        )
-    lines += [Line(f"      warning: {visible(warning)}", Tone.WARNING) for warning in change.warnings]
+        lines.append(Line(f"      sends {', '.join(change.request.codes)} to {change.request.url}", Tone.FAINT))
+    lines += [Line(f"      warning: {warning}", Tone.WARNING) for warning in change.warnings]
     return lines
 
 
-def _request_lines(request: Request) -> list[Line]:
-    return [
-        Line(f"      eventCodes: {', '.join(request.codes)}"),
-        Line(f"      webhookUrl: {visible(request.url)}"),
-    ]
-
-
 def _surplus_line(surplus: Surplus) -> Line:
-    address = visible(surplus.address)
     return Line(
-        f"  warning: {address} delivers surplus event codes {', '.join(surplus.codes)} (attempt {surplus.attempt});"
-        f" to have it removed, run: reconciler state retire {address} --attempt {surplus.attempt}",
+        f"  warning: {surplus.address} delivers surplus event codes {', '.join(surplus.codes)}"
+        f" (attempt {surplus.attempt}); to have it removed, run: reconciler state retire {surplus.address}"
+        f" --attempt {surplus.attempt}",
         Tone.WARNING,
     )
 
 
 def _awaiting_line(attempt: Attempt) -> Line:
     return Line(
-        f"  awaiting removal: {visible(attempt.address)} (attempt {attempt.id}), {', '.join(attempt.codes)}"
-        f" to {visible(attempt.url)}",
+        f"  awaiting removal: {attempt.address} (attempt {attempt.id}), {', '.join(attempt.codes)} to {attempt.url}",
         Tone.FAINT,
     )
 
@@ -130,9 +121,10 @@ def _awaiting_line(attempt: Attempt) -> Line:
 def applied_text(applied: Applied) -> list[Line]:
     """The results of an apply: every address, what needs attention, and the counts."""
     lines = [result_line(result) for result in applied.results]
-    unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN]
+    unknown = [result.address for result in applied.results if result.outcome is Done.UNKNOWN]
     if unknown:
-        lines += [Line(""), *(_unknown_line(result) for result in unknown)]
+        lines.append(Line(""))
+    lines += [Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR) for address in unknown]
     if applied.removal:
         lines += [Line(""), *removal_text(applied.removal)]
     if lines:
@@ -141,22 +133,15 @@ def applied_text(applied: Applied) -> list[Line]:
     return lines
 
 
-def _unknown_line(result: Result) -> Line:
-    address = visible(result.address)
-    return Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR)
-
-
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
     """The requests to the operator, and what to run after each was met."""
     lines = []
     for attempt in attempts:
-        address = visible(attempt.address)
+        removed = f"reconciler state removed {attempt.address} --attempt {attempt.id}"
         lines += [
-            Line(f"  Send to the operator, for {address} (attempt {attempt.id}):", Tone.HEADING),
-            Line(f"    {visible(removal_request(attempt))}"),
-            Line(
-                f"    after it is deleted, run: reconciler state removed {address} --attempt {attempt.id}", Tone.FAINT
-            ),
+            Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
+            Line(f"    {removal_request(attempt)}"),
+            Line(f"    after it is deleted, run: {removed}", Tone.FAINT),
         ]
     return lines
 
@@ -164,8 +149,8 @@ def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
 def result_line(result: Result) -> Line:
     """One result, on one line."""
     status = "" if result.status is None else f" ({result.status})"
-    detail = "" if result.detail is None else f": {visible(result.detail)}"
-    text = f"  {SIGNS[result.action]} {visible(result.address)}  {in_words(result.outcome)}{status}{detail}"
+    detail = "" if result.detail is None else f": {result.detail}"
+    text = f"  {SIGNS[result.action]} {result.address}  {in_words(result.outcome)}{status}{detail}"
     return Line(text, _OUTCOME_TONES[result.outcome])
 
 
@@ -173,8 +158,8 @@ def list_text(records: Iterable[Record]) -> list[Line]:
     """The subscriptions that exist, or may, by the record: `state list`."""
     lines = [
         Line(
-            f"  {visible(attempt.address)}  {status_word(attempt)}  {', '.join(attempt.codes)}"
-            f" -> {visible(attempt.url)}  (attempt {attempt.id}, {attempt.at})",
+            f"  {attempt.address}  {status_word(attempt)}  {', '.join(attempt.codes)}"
+            f" -> {attempt.url}  (attempt {attempt.id}, {attempt.at})",
             Tone.ERROR if attempt.unresolved else Tone.PLAIN,
         )
         for attempt in listed(records)
@@ -186,10 +171,10 @@ def parity_text(parity: Parity) -> list[Line]:
     """Whether two targets match, and how they differ."""
     lines = []
     for disparity in disparities(parity):
-        lines.append(Line(f"  ~ {visible(disparity.name)}  {visible(disparity.how)}", Tone.CHANGED))
-        lines += [Line(f"      {sign} {visible(text)}", Tone.CHANGED) for sign, text in disparity.rows]
+        lines.append(Line(f"  ~ {disparity.name}  {disparity.how}", Tone.CHANGED))
+        lines += [Line(f"      {sign} {text}", Tone.CHANGED) for sign, text in disparity.rows]
     for name, views, reason in declared_disparities(parity):
-        lines.append(Line(f"    {visible(name)}  {views}, declared exception: {visible(reason)}", Tone.FAINT))
+        lines.append(Line(f"    {name}  {views}, declared exception: {reason}", Tone.FAINT))
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
 
 
@@ -197,7 +182,7 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     """Every target: what is in force, with the evidence for it, what needs attention, and how many changes are left."""
     lines: list[Line] = []
     for standing in standings:
-        lines.append(Line(visible(standing.name), Tone.HEADING))
+        lines.append(Line(standing.name, Tone.HEADING))
         lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
         lines += [_surplus_line(surplus) for surplus in standing.plan.surplus]
         lines += removal_text(standing.plan.awaiting_removal)
@@ -207,13 +192,13 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
 
 def _standing_lines(standing: ObservedAttempt) -> list[Line]:
     attempt = standing.attempt
-    what = f"{visible(attempt.address)}  {status_word(attempt)}  -> {visible(attempt.url)}  (attempt {attempt.id})"
+    what = f"{attempt.address}  {status_word(attempt)}  -> {attempt.url}  (attempt {attempt.id})"
     lines = [Line(f"  {what}", _STATUS_TONES[attempt.status])]
     for code, heard in standing.evidence.items():
-        when = "" if heard.at is None else f", last {visible(heard.at)}"
+        when = "" if heard.at is None else f", last {heard.at}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
     if attempt.unresolved:
-        lines.append(Line(f"      {visible(resolve_advice(standing))}", Tone.WARNING))
+        lines.append(Line(f"      {resolve_advice(standing)}", Tone.WARNING))
     return lines
 
 
@@ -223,4 +208,23 @@ def _left_line(standing: TargetStatus) -> Line:
     if not standing.plan.changes:
         return Line("  up to date", Tone.ADDED)
     changes = counted(len(standing.plan.changes), "pending change")
-    return Line(f"  {changes}; run: reconciler plan -t {visible(standing.name)}", Tone.WARNING)
+    return Line(f"  {changes}; run: reconciler plan -t {standing.name}", Tone.WARNING)
+
+
+def observed_text(evidence: Matches) -> list[Line]:
+    """The notifications received for each address, and those that match no recorded subscription."""
+    lines = [
+        Line(f"  {address}  {code}  last {at}", Tone.ADDED)
+        for (address, _, code), at in sorted(evidence.received.items())
+    ]
+    return lines + [_unexplained_line(unexplained) for unexplained in evidence.unexplained] or [
+        Line("No notifications.")
+    ]
+
+
+def _unexplained_line(unexplained: Unexplained) -> Line:
+    often = "once" if unexplained.count == 1 else f"{unexplained.count} times"
+    what = f"  warning: {unexplained.code} at {unexplained.where}, {often}, last {unexplained.last}"
+    if unexplained.ambiguous:
+        return Line(f"{what}: it matches several subscriptions: {', '.join(unexplained.ambiguous)}", Tone.WARNING)
+    return Line(f"{what}: it matches no recorded subscription: an unmanaged subscription exists", Tone.ERROR)

@@ -62,11 +62,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def times(count: int) -> str:
-    """How often, in words."""
-    return "once" if count == 1 else f"{count} times"
-
-
 def listed(records: Iterable[Record]) -> list[Attempt]:
     """The attempts that `state list` shows: all that exist, or may, by address and age."""
     attempts = [

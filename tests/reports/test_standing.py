@@ -20,8 +20,7 @@ from reconciler.planning.status import status_of
 from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
-from reconciler.reports.notifications import observed_text
-from reconciler.reports.text import parity_text, status_text
+from reconciler.reports.text import observed_text, parity_text, status_text
 from reconciler.reports.wording import resolve_advice
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}

@@ -130,7 +130,7 @@ SCRIPT = """
 import sys
 before = set(sys.modules)
 import reconciler.reports.documents, reconciler.reports.history, reconciler.reports.markdown
-import reconciler.reports.attempts, reconciler.reports.notifications, reconciler.reports.text
+import reconciler.reports.attempts, reconciler.reports.text
 loaded = {"asyncio", "deepdiff", "httpx", "pydantic", "rich", "socket", "subprocess", "tempfile", "yaml"}
 print(sorted(loaded & (set(sys.modules) - before)))
 """

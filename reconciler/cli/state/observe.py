@@ -8,7 +8,7 @@ from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.observe import observe
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.notifications import observed_text
+from reconciler.reports.text import observed_text
 
 
 @cli_command("observe")

@@ -27,7 +27,6 @@ from reconciler.cli.terminal.actions import annotate
 from reconciler.cli.terminal.commands import apart, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -111,7 +110,7 @@ class Terminal:
 
     def say(self, text: str) -> None:
         """Print a message that is not a result, unless -q was given."""
-        self.say_line(Line(visible(text)))
+        self.say_line(Line(text))
 
     def say_line(self, line: Line) -> None:
         """As `say`, of a line as reports make them."""
@@ -121,20 +120,20 @@ class Terminal:
     def say_more(self, text: str) -> None:
         """Tell the user, with -v, what the program works with."""
         if self.flags.get("verbose") and not self.is_quiet:
-            self._tell("info", text, Line(f"Info: {visible(text)}", Tone.FAINT))
+            self._tell("info", text, Line(f"Info: {text}", Tone.FAINT))
 
     def warn(self, text: str) -> None:
         """Warn the user, unless -q was given."""
         if not self.is_quiet:
-            self._tell("warning", text, Line(f"Warning: {visible(text)}", Tone.WARNING))
+            self._tell("warning", text, Line(f"Warning: {text}", Tone.WARNING))
 
     def complain(self, text: str) -> None:
         """Report an error, even with -q."""
-        self._tell("error", text, Line(f"Error: {visible(text)}"))
+        self._tell("error", text, Line(f"Error: {text}"))
 
     def end(self, text: str) -> None:
         """Report, even with -q, how the command ended if that is not an error."""
-        self._tell("error", text, Line(visible(text)))
+        self._tell("error", text, Line(text))
 
     def print_problem(self, problem: ReconcilerError) -> None:
         """Print an error: where, what, what to do."""
