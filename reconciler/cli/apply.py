@@ -12,9 +12,7 @@ from reconciler.cli.terminal.questions import has_terminal, says_yes
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
 from reconciler.model.plan import Plan
-from reconciler.operations.apply import Permissions, plan_to_apply
-from reconciler.operations.approval import Approval
-from reconciler.operations.file_locks import warn_of_host_only_locks
+from reconciler.operations.apply import Approval, plan_to_apply
 from reconciler.operations.plan_file import read_plan_file
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import APPLIED
@@ -50,14 +48,21 @@ def command(
     """
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
-    permitted = Permissions(approval, max_creates, allow_empty, unsealed, frozenset(accepted_duplicates))
-    planned = plan_to_apply(workspace, targets, permitted)
+    planned = plan_to_apply(
+        workspace,
+        targets,
+        approval,
+        allow_empty=allow_empty,
+        accepted_duplicates=accepted_duplicates,
+        max_creates=max_creates,
+        unsealed=unsealed,
+    )
     must_ask = planned.has_work and not approval.given
     if must_ask:
         _refuse_without_terminal()
     from reconciler.operations.session import ApplySession  # noqa: PLC0415 - nothing that a refusal so far needs
 
-    warn_of_host_only_locks(terminal, workspace.store)
+    workspace.warn_of_host_only_locks()
     session = ApplySession(workspace, planned)
     if form == "text" and planned.has_work:
         terminal.print_lines(plan_text(planned.plan))

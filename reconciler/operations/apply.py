@@ -1,4 +1,4 @@
-"""What must hold of a plan before it is applied."""
+"""What must hold of a plan before it is applied, the approval among it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,77 @@ from reconciler.operations.plan import make
 from reconciler.planning.guard import refuse_too_many
 
 if TYPE_CHECKING:
-    from reconciler.operations.approval import Approval
+    from reconciler.model.plan import Plan
     from reconciler.operations.plan import Planned
+    from reconciler.operations.plan_file import SavedPlan
     from reconciler.operations.workspace import Workspace
+
+_PLAN_AGAIN = "make a new plan with the same settings, review it, and approve that one"
 
 
 @dataclass(frozen=True, slots=True)
-class Permissions:
-    """What the user lets an apply do; `unsealed` lets it store unencrypted responses on a temporary disk."""
+class Approval:
+    """What was given to approve the plan with."""
 
-    approval: Approval
-    max_creates: int | None
-    allow_empty: bool
-    unsealed: bool
-    accepted_duplicates: frozenset[str]
+    automatic: bool
+    digest: str | None
+    saved: SavedPlan | None
+
+    @property
+    def given(self) -> bool:
+        return self.automatic or self.digest is not None or self.saved is not None
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """The patterns that a saved plan was made for."""
+        return self.saved.selection if self.saved else ()
+
+    def refuse_other_plan(self, plan: Plan, *, whole: bool) -> None:
+        """Raises Refused unless the plan is the approved one: all of it, or the targets selected now."""
+        if self.digest is not None and self.digest != plan.digest:
+            raise Refused(
+                f"the plan has changed: its digest is now {plan.digest}",
+                where=f"--expect-digest {self.digest}",
+                remedy=_PLAN_AGAIN,
+            )
+        if self.saved is None:
+            return
+        digests: dict[str, str] = {name: target.digest for name, target in plan.targets.items()}
+        names = sorted({*digests, *self.saved.targets} if whole else digests)
+        changed = [name for name in names if digests.get(name) != self.saved.targets.get(name)]
+        if changed:
+            raise Refused(
+                f"the saved plan is stale for {', '.join(changed)}: it was applied already, the configuration, settings"
+                " or record have changed, or it was made with other -t options",
+                where=self.saved.file,
+                remedy=_PLAN_AGAIN,
+            )
 
 
-def plan_to_apply(workspace: Workspace, patterns: tuple[str, ...], permitted: Permissions) -> Planned:
+def plan_to_apply(
+    workspace: Workspace,
+    patterns: tuple[str, ...],
+    approval: Approval,
+    *,
+    allow_empty: bool,
+    accepted_duplicates: tuple[str, ...],
+    max_creates: int | None,
+    unsealed: bool,
+) -> Planned:
     """The plan as it is now, which is the one approved if approval was given.
 
-    Raises what `make` does, and Refused for a plan that is not permitted.
+    `unsealed` lets it store unencrypted responses on a temporary disk. Raises what `make` does, and Refused for a plan
+    that is not permitted.
     """
     planned = make(
         workspace,
-        patterns or permitted.approval.selection,
-        allow_empty=permitted.allow_empty,
-        accepted_duplicates=permitted.accepted_duplicates,
+        patterns or approval.selection,
+        allow_empty=allow_empty,
+        accepted_duplicates=accepted_duplicates,
     )
-    permitted.approval.refuse_other_plan(planned.plan, whole=not patterns)
-    refuse_too_many(planned.plan, permitted.max_creates)
-    if not permitted.unsealed:
+    approval.refuse_other_plan(planned.plan, whole=not patterns)
+    refuse_too_many(planned.plan, max_creates)
+    if not unsealed:
         _refuse_unencrypted(workspace, planned)
     _refuse_behind(workspace, planned)
     return planned

@@ -1,4 +1,4 @@
-"""Initializes the state record: an empty journal for each target that has none."""
+"""Initializes the state record, an empty journal for each target that has none, and accepts the loss of one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.errors import HeadMoved, Refused
+from reconciler.errors import HeadMoved, RecordMissing, Refused
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
-from reconciler.operations.file_locks import warn_of_host_only_locks
 from reconciler.operations.workspace import whole_selection
-from reconciler.state.heads.remembered import seen_at, seen_elsewhere
-from reconciler.state.heads.tracking import absolute_location, begin_journal
+from reconciler.state.heads.remembered import missing_heads, seen_at, seen_elsewhere, targets_seen
+from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, rollback_entries
+from reconciler.state.journal.chain import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.operations.workspace import Workspace
     from reconciler.state.heads.known_head import KnownHead
+    from reconciler.state.journal.chain import Journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,30 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
     if not force:
         for name in names:
             _refuse_second(workspace, name)
-    warn_of_host_only_locks(workspace.notices, workspace.store)
+    workspace.warn_of_host_only_locks()
     for name in names:
         yield _initialize(workspace, name, force=force)
 
 
 def _initialize(workspace: Workspace, name: TargetName, *, force: bool) -> Initialized:
-    at, by = now_by(workspace)
     base_url = workspace.desired.targets[name].base_url
-    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     lost = _lost(workspace, name)
     try:
-        begin_journal(workspace.store, begun, workspace.heads, f"{name}: initialized", lost)
+        _begin(workspace, name, base_url, f"{name}: initialized", lost, force=force)
     except HeadMoved:
         workspace.read(name)  # raises if it is damaged
         return Initialized(name, base_url, new=False)
-    workspace.notices.work_is_done()
     return Initialized(name, base_url, new=True, lost=tuple(lost))
+
+
+def _begin(
+    workspace: Workspace, name: TargetName, base_url: str, note: str, lost: Sequence[KnownHead], *, force: bool
+) -> None:
+    """Begin a journal for this service. Raises HeadMoved if there is one."""
+    at, by = now_by(workspace)
+    begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
+    begin_journal(workspace.store, begun, workspace.heads, note, lost)
+    workspace.notices.work_is_done()
 
 
 def _refuse_second(workspace: Workspace, name: TargetName) -> None:
@@ -99,3 +107,62 @@ def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
 def _is_sandbox(base_url: str) -> bool:
     """Whether nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
     return base_url.lower().startswith("http:")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """The journal of a target as it is, if there is one, and what this machine last knew of it and it does not hold."""
+
+    target: TargetName
+    journal: Journal | None
+    lost: list[KnownHead]
+
+
+def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
+    """Each selected target, read when it is asked for. Raises RecordMissing for one that never had a record."""
+    location, seen = absolute_location(workspace.store), workspace.heads.seen()
+    known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, location)}
+    for name in whole_selection((pattern,), known):
+        journal = _read(workspace, name)
+        lost = seen_at(seen, name, location) if journal is None else missing_heads(journal, seen, location)
+        if journal is None and not lost:
+            raise RecordMissing(
+                f"{name} has no state record here, and never had one",
+                where=workspace.store.location,
+                remedy=f"to initialize it, run: reconciler state init -t {name}",
+            )
+        yield Rollback(name, journal, lost)
+
+
+def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:
+    """Record that the loss is accepted, in a new journal if there is none. Raises StateError."""
+    name, journal, lost = rollback.target, rollback.journal, rollback.lost
+    note = f"{name}: rollback accepted"
+    if journal is not None:
+        at, by = now_by(workspace)
+        accepted = append_entries(
+            workspace.store, journal, rollback_entries(lost, at, by, forced=force), workspace.heads, note
+        )
+        workspace.notices.work_is_done()
+        workspace.heads.accept(accepted, absolute_location(workspace.store))
+        return
+    _begin(workspace, name, _service(workspace, name, lost), note, lost, force=force)
+
+
+def _read(workspace: Workspace, name: TargetName) -> Journal | None:
+    """The journal, not checked against what was last known of it; None if there is none."""
+    data = workspace.store.read(name)
+    return None if data is None else parse(data, name, f"{workspace.store.location} {name}")
+
+
+def _service(workspace: Workspace, name: TargetName, lost: list[KnownHead]) -> str:
+    """The service for a new record: the declared one, else that of the lost record. Raises RecordMissing."""
+    target = workspace.desired.targets.get(name)
+    urls = [target.base_url] if target else [seen.base_url for seen in lost if seen.base_url]
+    if not urls:
+        raise RecordMissing(
+            "the service of the lost record is unknown",
+            where=name,
+            remedy=f"declare the target {name} in config/ with its base_url, then run this command again",
+        )
+    return urls[0]

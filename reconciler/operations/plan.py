@@ -61,7 +61,7 @@ def make(
     patterns: tuple[str, ...],
     *,
     allow_empty: bool,
-    accepted_duplicates: frozenset[str],
+    accepted_duplicates: tuple[str, ...],
 ) -> Planned:
     """Read `config/` and the record, and plan.
 

@@ -13,7 +13,7 @@ from reconciler.state.heads.tracking import absolute_location
 from reconciler.state.heads.unusable import replaced_records, unusable_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
@@ -84,7 +84,7 @@ def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:
 
 
 def refuse_possible_duplicates(
-    notices: Notices, plan: Plan, desired: Desired, unread: Iterable[UnusableRecord], accepted: frozenset[str]
+    notices: Notices, plan: Plan, desired: Desired, unread: Iterable[UnusableRecord], accepted: Collection[str]
 ) -> None:
     """Raises Refused for creates that an unusable record may list as existing, but for the records `accepted`.
 
@@ -96,7 +96,7 @@ def refuse_possible_duplicates(
     }
     refused = [record for record in concerning(unread, desired, sending) if record.target not in accepted]
     warn_of_unread(notices, (record for record in concerning(unread, desired, plan.targets) if record not in refused))
-    for name in sorted(accepted - {record.target for record in unread}):
+    for name in sorted({*accepted} - {record.target for record in unread}):
         notices.warn(
             f"--accept-possible-duplicates {name}: not needed; the record of this target is neither missing nor damaged"
         )

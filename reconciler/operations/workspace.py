@@ -140,6 +140,19 @@ class Workspace:
         self.notices.say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
         return store
 
+    def warn_of_host_only_locks(self) -> None:
+        """Warn of a store in a directory that other hosts may share, but not its locks."""
+        if not self.store.local:
+            return
+        from reconciler.disk.mounts import host_only_locks  # noqa: PLC0415
+
+        location = self.store.location
+        if kind := host_only_locks(Path(location)):
+            self.notices.warn(
+                f"{location}: file locks on this file system ({kind}) may not work across hosts; run reconciler on one"
+                " host only, or use --state git:BRANCH"
+            )
+
     @cached_property
     def heads(self) -> Heads:
         """The heads remembered on this machine."""

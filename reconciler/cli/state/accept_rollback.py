@@ -5,7 +5,7 @@ import click
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.operations.accept_rollback import Rollback, accept, rollbacks
+from reconciler.operations.init import Rollback, accept, rollbacks
 from reconciler.operations.workspace import Workspace
 
 

@@ -6,7 +6,7 @@ from reconciler.cli.options import attempt_option, cli_command
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
-from reconciler.operations.retire import retirement
+from reconciler.operations.removal import retirement
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import cancelled_line, preview_line
 from reconciler.reports.text import removal_text

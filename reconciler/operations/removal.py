@@ -1,0 +1,72 @@
+"""Requests the removal of subscriptions, cancels the request, or records that the operator has deleted them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Refused
+from reconciler.model.entry import ASKED_FOR, Removed, Restored, Retired
+from reconciler.model.record import Status
+from reconciler.operations.attempts import AttemptEdit, AttemptSelector, awaiting_removal, live
+from reconciler.operations.edit import now_by
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Attempt, Record
+    from reconciler.operations.workspace import Workspace
+
+
+def retirement(workspace: Workspace, selector: AttemptSelector, *, withdraw: bool) -> AttemptEdit:
+    """The removal requests to record, or those to withdraw. Raises Refused if nothing is selected, and StateError.
+
+    Of one address, the request for what already awaits removal is printed again.
+    """
+    what = "awaiting removal" if withdraw else "in force"
+
+    def narrow(attempts: list[Attempt]) -> list[Attempt]:
+        if withdraw:
+            return awaiting_removal(attempts)
+        return live(attempts) or ([] if selector.is_pattern else awaiting_removal(attempts))
+
+    def choose(record: Record) -> list[Attempt]:
+        return selector.pick(record, narrow, what)
+
+    def draft(attempt: Attempt) -> list[Retired | Restored]:
+        at, by = now_by(workspace)
+        if withdraw:
+            return [Restored(at=at, by=by, attempt=attempt.id)]
+        requested_before = attempt.status is not Status.LIVE and attempt.on_purpose
+        return [] if requested_before else [Retired(at=at, by=by, attempt=attempt.id, reason=ASKED_FOR)]
+
+    note = f"{'withdrawn' if withdraw else 'retired'} {selector.text}"
+    return AttemptEdit(workspace, selector.choose(workspace, choose, what), choose, draft, note)
+
+
+def removal(workspace: Workspace, selector: AttemptSelector, *, force: bool) -> AttemptEdit:
+    """The removals to record; `force` takes in one that is live. Raises Refused and StateError."""
+    if selector.is_pattern and force:
+        raise Refused(
+            "--force works with one address only",
+            where=selector.text,
+            remedy="use the exact address of the deleted subscription",
+        )
+
+    def narrow(attempts: list[Attempt]) -> list[Attempt]:
+        return awaiting_removal(attempts) or ([] if selector.is_pattern else live(attempts))
+
+    def choose(record: Record) -> list[Attempt]:
+        chosen = selector.pick(record, narrow, "in force")
+        for attempt in () if force else live(chosen):
+            raise Refused(
+                f"attempt {attempt.id} is live, and its removal was not requested",
+                where=attempt.address,
+                remedy="if it was deleted anyway, repeat with --force; the next apply creates it again if config/"
+                " still defines it",
+            )
+        return chosen
+
+    def draft(attempt: Attempt) -> list[Removed]:
+        at, by = now_by(workspace)
+        return [Removed(at=at, by=by, attempt=attempt.id, forced=attempt.status is Status.LIVE)]
+
+    chosen = selector.choose(workspace, choose, "awaiting removal" if selector.is_pattern else "in force")
+    return AttemptEdit(workspace, chosen, choose, draft, f"removed {selector.text}")
