@@ -15,6 +15,7 @@ from reconciler.operations.workspace import Workspace
 
 if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
+    from reconciler.operations.signature_checker import SignatureChecker
     from reconciler.receiver.receiver import Behaviour
 
 
@@ -60,27 +61,20 @@ def command(
     if identity is not None and not verify:
         raise click.UsageError("--identity requires --verify")
     workspace = Workspace(terminal)
-    behaviour = Behaviour(respond, fail_first, delay)
-    _listen(terminal, workspace, port, record or _default_file(workspace), behaviour, identity, verify=verify)
+    behaviour, checker = Behaviour(respond, fail_first, delay), None
+    path = record or _default_file(workspace)
+    if verify:
+        from reconciler.operations.signature_checker import SignatureChecker  # noqa: PLC0415
+
+        checker = SignatureChecker(workspace, identity)
+        behaviour = replace(behaviour, enforce=checker.verification.enforce)
+    _listen(terminal, port, path, behaviour, checker)
 
 
-def _listen(
-    terminal: Terminal,
-    workspace: Workspace,
-    port: int,
-    path: Path,
-    behaviour: Behaviour,
-    identity: Path | None,
-    *,
-    verify: bool,
-) -> None:
+def _listen(terminal: Terminal, port: int, path: Path, behaviour: Behaviour, checker: SignatureChecker | None) -> None:
     from reconciler.cli.terminal.deliveries import DeliveryPrinter  # noqa: PLC0415
-    from reconciler.operations.signature_checker import SignatureChecker  # noqa: PLC0415
     from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415
 
-    checker = SignatureChecker(workspace, identity) if verify else None
-    if checker is not None:
-        behaviour = replace(behaviour, enforce=checker.verification.enforce)
     printer, ending = DeliveryPrinter(terminal), Event()
     with CaptureFile(path) as file:
         receiver = Receiver(file.append, printer.add, behaviour, checker, ending.wait)

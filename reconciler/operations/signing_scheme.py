@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, SettingsError
 from reconciler.operations.input_files import read_input
-from reconciler.operations.kept_secrets import read_identity, secrets_of_address
 from reconciler.receiver.captured import LINE_LIMIT, parse_captured
 from reconciler.service.signatures import infer
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from reconciler.model.address import Address
     from reconciler.model.desired import Verification
     from reconciler.operations.workspace import Workspace
     from reconciler.receiver import Captured
@@ -49,17 +47,12 @@ def _has_several(content: bytes) -> bool:
     return text[end:].lstrip().startswith("{")
 
 
-def recorded_secrets(workspace: Workspace, address: Address, identity: Path | None) -> Collection[bytes]:
-    """The secrets that are recorded for an address. Raises StateError, or SettingsError for the identity."""
-    return secrets_of_address(workspace, address, read_identity(identity))
-
-
-def secret_in_variable(workspace: Workspace, name: str) -> Collection[bytes]:
+def secret_in_variable(workspace: Workspace, name: str) -> set[bytes]:
     """The secret that a variable holds. Raises SettingsError."""
     value = workspace.variables.get(name)
     if value is None:
         raise SettingsError("this variable is not set", where=f"--secret-variable {name}", remedy="set it")
-    return [os.fsencode(value)]
+    return {os.fsencode(value)}
 
 
 def infer_scheme(workspace: Workspace, captured: Captured, secrets: Collection[bytes]) -> str:

@@ -9,7 +9,7 @@ from reconciler.cli.terminal.questions import ask_hidden, has_terminal
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
 from reconciler.operations.edit import parse_address
-from reconciler.operations.set_secret import store_secret
+from reconciler.operations.subscription_secret import store_secret
 from reconciler.operations.workspace import Workspace
 
 _LIMIT = 1 << 16

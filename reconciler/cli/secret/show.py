@@ -9,7 +9,7 @@ from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import mask_body, print_body, print_value
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import parse_address
-from reconciler.operations.show_secret import SecretReader, field_of
+from reconciler.operations.subscription_secret import SecretReader, field_of
 from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import split_response
 

@@ -26,65 +26,54 @@ if TYPE_CHECKING:
 def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
     """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
     creates = sum(change.action in SENDS for change in plan.changes)
-    if terminal.is_quiet or not any(change.action is not Action.BLOCKED for change in plan.changes):
+    count = sum(change.action is not Action.BLOCKED for change in plan.changes)
+    is_text = terminal.flags.get("log_format") != "json"
+    if terminal.is_quiet or not count:
         yield lambda _run: None
-    elif (
-        creates
-        and sys.stderr.isatty()
-        and terminal.wants_colour(err=True)
-        and terminal.flags.get("log_format") != "json"
-    ):
-        with _live(terminal, creates) as observe:
-            yield observe
+    elif creates and is_text and sys.stderr.isatty() and terminal.wants_colour(err=True):
+        with _live(terminal, creates) as show:
+            yield _show_new(show)
     else:
-        yield _tell_plainly(terminal, sum(change.action is not Action.BLOCKED for change in plan.changes))
+        yield _show_new(_plain(terminal, count))
 
 
-class _News:
-    """How many results of the run under way were told already; runs come one after the other."""
-
-    def __init__(self) -> None:
-        self._run: TargetRun | None = None
-        self._told = 0
-
-    def of(self, run: TargetRun) -> list[Result]:
-        """The results that are new since the last time."""
-        if run is not self._run:
-            self._run, self._told = run, 0
-        new = list(islice(run.results.values(), self._told, None))
-        self._told = len(run.results)
-        return new
-
-
-def _tell_plainly(terminal: Terminal, count: int) -> Callable[[TargetRun], None]:
-    """One line for each change that is over. The report at the end tells them all again, so each says how far it is."""
-    news = _News()
-    over = 0
+def _show_new(show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
+    """Shows the results of a run that are new since the last time; runs come one after the other."""
+    last: TargetRun | None = None
+    shown = 0
 
     def observe(run: TargetRun) -> None:
-        nonlocal over
-        for result in news.of(run):
-            over += result.action is not Action.BLOCKED
-            line = result_line(result)
-            terminal.say_line(replace(line, text=f"{over} of {count}:{line.text}"))
+        nonlocal last, shown
+        if run is not last:
+            last, shown = run, 0
+        for result in list(islice(run.results.values(), shown, None)):
+            show(result)
+        shown = len(run.results)
 
     return observe
 
 
+def _plain(terminal: Terminal, count: int) -> Callable[[Result], None]:
+    """One line for each change that is over. The report at the end tells them all again, so each says how far it is."""
+    over = 0
+
+    def show(result: Result) -> None:
+        nonlocal over
+        over += result.action is not Action.BLOCKED
+        line = result_line(result)
+        terminal.say_line(replace(line, text=f"{over} of {count}:{line.text}"))
+
+    return show
+
+
 @contextmanager
-def _live(terminal: Terminal, creates: int) -> Iterator[Callable[[TargetRun], None]]:
+def _live(terminal: Terminal, creates: int) -> Iterator[Callable[[Result], None]]:
     """The bar has a thread of its own: a terminal that is stopped must not stop the apply."""
     over: SimpleQueue[Result | None] = SimpleQueue()
     thread = Thread(target=_show_bar, args=(creates, over), name="progress", daemon=True)
     thread.start()
-    news = _News()
-
-    def observe(run: TargetRun) -> None:
-        for result in news.of(run):
-            over.put(result)
-
     try:
-        yield observe
+        yield over.put
     finally:
         over.put(None)
         terminal.wait_for_reader(thread, "stderr")

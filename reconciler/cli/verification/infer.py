@@ -27,12 +27,9 @@ def command(
     \b
         tail -n 1 notifications.jsonl | reconciler verification infer - --address europe/staging/offers
     """
-    from reconciler.operations.signing_scheme import (  # noqa: PLC0415 - what --help does not need
-        infer_scheme,
-        read_captured,
-        recorded_secrets,
-        secret_in_variable,
-    )
+    # What --help does not need:
+    from reconciler.operations.kept_secrets import read_identity, secrets_of_address  # noqa: PLC0415
+    from reconciler.operations.signing_scheme import infer_scheme, read_captured, secret_in_variable  # noqa: PLC0415
 
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")
@@ -41,7 +38,7 @@ def command(
     captured = read_captured(request)
     workspace = Workspace(terminal)
     if address is not None:
-        secrets = recorded_secrets(workspace, parse_address(address), identity)
+        secrets = secrets_of_address(workspace, parse_address(address), read_identity(identity))
     else:
         secrets = secret_in_variable(workspace, str(secret_variable))
     terminal.print_document(infer_scheme(workspace, captured, secrets))
