@@ -1,21 +1,14 @@
 """What must hold of a plan before it is applied, the approval among it."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused
-from reconciler.model.plan import SENDS
-from reconciler.operations.plan import make
+from reconciler.model.plan import SENDS, Plan
+from reconciler.operations.plan import Planned, make
+from reconciler.operations.plan_file import SavedPlan
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_too_many
-
-if TYPE_CHECKING:
-    from reconciler.model.plan import Plan
-    from reconciler.operations.plan import Planned
-    from reconciler.operations.plan_file import SavedPlan
-    from reconciler.operations.workspace import Workspace
 
 _PLAN_AGAIN = "make a new plan with the same settings, review it, and approve that one"
 

@@ -1,26 +1,19 @@
 """Edits of attempts: which ones an address or a pattern and `--attempt` select, and what is recorded of them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 from reconciler.errors import Refused
-from reconciler.model.address import Address
-from reconciler.model.record import Status
+from reconciler.model.address import Address, TargetName
+from reconciler.model.entry import AnyEntry
+from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.selection import Selection, is_pattern
 from reconciler.operations.edit import parse_address, pick, record_entries
+from reconciler.operations.workspace import Workspace
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.entry import AnyEntry
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
-
-    Choose = Callable[[Record], list[Attempt]]
-    Draft = Callable[[Attempt], Sequence[AnyEntry]]
+Choose = Callable[[Record], list[Attempt]]
+Draft = Callable[[Attempt], Sequence[AnyEntry]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +26,7 @@ class AttemptSelector:
     selection: Selection
 
     @classmethod
-    def of(cls, text: str, attempt: str | None) -> AttemptSelector:
+    def of(cls, text: str, attempt: str | None) -> Self:
         """Raises Refused for what is neither an address nor a glob over addresses or targets."""
         is_glob = text.count("/") == 1 or any(sign in text for sign in "*?[")
         if is_glob and not is_pattern(text):

@@ -1,23 +1,16 @@
 """What the commands that edit the record share: read, draft, append, and retry after a conflict."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from reconciler.errors import HeadMoved, Refused, StateError
-from reconciler.model.address import ADDRESS, Address
+from reconciler.model.address import ADDRESS, Address, TargetName
 from reconciler.model.clock import stamp
+from reconciler.model.entry import AnyEntry
+from reconciler.model.record import Attempt, Record
+from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.tracking import append_entries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.entry import AnyEntry
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.journal.chain import Journal
+from reconciler.state.journal.chain import Journal
 
 _RETRIES = 20
 

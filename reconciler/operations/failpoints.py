@@ -10,23 +10,18 @@
 It is refused if a service is not on loopback: fail points are for tests only.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
 from reconciler.model.url import is_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _ANY = "any"
 _STEPS = (_ANY, "before-append", "after-append", "before-send", "after-send")

@@ -1,30 +1,23 @@
 """Imports subscriptions that were created manually: records them as existing, as config/ defines them now."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import Subscription
 from reconciler.model.entry import Imported
 from reconciler.model.plan import Block
+from reconciler.model.record import Record
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
 from reconciler.operations.known_results import with_known_results
 from reconciler.operations.same_service import read_same_service
-from reconciler.operations.workspace import refuse_unmatched
+from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.planning.planner import plan_target
 from reconciler.reports.wording import how_to_resolve_attempt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from reconciler.model.address import Address, TargetName
-    from reconciler.model.desired import Subscription
-    from reconciler.model.record import Record
-    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,18 @@
 """Initializes the state record, an empty journal for each target that has none, and accepts the loss of one."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused
+from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
-from reconciler.operations.workspace import whole_selection
+from reconciler.operations.workspace import Workspace, whole_selection
+from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads, seen_at, seen_elsewhere, targets_seen
 from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, rollback_entries
-from reconciler.state.journal.chain import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reconciler.model.address import TargetName
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.known_head import KnownHead
-    from reconciler.state.journal.chain import Journal
+from reconciler.state.journal.chain import Journal, parse
 
 
 @dataclass(frozen=True, slots=True)

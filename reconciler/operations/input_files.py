@@ -1,12 +1,8 @@
 """Files that are named as arguments, where `-` is standard input."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import NoReturn
 
 
 def read_input(path: Path, limit: int = -1) -> bytes:

@@ -1,15 +1,10 @@
 """Interrupts for commands that must not be cut off in the middle of something."""
 
-from __future__ import annotations
-
 import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from reconciler.errors import INTERRUPTING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @contextmanager

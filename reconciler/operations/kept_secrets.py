@@ -4,24 +4,17 @@ The create response is not documented. So any string in it may be the secret, ex
 unencrypted; and there are the secrets that `secret set` saved.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.model.record import Status
+from reconciler.model.address import Address
+from reconciler.model.record import Attempt, Record, Status
+from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import ENCRYPTED, decrypt, is_encrypted, private_kind, split_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from reconciler.model.address import Address
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,19 @@
 """Results of creates that this machine knows and the record lacks: in recovery files, and in stored responses."""
 
-from __future__ import annotations
-
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
+from reconciler.model.address import TargetName
 from reconciler.model.entry import Imported, Intent, Settled
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import MeaninglessEntry
+from reconciler.model.record import Attempt, MeaninglessEntry, Record
 from reconciler.model.unrecorded import counting
-from reconciler.state.private.unrecorded import all_kept
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-    from pathlib import Path
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.private.unrecorded import Unrecorded
+from reconciler.operations.workspace import Workspace
+from reconciler.state.private.unrecorded import Unrecorded, all_kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,17 @@
 """Creating a lead."""
 
-from __future__ import annotations
-
 import json
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from reconciler.errors import Interrupted, SettingsError
+from reconciler.model.desired import Target
 from reconciler.model.outcome import Outcome
 from reconciler.operations.input_files import read_input, refuse_constant
 from reconciler.operations.service_client import ServiceClient
-from reconciler.service.api import lead_failure
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.desired import Target
-    from reconciler.operations.workspace import Workspace
-    from reconciler.service.api import LeadAnswer
+from reconciler.operations.workspace import Workspace
+from reconciler.service.api import LeadAnswer, lead_failure
 
 
 def read_lead(path: Path) -> bytes:

@@ -1,19 +1,13 @@
 """Renames a subscription in the record, without a call."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from reconciler.errors import Refused
+from reconciler.model.address import Address
 from reconciler.model.entry import Moved
+from reconciler.model.record import Attempt, Record
 from reconciler.operations.edit import not_recorded, now_by, record_entries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from reconciler.model.address import Address
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
+from reconciler.operations.workspace import Workspace
 
 
 def move(workspace: Workspace, before: Address, after: Address, show: Callable[[Iterable[Attempt]], None]) -> None:

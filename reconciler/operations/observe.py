@@ -1,33 +1,24 @@
 """Records received notifications as evidence that subscriptions deliver."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from reconciler.errors import SettingsError
+from reconciler.model.address import Address, TargetName
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Observed
+from reconciler.model.record import Record
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, record_entries
-from reconciler.planning.evidence import Received, match_notifications
-from reconciler.receiver import captured_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.errors import SettingsError
-    from reconciler.model.address import Address, TargetName
-    from reconciler.model.record import Record
-    from reconciler.operations.notices import Notices
-    from reconciler.operations.workspace import Workspace
-    from reconciler.planning.evidence import Matches
-    from reconciler.receiver import Captured
-
+from reconciler.operations.notices import Notices
+from reconciler.operations.workspace import Workspace
+from reconciler.planning.evidence import Matches, Received, match_notifications
+from reconciler.receiver import Captured, captured_in
 
 _AHEAD = 300.0
 """Seconds by which the receiver's clock may be ahead of this machine's."""

@@ -1,18 +1,12 @@
 """Compares two targets, or checks whether one may follow the other."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from reconciler.errors import RecordMissing
+from reconciler.model.address import TargetName
+from reconciler.model.parity import Parity
+from reconciler.model.record import Record
 from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.parity import compare, gate
-
-if TYPE_CHECKING:
-    from reconciler.model.address import TargetName
-    from reconciler.model.parity import Parity
-    from reconciler.model.record import Record
-    from reconciler.operations.workspace import Workspace
 
 
 def read_parity(workspace: Workspace, a: str, b: str, *, is_gate: bool) -> Parity:

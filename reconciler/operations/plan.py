@@ -1,30 +1,23 @@
 """What `plan` and `apply` share: reading both sides and planning."""
 
-from __future__ import annotations
-
 import gc
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.model.plan import Action, Block
+from reconciler.model.address import TargetName
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Action, Block, Plan
+from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.url import same_service
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.same_service import read_others, refuse_possible_duplicates
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import unresolved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.unusable import UnusableRecord
+from reconciler.state.heads.unusable import UnusableRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,13 @@
 """Plans as files: what `plan --out` writes, and what `apply PLANFILE` reads of it."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.disk.durable import written_beside
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,14 @@
 """Points records at the service and account in the current settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
+from reconciler.model.address import TargetName
 from reconciler.model.entry import Bound
+from reconciler.model.record import Record
 from reconciler.model.url import same_service
 from reconciler.operations.edit import now_by, record_entries
-from reconciler.operations.workspace import whole_selection
-
-if TYPE_CHECKING:
-    from reconciler.model.address import TargetName
-    from reconciler.model.record import Record
-    from reconciler.operations.workspace import Workspace
+from reconciler.operations.workspace import Workspace, whole_selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,19 @@
 """Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.errors import RecordForeign, RecordMissing, StateError
-from reconciler.model.entry import Joined
+from reconciler.model.address import Address, TargetName
+from reconciler.model.entry import AnyEntry, Joined
 from reconciler.model.joining import told
 from reconciler.model.unrecorded import followable
 from reconciler.operations.edit import append_drafted, now_by
-from reconciler.state.journal.chain import is_journal, parse
+from reconciler.operations.workspace import Workspace
+from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.histories import missing_of
-from reconciler.state.private.unrecorded import kept_in, read_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from reconciler.model.address import Address, TargetName
-    from reconciler.model.entry import AnyEntry
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.journal.chain import Journal
-    from reconciler.state.private.unrecorded import Unrecorded
+from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,11 @@
 """Requests the removal of subscriptions, cancels the request, or records that the operator has deleted them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from reconciler.errors import Refused
 from reconciler.model.entry import ASKED_FOR, Removed, Restored, Retired
-from reconciler.model.record import Status
+from reconciler.model.record import Attempt, Record, Status
 from reconciler.operations.attempts import AttemptEdit, AttemptSelector, awaiting_removal, live
 from reconciler.operations.edit import now_by
-
-if TYPE_CHECKING:
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
+from reconciler.operations.workspace import Workspace
 
 
 def retirement(workspace: Workspace, selector: AttemptSelector, *, withdraw: bool) -> AttemptEdit:

@@ -1,29 +1,20 @@
 """Resolves creates with an unknown outcome: what is known of each, and what that rules out."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Resolved
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import Status
-from reconciler.operations.attempts import AttemptEdit
+from reconciler.model.record import Attempt, Record, Status
+from reconciler.operations.attempts import AttemptEdit, AttemptSelector
 from reconciler.operations.edit import now_by
-from reconciler.operations.known_results import known_result
+from reconciler.operations.known_results import KnownResult, known_result
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import evidence_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.attempts import AttemptSelector
-    from reconciler.operations.known_results import KnownResult
-    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

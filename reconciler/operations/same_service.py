@@ -1,27 +1,19 @@
 """Records of the same service as a plan's targets: what they hold counts, and those that cannot be used do too."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordMissing, Refused, StateError
-from reconciler.model.plan import SENDS
+from reconciler.model.address import TargetName
+from reconciler.model.desired import Desired
+from reconciler.model.plan import SENDS, Plan
+from reconciler.model.record import Record
 from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.notices import Notices
+from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.tracking import absolute_location
-from reconciler.state.heads.unusable import replaced_records, unusable_record
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
-    from reconciler.model.record import Record
-    from reconciler.operations.notices import Notices
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.heads.unusable import UnusableRecord
+from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,14 @@
 """Triggering events in a running sandbox."""
 
-from __future__ import annotations
-
 import json
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from reconciler.errors import CallFailed, SettingsError
 from reconciler.model.url import is_loopback
 from reconciler.operations.input_files import read_input, refuse_constant
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from urllib.parse import SplitResult
-
-    from reconciler.operations.workspace import Workspace
+from reconciler.operations.workspace import Workspace
 
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 

@@ -1,38 +1,31 @@
 """Builds an apply, and passes signals on to it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
+from reconciler.applying.protocol import TargetRun
 from reconciler.applying.run import Account, Apply, needs_account, refuse_foreign
 from reconciler.applying.service_caller import ServiceCaller
 from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.model.address import TargetName
+from reconciler.model.entry import AnyEntry
+from reconciler.model.record import Record
+from reconciler.model.result import Applied
 from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.known_results import with_known_results
+from reconciler.operations.plan import Planned
+from reconciler.operations.service_client import ServiceClient
+from reconciler.operations.workspace import Workspace
 from reconciler.service.clock import now
 from reconciler.state.heads.tracking import HeadTrackingStore
-from reconciler.state.private.responses import ENCRYPTED, encrypt
+from reconciler.state.private.responses import ENCRYPTED, PrivateFiles, encrypt
 from reconciler.state.private.unrecorded import check_keepable, keep_entries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.applying.protocol import TargetRun
-    from reconciler.model.address import TargetName
-    from reconciler.model.entry import AnyEntry
-    from reconciler.model.record import Record
-    from reconciler.model.result import Applied
-    from reconciler.operations.plan import Planned
-    from reconciler.operations.service_client import ServiceClient
-    from reconciler.operations.workspace import Workspace
-    from reconciler.state.private.responses import PrivateFiles
 
 log = logging.getLogger("reconciler.applying")
 

@@ -1,22 +1,16 @@
 """Checking the signatures of notifications against the recorded secrets."""
 
-from __future__ import annotations
-
 import time
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.operations.kept_secrets import read_identity, secrets_of_all
+from reconciler.model.desired import Verification
+from reconciler.operations.kept_secrets import Recorded, read_identity, secrets_of_all
+from reconciler.operations.workspace import Workspace
+from reconciler.receiver.exchange import Request
 from reconciler.service.signatures import SignatureMatch, verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.desired import Verification
-    from reconciler.operations.kept_secrets import Recorded
-    from reconciler.operations.workspace import Workspace
-    from reconciler.receiver.exchange import Request
 
 _REREAD_SECONDS = 2.0
 

@@ -1,24 +1,18 @@
 """Finding out how a captured notification was signed."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Collection
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.errors import Refused, SettingsError
+from reconciler.model.desired import Verification
 from reconciler.operations.input_files import read_input
+from reconciler.operations.workspace import Workspace
+from reconciler.receiver import Captured
 from reconciler.receiver.captured import LINE_LIMIT, parse_captured
 from reconciler.service.signatures import infer
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
-    from reconciler.model.desired import Verification
-    from reconciler.operations.workspace import Workspace
-    from reconciler.receiver import Captured
 
 
 def read_captured(path: Path) -> Captured:

@@ -1,24 +1,18 @@
 """What is in force on each target, and what needs attention."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.errors import StateError, StoreUnavailable
+from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
+from reconciler.model.status import TargetStatus
 from reconciler.operations.known_results import read_with_known_results
-from reconciler.operations.plan import survey
+from reconciler.operations.plan import Planned, survey
 from reconciler.operations.same_service import warn_of_unread
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.status import status_of, status_of_undeclared
-
-if TYPE_CHECKING:
-    from reconciler.model.result import Verdict
-    from reconciler.model.status import TargetStatus
-    from reconciler.operations.plan import Planned
-    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

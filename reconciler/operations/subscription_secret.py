@@ -1,27 +1,21 @@
 """Finds the secret of a subscription, or the create response that may contain it; stores one that came another way."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StateError
+from reconciler.model.address import Address
 from reconciler.model.entry import SecretSet
+from reconciler.model.record import Attempt, Record
 from reconciler.operations.attempts import live
 from reconciler.operations.edit import now_by, pick, record_entries
 from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import encrypt, private_kind, split_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from reconciler.model.address import Address
-    from reconciler.model.record import Attempt, Record
-    from reconciler.operations.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

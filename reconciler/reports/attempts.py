@@ -1,18 +1,12 @@
 """Attempts as text: in full, and as a preview before a command edits the record."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from reconciler.model.entry import who
+from reconciler.model.record import Attempt
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.wording import counted, in_words, status_word
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.model.record import Attempt
 
 
 def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:

@@ -3,19 +3,12 @@
 Only this module imports deepdiff, and only for a pair that differs: the import takes longer than a plan.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.model.parity import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.address import TargetName
-    from reconciler.model.parity import Difference, Parity
-    from reconciler.model.plan import Change
+from reconciler.model.address import TargetName
+from reconciler.model.parity import Difference, Parity, View
+from reconciler.model.plan import Change
 
 
 def change_rows(change: Change) -> list[tuple[str, str]]:

@@ -1,24 +1,16 @@
 """The JSON documents, as plain data: what `--format json` prints and `--out` writes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from reconciler import __version__
-from reconciler.model.plan import Action
-from reconciler.model.result import Done
+from reconciler.model.parity import Difference, Parity
+from reconciler.model.plan import Action, Change, Plan, Request, Surplus
+from reconciler.model.record import Attempt, Record
+from reconciler.model.result import Applied, Done, Result
+from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_request, resolve_advice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model.parity import Difference, Parity
-    from reconciler.model.plan import Change, Plan, Request, Surplus
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.result import Applied, Result
-    from reconciler.model.status import ObservedAttempt, TargetStatus
 
 FORMAT_VERSION = "1.0"
 

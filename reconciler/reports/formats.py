@@ -3,11 +3,15 @@
 The text and JSON of a report cost little to import; Markdown is loaded when it is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from types import ModuleType
+from typing import TypeAlias, TypeVar
 
+from reconciler.model.parity import Parity
+from reconciler.model.plan import Plan
+from reconciler.model.record import Record
+from reconciler.model.result import Applied
+from reconciler.model.status import TargetStatus
 from reconciler.reports.documents import (
     applied_document,
     list_document,
@@ -18,15 +22,6 @@ from reconciler.reports.documents import (
 )
 from reconciler.reports.line import Line
 from reconciler.reports.text import applied_text, list_text, parity_text, plan_text, status_text
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from reconciler.model.parity import Parity
-    from reconciler.model.plan import Plan
-    from reconciler.model.record import Record
-    from reconciler.model.result import Applied
-    from reconciler.model.status import TargetStatus
 
 T = TypeVar("T")
 

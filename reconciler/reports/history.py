@@ -1,9 +1,9 @@
 """The log of changes to a record as text: who did what, and when."""
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import assert_never
 
-from typing import TYPE_CHECKING, assert_never
-
+from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import (
     AnyEntry,
     Begun,
@@ -23,11 +23,6 @@ from reconciler.model.entry import (
     who,
 )
 from reconciler.reports.line import Line, Tone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model.address import Address, TargetName
 
 
 def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address | None) -> list[Line]:

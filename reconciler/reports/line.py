@@ -1,7 +1,5 @@
 """A line of text with a tone, which the command line may turn into colour."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

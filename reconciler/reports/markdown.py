@@ -5,13 +5,13 @@ entities: it cannot be markup, a link or a mention. A report has at most 65,000 
 at its end.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-from reconciler.model.plan import Action
-from reconciler.model.result import Done
-from reconciler.reports.difference import change_rows, declared_disparities, disparities
+from reconciler.model.parity import Parity
+from reconciler.model.plan import Action, Change, Plan, Surplus, TargetPlan
+from reconciler.model.result import Applied, Done, Result
+from reconciler.model.status import ObservedAttempt, TargetStatus
+from reconciler.reports.difference import Disparity, change_rows, declared_disparities, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
@@ -25,15 +25,6 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model.parity import Parity
-    from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
-    from reconciler.model.result import Applied, Result
-    from reconciler.model.status import ObservedAttempt, TargetStatus
-    from reconciler.reports.difference import Disparity
 
 LIMIT = 65_000
 """Bytes that a report has at most; a comment may have 65,536 characters."""

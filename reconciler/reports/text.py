@@ -1,13 +1,13 @@
 """Text, for a terminal or a log. Every `Line` escapes what is in it."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-from reconciler.model.plan import Action
-from reconciler.model.record import Status
-from reconciler.model.result import Done
-from reconciler.model.status import Proof
+from reconciler.model.parity import Parity
+from reconciler.model.plan import Action, Change, Plan, Surplus, TargetPlan
+from reconciler.model.record import Attempt, Record, Status
+from reconciler.model.result import Applied, Done, Result
+from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
+from reconciler.planning.evidence import Matches
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
@@ -23,17 +23,6 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model.parity import Parity
-    from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.result import Applied, Result
-    from reconciler.model.status import ObservedAttempt, TargetStatus, Unexplained
-    from reconciler.planning.evidence import Matches
-
 
 _ACTION_TONES = {
     Action.CREATE: Tone.ADDED,

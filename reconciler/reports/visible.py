@@ -1,7 +1,5 @@
 """Text from elsewhere, escaped so that a terminal and a runner of GitHub Actions show it and do nothing else."""
 
-from __future__ import annotations
-
 
 def visible(text: str) -> str:
     """`text` with every character escaped that could move a cursor, start a line or reverse the reading direction.

@@ -1,25 +1,17 @@
 """What every format says alike: signs, counts, advice, and the request to the operator."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import assert_never
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Action
-from reconciler.model.record import Status
-from reconciler.model.result import Done
+from reconciler.model.parity import Parity
+from reconciler.model.plan import Action, Plan
+from reconciler.model.record import Attempt, Record, Status
+from reconciler.model.result import Applied, Done
+from reconciler.model.status import ObservedAttempt
 from reconciler.planning.reasons import how_to_resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from enum import StrEnum
-
-    from reconciler.model.parity import Parity
-    from reconciler.model.plan import Plan
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.result import Applied
-    from reconciler.model.status import ObservedAttempt
 
 SIGNS = {
     Action.CREATE: "+",
