@@ -1,13 +1,8 @@
 """The exit code of each verdict; a signal that ends a command otherwise has a code of its own, see `Interrupted`."""
 
-from __future__ import annotations
+from typing import assert_never
 
-from typing import TYPE_CHECKING, assert_never
-
-from reconciler.model.result import Verdict
-
-if TYPE_CHECKING:
-    from reconciler.model.result import Applied
+from reconciler.model.result import Applied, Verdict
 
 
 def exit_code(verdict: Verdict) -> int:

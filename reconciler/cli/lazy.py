@@ -1,18 +1,14 @@
 """A group whose commands are imported when they are run, so that a command pays only for what it uses."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from reconciler.cli.options import COMMON_OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class LazyGroup(click.Group):

@@ -1,11 +1,11 @@
 """The command line: which commands there are, and the one boundary where errors become stderr and an exit code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Literal, NoReturn
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from typing import Literal, NoReturn
 
 import click
 
@@ -13,10 +13,6 @@ from reconciler import __version__
 from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import Invocation
 from reconciler.errors import INTERRUPTING, Interrupted, ReconcilerError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from io import TextIOWrapper
 
 COMMANDS: Mapping[str, str] = {
     "validate": "Check the configuration.",

@@ -1,7 +1,5 @@
 """Who runs the command: a step of GitHub Actions, or a user."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,13 +1,9 @@
 """What an operation reports to the user while it runs."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any, Protocol
 
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import ReconcilerError
+from reconciler.errors import ReconcilerError
 
 
 class Notices(Protocol):

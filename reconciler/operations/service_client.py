@@ -3,20 +3,16 @@
 Imported only by commands that call the service, just before they do: an HTTP client takes longer to load than a plan.
 """
 
-from __future__ import annotations
+from typing import Self
 
-from typing import TYPE_CHECKING, Self
-
+from reconciler.model.desired import Target
 from reconciler.operations.settings import credentials
+from reconciler.operations.workspace import Workspace
 from reconciler.service.api import Service
+from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
-
-if TYPE_CHECKING:
-    from reconciler.model.desired import Target
-    from reconciler.operations.workspace import Workspace
-    from reconciler.service.credentials import Credentials
 
 
 class ServiceClient:

@@ -3,21 +3,16 @@
 Imported only by commands that call the service: pydantic-settings takes longer to load than most commands to run.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reconciler.errors import SettingsError
+from reconciler.model.address import TargetName
+from reconciler.operations.variables import Variables
 from reconciler.service.credentials import Credentials
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
-    from reconciler.model.address import TargetName
-    from reconciler.operations.variables import Variables
 
 
 def _usable(value: str) -> str:

@@ -3,19 +3,14 @@
 Every command imports this, so it imports only the standard library, unless there is a `.env` to read.
 """
 
-from __future__ import annotations
-
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 SECRETS_DIR = "RECONCILER_SECRETS_DIR"
 

@@ -1,19 +1,13 @@
 """What is different on the streams of a step of GitHub Actions: masks and annotations."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.errors import Refused
+from reconciler.errors import Mistake, Refused
 from reconciler.operations.actor import in_actions
-
-if TYPE_CHECKING:
-    from reconciler.errors import Mistake
 
 
 def mask(text: str) -> None:

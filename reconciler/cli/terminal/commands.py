@@ -1,13 +1,9 @@
 """The commands that messages name, such that they can be pasted."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any
 
 _NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
 _INTRODUCED = re.compile(r"run: (?=reconciler )")

@@ -3,21 +3,16 @@
 A response may contain a secret: in Actions it is masked first.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from reconciler.cli.terminal.actions import mask
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
 from reconciler.operations.actor import in_actions
 from reconciler.reports.line import Line
 from reconciler.reports.visible import visible, without_commands
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 """A string literal of JSON."""

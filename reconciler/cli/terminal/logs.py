@@ -4,17 +4,12 @@ Log records may quote what the service said, so each begins with a word of our o
 secret; of an exception only the kind and the place are told, since its text may hold anything.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time
-from typing import TYPE_CHECKING
 
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.reports.visible import visible
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
 
 
 def start_logging(terminal: Terminal) -> None:

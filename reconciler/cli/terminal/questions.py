@@ -1,7 +1,5 @@
 """Questions at a terminal; for each there is a flag that makes it unnecessary."""
 
-from __future__ import annotations
-
 import sys
 from getpass import getpass
 
