@@ -1,25 +1,20 @@
 """`reconciler demo`"""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import ReconcilerError
+from reconciler.receiver import CaptureFile, Receiver, Server
 from reconciler.reports.line import Line, Tone
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.sandbox.sandbox import Sandbox
+from reconciler.sandbox.sandbox import Sandbox
 
 EXAMPLE = Path(__file__).parent / "example"
 """The example configuration. That in `config/` of a checkout is a partner's to edit."""
@@ -30,6 +25,24 @@ STAGING_ENDPOINT = "https://hooks.staging.partner.example"
 CAPTURED = "notifications.jsonl"
 
 
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """Where commands are run, shown first."""
+
+    terminal: Terminal
+    place: Path
+    environment: Mapping[str, str] = field(repr=False)
+
+    def run(self, *arguments: str, expected: int = 0) -> None:
+        """Raises ReconcilerError where the command exits with another code than the one expected."""
+        _show(self.terminal, f"$ reconciler {' '.join(arguments)}", Tone.HEADING)
+        command = [sys.executable, "-m", "reconciler", *arguments]
+        done = subprocess.run(command, cwd=self.place, env=self.environment, check=False)  # noqa: S603 - our own words
+        if done.returncode != expected:
+            what = f"it exited with {done.returncode} instead of {expected}"
+            raise ReconcilerError(what, where=f"reconciler {arguments[0]}")
+
+
 @cli_command("demo")
 def command(terminal: Terminal) -> None:
     """Run a full cycle against the embedded sandbox.
@@ -37,9 +50,6 @@ def command(terminal: Terminal) -> None:
     In a temporary directory, runs `state init`, `plan`, `apply`, a second `plan` without changes, and delivers one
     event. Calls nothing outside this machine and leaves nothing behind.
     """
-    from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415 - servers are nothing --help needs
-    from reconciler.sandbox.sandbox import Sandbox  # noqa: PLC0415
-
     with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as folder, Sandbox() as sandbox:
         place = Path(folder)
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:
@@ -77,24 +87,6 @@ def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
     homes = {"XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
     return {**ours, **variables, **homes}
-
-
-@dataclass(frozen=True, slots=True)
-class _Shell:
-    """Where commands are run, shown first."""
-
-    terminal: Terminal
-    place: Path
-    environment: Mapping[str, str] = field(repr=False)
-
-    def run(self, *arguments: str, expected: int = 0) -> None:
-        """Raises ReconcilerError where the command exits with another code than the one expected."""
-        _show(self.terminal, f"$ reconciler {' '.join(arguments)}", Tone.HEADING)
-        command = [sys.executable, "-m", "reconciler", *arguments]
-        done = subprocess.run(command, cwd=self.place, env=self.environment, check=False)  # noqa: S603 - our own words
-        if done.returncode != expected:
-            what = f"it exited with {done.returncode} instead of {expected}"
-            raise ReconcilerError(what, where=f"reconciler {arguments[0]}")
 
 
 def _show(terminal: Terminal, text: str, tone: Tone = Tone.PLAIN) -> None:

@@ -1,22 +1,19 @@
 """`reconciler listen`"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.deliveries import DeliveryPrinter
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.disk.directories import private_directory
 from reconciler.errors import SettingsError
+from reconciler.operations.signature_checker import SignatureChecker
 from reconciler.operations.workspace import Workspace
-
-if TYPE_CHECKING:
-    from reconciler.cli.terminal.terminal import Terminal
-    from reconciler.operations.signature_checker import SignatureChecker
-    from reconciler.receiver.receiver import Behaviour
+from reconciler.receiver import Behaviour, CaptureFile, Receiver, Server
 
 
 @cli_command("listen")
@@ -54,8 +51,6 @@ def command(
     printed: formatted on a terminal, otherwise as one line of JSON. To let the service reach it, expose the port with
     a tunnel and use the tunnel's URL as webhookUrl in config/.
     """
-    from reconciler.receiver import Behaviour  # noqa: PLC0415 - a server is nothing --help needs
-
     if not 0 <= delay <= 3600:
         raise SettingsError("expected 0 to 3600 seconds", where="--delay", remedy="the default is 0")
     if identity is not None and not verify:
@@ -64,17 +59,12 @@ def command(
     behaviour, checker = Behaviour(respond, fail_first, delay), None
     path = record or _default_file(workspace)
     if verify:
-        from reconciler.operations.signature_checker import SignatureChecker  # noqa: PLC0415
-
         checker = SignatureChecker(workspace, identity)
         behaviour = replace(behaviour, enforce=checker.verification.enforce)
     _listen(terminal, port, path, behaviour, checker)
 
 
 def _listen(terminal: Terminal, port: int, path: Path, behaviour: Behaviour, checker: SignatureChecker | None) -> None:
-    from reconciler.cli.terminal.deliveries import DeliveryPrinter  # noqa: PLC0415
-    from reconciler.receiver import CaptureFile, Receiver, Server  # noqa: PLC0415
-
     printer, ending = DeliveryPrinter(terminal), Event()
     with CaptureFile(path) as file:
         receiver = Receiver(file.append, printer.add, behaviour, checker, ending.wait)
@@ -95,8 +85,6 @@ def _listen(terminal: Terminal, port: int, path: Path, behaviour: Behaviour, che
 
 def _default_file(workspace: Workspace) -> Path:
     """The file for notifications if --record is not used. Raises SettingsError."""
-    from reconciler.disk.directories import private_directory  # noqa: PLC0415
-
     try:
         return private_directory(workspace.data_directory) / "notifications.jsonl"
     except OSError as problem:

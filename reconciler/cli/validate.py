@@ -3,6 +3,7 @@
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.wording import counted
 
 
 @cli_command("validate")
@@ -12,9 +13,5 @@ def command(terminal: Terminal) -> None:
     Prints every mistake with its file, line, column and a fix. Needs no credentials, no state record and no network.
     """
     desired = Workspace(terminal).desired
-    counts = f"{_count(len(desired.subscriptions), 'subscription')} on {_count(len(desired.targets), 'target')}"
+    counts = f"{counted(len(desired.subscriptions), 'subscription')} on {counted(len(desired.targets), 'target')}"
     terminal.print_line(f"The configuration is valid: {counts}.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from threading import Lock
 from urllib.parse import urlsplit
@@ -95,27 +95,19 @@ class Failpoints:
         """Raises ValueError for an invalid item."""
         name, equals, seconds = item.partition("=")
         if equals:
-            self._limits[_known(name, _LIMITS)] = _lowered(float(seconds), getattr(Limits(), name))
+            self._limits[name] = float(seconds)
+            if name not in _LIMITS or not 0 <= self._limits[name] <= getattr(Limits(), name):
+                raise ValueError  # a limit above the default would widen what is guaranteed
             return
         step, number, what = item.split(":")
-        point = _Point(_known(step, _STEPS), int(number))
+        if step not in _STEPS:
+            raise ValueError
+        point = _Point(step, int(number))
         if what in _SIGNALS:
             self._points.append(replace(point, signals=_SIGNALS[what]))
         else:
             self._points.append(replace(point, seconds=float(what)))
 
 
-def _lowered(seconds: float, default: float) -> float:
-    """Raises ValueError for a limit above the default: it would widen what is guaranteed."""
-    if not 0 <= seconds <= default:
-        raise ValueError
-    return seconds
-
-
 def _refusal(what: str) -> SettingsError:
     return SettingsError(what, where="RECONCILER_TEST_FAILPOINT", remedy="unset it: it is meant for tests")
-
-
-def _known(name: str, names: Sequence[str]) -> str:
-    """Raises ValueError for an unknown name."""
-    return names[names.index(name)]

@@ -14,7 +14,7 @@ from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
 from reconciler.operations.known_results import with_known_results
-from reconciler.operations.same_service import read_same_service
+from reconciler.operations.same_service import concerning, read_others, warn_of_unread
 from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.planning.planner import plan_target
 from reconciler.reports.wording import how_to_resolve_attempt
@@ -29,18 +29,15 @@ class Import:
     skipped: tuple[str, ...] = ()
 
 
-def import_subscriptions(
-    workspace: Workspace, address: str | None, patterns: tuple[str, ...]
-) -> Iterator[list[Import]]:
-    """Import the subscription at `address`, or all that the patterns select; what came of it, target by target.
+def import_subscriptions(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> Iterator[Import]:
+    """Import the subscription at `address`, or all that the patterns select; what came of each, target by target.
 
     Raises Refused for an address that is not desired, SelectionError for patterns that match nothing, and StateError.
     """
     desired = _desired(workspace, address, patterns)
     for target in sorted({subscription.address.target for subscription in desired}):
-        yield _import(
-            workspace, target, [subscription for subscription in desired if subscription.address.target == target]
-        )
+        here = [subscription for subscription in desired if subscription.address.target == target]
+        yield from _import(workspace, target, here)
 
 
 def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> list[Subscription]:
@@ -90,8 +87,10 @@ def _blocked(workspace: Workspace, record: Record) -> Mapping[Address, tuple[str
     What is recorded under another address is that subscription. Recorded once more, one of the two would be retired,
     and the operator asked to delete the only one there is.
     """
-    records = read_same_service(workspace, workspace.desired, {record.target: record}, workspace.store.targets())
-    plan = plan_target(record.target, workspace.desired, records, Selection())
+    desired, records = workspace.desired, {record.target: record}
+    read = read_others(workspace, desired, records, workspace.store.targets())
+    warn_of_unread(workspace.notices, concerning(read.unread, desired, records))
+    plan = plan_target(record.target, desired, read.records, Selection())
     blocked = (change for change in plan.changes if change.block in (Block.ELSEWHERE, Block.UNRESOLVED))
     return {change.address: change.reasons for change in blocked}
 

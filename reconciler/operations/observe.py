@@ -19,6 +19,7 @@ from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import Matches, Received, match_notifications
 from reconciler.receiver import Captured, captured_in
+from reconciler.reports.wording import counted
 
 _AHEAD = 300.0
 """Seconds by which the receiver's clock may be ahead of this machine's."""
@@ -49,13 +50,12 @@ def _sightings(notices: Notices, file: Path) -> Iterator[Received]:
             ahead += 1
         else:
             yield Received(stamp(at), code, captured.path, captured.url)
-    _warn_of_ignored(notices, file, unusable, "wrong signature, no event code, or no time zone offset")
-    _warn_of_ignored(notices, file, ahead, "dated in the future; check the clocks of both machines")
-
-
-def _warn_of_ignored(notices: Notices, file: Path, count: int, why: str) -> None:
-    if count:
-        notices.warn(f"{file}: ignored {'1 line' if count == 1 else f'{count} lines'}: {why}")
+    for count, why in (
+        (unusable, "wrong signature, no event code, or no time zone offset"),
+        (ahead, "dated in the future; check the clocks of both machines"),
+    ):
+        if count:
+            notices.warn(f"{file}: ignored {counted(count, 'line')}: {why}")
 
 
 def _warn_of_incomplete(notices: Notices, problem: SettingsError) -> None:

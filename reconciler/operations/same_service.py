@@ -60,15 +60,6 @@ def read_others(
     )
 
 
-def read_same_service(
-    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
-) -> dict[TargetName, Record]:
-    """`records` of declared targets, and those of other targets of the same services; warns of those unusable."""
-    read = read_others(workspace, desired, records, recorded)
-    warn_of_unread(workspace.notices, concerning(read.unread, desired, records))
-    return read.records
-
-
 def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:
     """Warn of records that cannot be used, where that stops nothing."""
     for record in unread:

@@ -91,25 +91,20 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
     names = [name for name, target in planned.plan.targets.items() if needs_account(target)]
     if not names:
         return {}
-    from reconciler.operations.service_client import ServiceClient  # noqa: PLC0415 - only a plan with creates needs the service
 
     calling = ServiceClient(workspace)
     accounts, problems = {}, []
     for name in names:
         try:
-            accounts[name] = _account(workspace, planned, calling, name)
+            target = planned.desired.targets[name]
+            caller = ServiceCaller(calling.service(target), _keeper(workspace, planned, name))
+            accounts[name] = Account(calling.credentials(target).account(), caller)
         except SettingsError as problem:
             problems.append(problem)
     if problems:
         what = "; ".join(f"{problem.where}: {problem.what}" for problem in problems)
         raise SettingsError(what, remedy=problems[0].remedy)
     return accounts
-
-
-def _account(workspace: Workspace, planned: Planned, calling: ServiceClient, name: TargetName) -> Account:
-    target = planned.desired.targets[name]
-    keep = _keeper(workspace, planned, name)
-    return Account(calling.credentials(target).account(), ServiceCaller(calling.service(target), keep))
 
 
 def _keeper(workspace: Workspace, planned: Planned, name: TargetName) -> Callable[[str, bytes], str]:

@@ -10,6 +10,7 @@ from reconciler.model.desired import Verification
 from reconciler.operations.kept_secrets import Recorded, read_identity, secrets_of_all
 from reconciler.operations.workspace import Workspace
 from reconciler.receiver.exchange import Request
+from reconciler.reports.wording import counted
 from reconciler.service.signatures import SignatureMatch, verify
 
 _REREAD_SECONDS = 2.0
@@ -90,7 +91,7 @@ class SignatureChecker:
         """Print what is verified, and with how many secrets."""
         verification = self.verification
         count = len({secret for attempt in self._recorded for secret in attempt.secrets})
-        secrets = "1 candidate secret" if count == 1 else f"{count} candidate secrets"
+        secrets = counted(count, "candidate secret")
         effect = "answered with 401 and saved as unverified" if verification.enforce else "reported and accepted"
         self._workspace.notices.say(
             f"Verifying {verification.header} with {secrets}; a notification with a bad signature is {effect}."

@@ -198,12 +198,6 @@ class Workspace:
             )
         return names
 
-    def listed_targets(self) -> list[TargetName]:
-        """As `known_targets`. Raises RecordMissing if no target has a record, or had one here."""
-        if not self.targets_seen():
-            self.recorded_targets()
-        return self.known_targets()
-
     def known_targets(self) -> list[TargetName]:
         """The targets that have a journal, had one that this machine knew, or are declared.
 

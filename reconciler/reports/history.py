@@ -23,6 +23,7 @@ from reconciler.model.entry import (
     who,
 )
 from reconciler.reports.line import Line, Tone
+from reconciler.reports.wording import counted
 
 
 def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address | None) -> list[Line]:
@@ -90,7 +91,7 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             lost = f"entries up to number {entry.lost_entries} (head {entry.lost_head})"
             return f"accepted the loss of {lost}{_forced(entry)}"
         case Joined():
-            count = f"{len(entry.lines)} {'entry' if len(entry.lines) == 1 else 'entries'}"
+            count = counted(len(entry.lines), "entry", "entries")
             return f"merged {count} (above, up to head {entry.head}) from {entry.source}"
         case Observed():
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"

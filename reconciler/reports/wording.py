@@ -49,9 +49,9 @@ def in_words(value: StrEnum) -> str:
     return value.value.replace("_", " ")
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number of things, such as "1 change" or "2 changes"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def listed(records: Iterable[Record]) -> list[Attempt]:

@@ -6,6 +6,7 @@ from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import SettingsError
 from reconciler.reports.line import Line
+from reconciler.sandbox.sandbox import Sandbox
 
 
 @cli_command("serve")
@@ -43,8 +44,6 @@ def command(terminal: Terminal, port: int, retry_interval: float, faults: tuple[
       html-200, redirect, redirect-303    not processed; a proxy answers instead
       token-NAME                          the same on the token endpoint (except 401-once)
     """
-    from reconciler.sandbox.sandbox import Sandbox  # noqa: PLC0415 - a server is nothing --help needs
-
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("expected 0 to 86400 seconds", where="--retry-interval", remedy="the default is 15")
     with Sandbox(

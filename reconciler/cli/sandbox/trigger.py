@@ -8,6 +8,7 @@ from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.sandbox_events import SANDBOX_URL, trigger_event
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.wording import counted
 
 
 @cli_command("trigger")
@@ -30,8 +31,5 @@ def command(
     """
     started = trigger_event(Workspace(terminal), url, code, properties, count, target)
     terminal.work_is_done()
-    if started:
-        text = f"{started} {'delivery' if started == 1 else 'deliveries'} started"
-    else:
-        text = f"No subscription has {code}: nothing delivered"
-    terminal.print_line(text)
+    deliveries = f"{counted(started, 'delivery', 'deliveries')} started"
+    terminal.print_line(deliveries if started else f"No subscription has {code}: nothing delivered")

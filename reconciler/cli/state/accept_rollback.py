@@ -7,6 +7,7 @@ from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.init import Rollback, accept, rollbacks
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.wording import counted
 
 
 @cli_command("accept-rollback")
@@ -34,8 +35,7 @@ def command(terminal: Terminal, target: str, force: bool) -> None:
 def _describe(terminal: Terminal, rollback: Rollback) -> None:
     now = "no record now, and a new one starts empty"
     if rollback.journal is not None:
-        entries = len(rollback.journal.lines)
-        noun = "entry" if entries == 1 else "entries"
-        now = f"the record now has {entries} {noun}, head {rollback.journal.head}, and does not contain that head"
+        entries = counted(len(rollback.journal.lines), "entry", "entries")
+        now = f"the record now has {entries}, head {rollback.journal.head}, and does not contain that head"
     for seen in rollback.lost:
         terminal.say(f"  {rollback.target}: last seen with {seen.length}, head {seen.head}; {now}")

@@ -15,7 +15,9 @@ def command(terminal: Terminal, form: str) -> int:
     Exits with 1 if a record is damaged or missing.
     """
     workspace = Workspace(terminal)
-    records, whole = workspace.usable_records(lambda name: workspace.read(name).record(), workspace.listed_targets())
+    if not workspace.targets_seen():
+        workspace.recorded_targets()  # raises if no target has a record
+    records, whole = workspace.usable_records(lambda name: workspace.read(name).record(), workspace.known_targets())
     if not records and not whole:  # "Nothing is in force" would be wrong
         return 1
     terminal.print_report(LIST[form](records))

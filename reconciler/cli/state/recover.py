@@ -11,6 +11,7 @@ from reconciler.model.result import Verdict
 from reconciler.operations.recover import Recovery, recover
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_resolve
+from reconciler.reports.wording import counted
 
 
 @cli_command("recover")
@@ -33,7 +34,7 @@ def command(terminal: Terminal, file: Path) -> int:
 
 
 def _show(terminal: Terminal, recovery: Recovery) -> None:
-    count = f"{recovery.recovered} {'entry' if recovery.recovered == 1 else 'entries'} recovered"
+    count = f"{counted(recovery.recovered, 'entry', 'entries')} recovered"
     before = f", {recovery.before} already recorded" if recovery.before else ""
     terminal.print_line(f"  {recovery.target}: {count}{before}")
     for problem in recovery.left:

@@ -15,9 +15,7 @@ from reconciler.reports.visible import visible
 def start_logging(terminal: Terminal) -> None:
     """Have log records reach stderr, as the flags want it; to be called before what logs is used, once or more."""
     logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
-    handler = _Teller(terminal)
-    handler.setFormatter(_AsObjects() if terminal.flags.get("log_format") == "json" else _AsText())
-    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().handlers[:] = [_Teller(terminal)]
     logging.getLogger().setLevel(logging.ERROR if terminal.is_quiet else logging.WARNING)
     logging.getLogger("reconciler").setLevel(_level(terminal))
 
@@ -48,22 +46,13 @@ class _Teller(logging.Handler):
         self._terminal = terminal
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._terminal.tell_raw(self.format(record))
-
-
-class _AsText(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname.capitalize()}: {visible(_message(record))}"
-
-
-class _AsObjects(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return as_object(record.levelname.lower(), record.name, _message(record))
-
-
-def _message(record: logging.LogRecord) -> str:
-    problem = record.exc_info[1] if record.exc_info else None
-    return record.getMessage() if problem is None else f"{record.getMessage()}: {kind_and_place(problem)}"
+        problem = record.exc_info[1] if record.exc_info else None
+        message = record.getMessage() + ("" if problem is None else f": {kind_and_place(problem)}")
+        if self._terminal.flags.get("log_format") == "json":
+            text = as_object(record.levelname.lower(), record.name, message)
+        else:
+            text = f"{record.levelname.capitalize()}: {visible(message)}"
+        self._terminal.tell_raw(text)
 
 
 def kind_and_place(problem: BaseException) -> str:

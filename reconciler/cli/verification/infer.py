@@ -7,6 +7,8 @@ import click
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import parse_address
+from reconciler.operations.kept_secrets import read_identity, secrets_of_address
+from reconciler.operations.signing_scheme import infer_scheme, read_captured, secret_in_variable
 from reconciler.operations.workspace import Workspace
 
 
@@ -27,10 +29,6 @@ def command(
     \b
         tail -n 1 notifications.jsonl | reconciler verification infer - --address europe/staging/offers
     """
-    # What --help does not need:
-    from reconciler.operations.kept_secrets import read_identity, secrets_of_address  # noqa: PLC0415
-    from reconciler.operations.signing_scheme import infer_scheme, read_captured, secret_in_variable  # noqa: PLC0415
-
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")
     if identity is not None and address is None:
