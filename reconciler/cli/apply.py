@@ -12,8 +12,10 @@ from reconciler.cli.terminal.questions import has_terminal, says_yes
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
 from reconciler.model.plan import Plan
+from reconciler.model.result import Applied
 from reconciler.operations.apply import Approval, plan_to_apply
 from reconciler.operations.plan_file import read_plan_file
+from reconciler.operations.session import ApplySession
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import APPLIED
 from reconciler.reports.text import plan_text
@@ -49,40 +51,32 @@ def command(
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
     planned = plan_to_apply(
-        workspace,
-        targets,
-        approval,
-        allow_empty=allow_empty,
-        accepted_duplicates=accepted_duplicates,
-        max_creates=max_creates,
-        unsealed=unsealed,
+        workspace, targets, approval, accepted_duplicates, max_creates, allow_empty=allow_empty, unsealed=unsealed
     )
     must_ask = planned.has_work and not approval.given
-    if must_ask:
-        _refuse_without_terminal()
-    from reconciler.operations.session import ApplySession  # noqa: PLC0415 - nothing that a refusal so far needs
-
+    if must_ask and not has_terminal():
+        raise Refused(
+            "no terminal: cannot ask for approval",
+            remedy="use --auto-approve, a plan file, or --expect-digest DIGEST",
+        )
     workspace.warn_of_host_only_locks()
     session = ApplySession(workspace, planned)
     if form == "text" and planned.has_work:
         terminal.print_lines(plan_text(planned.plan))
     if must_ask:
         _ask(terminal, planned.plan, shown=form == "text" and sys.stdout.isatty())
-    with terminal.in_background(), progress(terminal, planned.plan) as observe:
-        applied = session.carry_out(observe)
-    terminal.work_is_done()
-    for notice in applied.unrecorded:
-        terminal.complain(notice)
+    applied = _carry_out(terminal, session, planned.plan)
     terminal.print_report(APPLIED[form](applied))
     return applied_exit_code(applied)
 
 
-def _refuse_without_terminal() -> None:
-    if not has_terminal():
-        raise Refused(
-            "no terminal: cannot ask for approval",
-            remedy="use --auto-approve, a plan file, or --expect-digest DIGEST",
-        )
+def _carry_out(terminal: Terminal, session: ApplySession, plan: Plan) -> Applied:
+    with terminal.in_background(), progress(terminal, plan) as observe:
+        applied = session.carry_out(observe)
+    terminal.work_is_done()
+    for notice in applied.unrecorded:
+        terminal.complain(notice)
+    return applied
 
 
 def _ask(terminal: Terminal, plan: Plan, *, shown: bool) -> None:

@@ -43,7 +43,7 @@ def command(
     only reads the state store. Signs: + create, ~ extend, ± replace, ↺ restore, - retire, ! blocked.
     """
     workspace = Workspace(terminal)
-    planned = make(workspace, targets, allow_empty=allow_empty, accepted_duplicates=accepted_duplicates)
+    planned = make(workspace, targets, accepted_duplicates, allow_empty=allow_empty)
     warn_of_other_service(workspace, planned)
     if out is not None:
         write_plan_file(out, render(plan_document(planned.plan)))

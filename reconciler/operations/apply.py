@@ -56,10 +56,10 @@ def plan_to_apply(
     workspace: Workspace,
     patterns: tuple[str, ...],
     approval: Approval,
-    *,
-    allow_empty: bool,
     accepted_duplicates: tuple[str, ...],
     max_creates: int | None,
+    *,
+    allow_empty: bool,
     unsealed: bool,
 ) -> Planned:
     """The plan as it is now, which is the one approved if approval was given.
@@ -67,13 +67,9 @@ def plan_to_apply(
     `unsealed` lets it store unencrypted responses on a temporary disk. Raises what `make` does, and Refused for a plan
     that is not permitted.
     """
-    planned = make(
-        workspace,
-        patterns or approval.selection,
-        allow_empty=allow_empty,
-        accepted_duplicates=accepted_duplicates,
-    )
-    approval.refuse_other_plan(planned.plan, whole=not patterns)
+    patterns, whole = patterns or approval.selection, not patterns
+    planned = make(workspace, patterns, accepted_duplicates, allow_empty=allow_empty)
+    approval.refuse_other_plan(planned.plan, whole=whole)
     refuse_too_many(planned.plan, max_creates)
     if not unsealed:
         _refuse_unencrypted(workspace, planned)

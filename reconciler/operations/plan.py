@@ -50,11 +50,7 @@ class Planned:
 
 
 def make(
-    workspace: Workspace,
-    patterns: tuple[str, ...],
-    *,
-    allow_empty: bool,
-    accepted_duplicates: tuple[str, ...],
+    workspace: Workspace, patterns: tuple[str, ...], accepted_duplicates: tuple[str, ...], *, allow_empty: bool
 ) -> Planned:
     """Read `config/` and the record, and plan.
 

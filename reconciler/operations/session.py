@@ -20,7 +20,6 @@ from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.known_results import with_known_results
 from reconciler.operations.plan import Planned
-from reconciler.operations.service_client import ServiceClient
 from reconciler.operations.workspace import Workspace
 from reconciler.service.clock import now
 from reconciler.state.heads.tracking import HeadTrackingStore
@@ -91,6 +90,8 @@ def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Accoun
     names = [name for name, target in planned.plan.targets.items() if needs_account(target)]
     if not names:
         return {}
+
+    from reconciler.operations.service_client import ServiceClient  # noqa: PLC0415 - only creates need the service
 
     calling = ServiceClient(workspace)
     accounts, problems = {}, []
