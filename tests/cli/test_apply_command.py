@@ -251,7 +251,7 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     assert 3 == done.code
     (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
     assert "Error: europe/staging: results could not be saved to the record (" in done.err
-    assert f"; they are in {kept}. Until recovered, these addresses have an unknown outcome; run: " in done.err
+    assert f"; they are in {kept}. Until recovered, these addresses have an unknown outcome; run:\n" in done.err
     assert "Applied: 1 created (not recorded)." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
 

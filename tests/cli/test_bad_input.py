@@ -86,9 +86,9 @@ COMMAND_LINES = {
     "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
     "import one of two": ("state import --all -t 'europe/*' -t 'asia/*'", "-t asia/*: matches no target and no "),
     "resolve how": ("state resolve europe/staging/offers", "use --created or --not-created; see: "),
-    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; run: "),
-    "retire nothing": ("state retire europe/staging/x", "europe/staging/x: no attempt in force; run: "),
-    "removed nothing": ("state removed europe/staging/x", "europe/staging/x: no attempt in force; run: "),
+    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; run:\n"),
+    "retire nothing": ("state retire europe/staging/x", "europe/staging/x: no attempt in force; run:\n"),
+    "removed nothing": ("state removed europe/staging/x", "europe/staging/x: no attempt in force; run:\n"),
     "no such attempt": ("state removed europe/staging/offers --attempt 0", f"{OFFERS}: no attempt with the id "),
     "removed but live": ("state removed europe/staging/offers", "is live, and its removal was not requested; "),
     "mv nothing": ("state mv europe/staging/x europe/staging/y", "europe/staging/x: not in the state record; "),
@@ -165,14 +165,15 @@ def prepared(partner: Partner) -> Partner:
 
 
 def refused(partner: Partner, arguments: list[str], said: str) -> None:
-    """Hold that a command is refused with one line that says so, and that nothing came of it."""
+    """Hold that a command is refused with one message that says so, and that nothing came of it."""
     journal = partner.journal.read_bytes()
     files = set(partner.path.rglob("*"))
     done = partner.step(*arguments, code=1)
     assert "" == done.out
     assert done.err.startswith("Error: ")
     assert said in done.err
-    assert 1 == done.err.count("\n")
+    first, *commands = done.err.splitlines()
+    assert all(line.startswith("  ") for line in commands) and first.endswith("run:") == bool(commands)
     assert not any(word in done.err for word in ("Traceback", CLIENT_SECRET, "hunter2", "internal error"))
     assert partner.service.untouched
     assert (journal, files) == (partner.journal.read_bytes(), set(partner.path.rglob("*")))

@@ -112,7 +112,7 @@ class TestGone:
         partner.want(offers=["ONB10011"])
         done = partner.run(*ACCEPT, "--force")
         assert 1 == done.code
-        assert "never had one; to initialize it, run: reconciler state init -t europe/staging" in done.err
+        assert "never had one; to initialize it, run:\n    reconciler state init -t europe/staging\n" in done.err
 
 
 class TestAnotherPlace:

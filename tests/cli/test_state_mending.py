@@ -97,7 +97,7 @@ class TestImport:
         partner.step("state", "import", OFFERS)
         partner.want(offers=["ONB10011"])
         with partner.appending():
-            assert f"  {OFFERS}: skipped: it is recorded\n" == partner.step("state", "import", OFFERS).out
+            assert f"  {OFFERS}: skipped: already recorded\n" == partner.step("state", "import", OFFERS).out
 
     def test_a_code_at_another_url(self, imported: Partner) -> None:
         """What is recorded of another URL is another route: the one that is desired is recorded beside it."""
@@ -131,10 +131,12 @@ class TestImport:
         """An unknown outcome is to be settled first."""
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
-        resolve = f"if it does, run: reconciler state resolve {OFFERS} --created; if it certainly does not, wait until "
+        resolve = (
+            f"if it does, run:\n      reconciler state resolve {OFFERS} --created\n    if it certainly does not, wait"
+        )
         assert done.out.startswith(f"  {OFFERS}: skipped: a create has an unknown outcome; check with the operator ")
-        assert f" whether the subscription exists; {resolve}" in done.out
-        assert done.out.endswith(f": reconciler state resolve {OFFERS} --not-created\n")
+        assert f" whether the subscription exists; {resolve} until " in done.out
+        assert done.out.endswith(f", then run:\n      reconciler state resolve {OFFERS} --not-created\n")
 
     def test_not_what_another_address_has(self, imported: Partner) -> None:
         """What is recorded under the name it had before is skipped, and `state mv` is named; the others are taken."""
@@ -144,7 +146,7 @@ class TestImport:
         assert (
             f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
             f" (attempt {imported.attempt(1)}); if the subscription was renamed,"
-            f" run: reconciler state mv {OFFERS} {CHANCES}\n"
+            f" run:\n      reconciler state mv {OFFERS} {CHANCES}\n"
             f"  europe/staging/later: imported, ONB10001 to {OTHER_URL}\n"
         ) == done.out
         imported.step("state", "mv", OFFERS, CHANCES)
@@ -166,7 +168,7 @@ class TestImport:
         with unknown.appending():
             done = unknown.succeed("state", "import", "--all")
         assert f"  {CHANCES}: skipped: it may already be in force as {OFFERS}: a create started " in done.out
-        assert f"if it does, run: reconciler state resolve {OFFERS} --created; " in done.out
+        assert f"if it does, run:\n      reconciler state resolve {OFFERS} --created\n" in done.out
 
     def test_not_what_another_target_of_the_service_has(self, imported: Partner) -> None:
         """A target that is not selected counts, if it is the same service."""
@@ -177,7 +179,7 @@ class TestImport:
         assert (
             f"  usa/staging/offers: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
             f" (attempt {imported.attempt()}), another target of the same service;"
-            f" to have it removed first, run: reconciler state retire {OFFERS} --attempt {imported.attempt()}\n"
+            f" to have it removed first, run:\n      reconciler state retire {OFFERS} --attempt {imported.attempt()}\n"
         ) == done.out
         assert [("offers", "live", ["ONB10011"])] == imported.listed()
 
@@ -218,7 +220,8 @@ class TestResolve:
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
-        commands = "run: reconciler secret set europe/staging/a; reconciler secret set europe/staging/b\n"
+        commands = "".join(f"run:\n    reconciler secret set europe/staging/{name}\n" for name in "ab")
+        commands = commands.replace("\nrun:", "\n  run:")
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
     def test_created_quietly(self, unknown: Partner) -> None:
@@ -391,7 +394,7 @@ class TestRetireAndRemoved:
             done = imported.succeed("state", "retire", OFFERS)
         assert "Please delete the webhook subscription of europe/staging that delivers ONB10011 to " in done.out
         undo = f"reconciler state retire {OFFERS} --attempt {imported.attempt()} --withdraw"
-        assert done.err.endswith(f"To cancel the removal, run: {undo}\n")
+        assert done.err.endswith(f"To cancel the removal, run:\n    {undo}\n")
         with imported.appending():
             assert done.out == imported.step("state", "retire", OFFERS).out
         assert [("offers", "awaiting_removal", ["ONB10011"])] == imported.listed()
@@ -588,7 +591,7 @@ class TestRebind:
         with moved.appending():
             done = moved.step("apply", "--auto-approve", code=None)
         assert (1, "") == (done.code, done.out)
-        assert "; if the change is intended, run: reconciler state rebind -t europe/staging" in done.err
+        assert "; if the change is intended, run:\n    reconciler state rebind -t europe/staging" in done.err
         assert moved.service.untouched
         with moved.appending():
             done = moved.step("state", "rebind", code=None)
@@ -704,6 +707,6 @@ def test_a_conflict_is_told(partner: Partner) -> None:
     partner.service.answer_next(refusal(409))
     done = partner.run("apply", "--auto-approve")
     assert 1 == done.code
-    assert f"run: reconciler state import {OFFERS}" in done.out
+    assert f"run:\n      reconciler state import {OFFERS}\n" in done.out
     partner.step("state", "import", OFFERS)
     assert [] == partner.planned()
