@@ -173,7 +173,8 @@ def refused(partner: Partner, arguments: list[str], said: str) -> None:
     assert done.err.startswith("Error: ")
     assert said in done.err
     first, *commands = done.err.splitlines()
-    assert all(line.startswith("  ") for line in commands) and first.endswith("run:") == bool(commands)
+    assert all(line.startswith("  ") for line in commands)
+    assert first.endswith("run:") == bool(commands)
     assert not any(word in done.err for word in ("Traceback", CLIENT_SECRET, "hunter2", "internal error"))
     assert partner.service.untouched
     assert (journal, files) == (partner.journal.read_bytes(), set(partner.path.rglob("*")))
