@@ -253,7 +253,7 @@ class TestUndeclaredUnknown:
         """It waits for a person as much as any other, and how to settle it is said."""
         done = unknown.run(command, "--detailed-exitcode")
         assert 3 == done.code
-        assert "if it does, run: reconciler state resolve europe/staging/offers --created; " in done.err
+        assert "if it does, run:\n    reconciler state resolve europe/staging/offers --created\n  if it " in done.err
         unknown.step("state", "resolve", "europe/staging/offers", "--not-created", "--force")
         assert 0 == unknown.step(command, "--detailed-exitcode", code=None).code
 

@@ -122,9 +122,8 @@ def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None
 def test_what_is_not_on_this_machine(user: Project, url: str) -> None:
     """Is not a sandbox of ours, and is not called."""
     done = user.run("sandbox", "trigger", "ONB10011", "--url", url)
-    assert (1, "Error: --url: expected an http URL of this machine; to get one, run: reconciler sandbox serve\n") == (
-        done.code, done.err,
-    )  # fmt: skip
+    told = "Error: --url: expected an http URL of this machine; to get one, run:\n    reconciler sandbox serve\n"
+    assert (1, told) == (done.code, done.err)
 
 
 def test_nobody_said_where_it_is(project: Project) -> None:
@@ -143,7 +142,7 @@ def test_nobody_answers(project: Project) -> None:
     done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
     told = (
         f"Error: http://127.0.0.1:{port}: cannot reach the sandbox: Connection refused;"
-        " start it, run: reconciler sandbox serve\n"
+        " start it, run:\n    reconciler sandbox serve\n"
     )
     assert (1, told) == (done.code, done.err)
 

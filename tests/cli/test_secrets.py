@@ -105,10 +105,10 @@ class TestShow:
         done = partner.run("secret", "show", OFFERS)
         assert (1, "") == (done.code, done.out)
         assert (
-            f"the response has no body; to see its headers, run: reconciler secret show {OFFERS} --headers; "
+            f"the response has no body; to see its headers, run:\n    reconciler secret show {OFFERS} --headers\n  or "
             in done.err
         )
-        assert f"and run: reconciler secret set {OFFERS}" in done.err
+        assert f"and run:\n    reconciler secret set {OFFERS}\n" in done.err
         partner.step("secret", "set", OFFERS, stdin="hunter2")
         assert "hunter2\n" == partner.step("secret", "show", OFFERS).out
         assert "Location: /4711" in partner.step("secret", "show", OFFERS, "--headers").out
@@ -174,7 +174,7 @@ class TestShow:
 class TestLost:
     """What exists, and whose response nobody has."""
 
-    ADVICE = f"ask the operator for the secret, then run: reconciler secret set {OFFERS}"
+    ADVICE = f"ask the operator for the secret, then run:\n    reconciler secret set {OFFERS}"
 
     @pytest.fixture
     def settled(self, partner: Partner) -> Partner:

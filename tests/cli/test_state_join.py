@@ -134,8 +134,8 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
     assert (
         f"The two copies disagree about attempt {attempt}, so its outcome is unknown;"
         " check with the operator whether the subscription exists;"
-        f" if it does, run: reconciler state resolve {OFFERS} --created;"
-        f" if it certainly does not, run: reconciler state resolve {OFFERS} --not-created\n" == done.err
+        f" if it does, run:\n    reconciler state resolve {OFFERS} --created\n "
+        f" if it certainly does not, run:\n    reconciler state resolve {OFFERS} --not-created\n" == done.err
     )
     assert 3 == begun.step("plan", "--detailed-exitcode", code=None).code
     assert [("offers", "blocked")] == begun.planned()
@@ -165,7 +165,7 @@ def test_a_record_that_is_rolled_back_gets_the_newer_journal_back(begun: Partner
     begun.step("apply", "--auto-approve")
     newer = begun.write("newer.jsonl", begun.journal.read_bytes())
     begun.journal.write_bytes(before)
-    assert "restore the newer journal, or run: reconciler state recover NEWER.jsonl;" in begun.run("plan").err
+    assert "restore the newer journal, or run:\n    reconciler state recover NEWER.jsonl\n" in begun.run("plan").err
     begun.step("state", "recover", newer)
     assert newer.read_bytes() == begun.journal.read_bytes()
     assert [] == begun.planned()

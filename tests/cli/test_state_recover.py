@@ -73,10 +73,10 @@ def test_nobody_is_believed_against_it(sealing: Partner, force: list[str]) -> No
         done = sealing.run("state", "resolve", OFFERS, "--not-created", *force)
     assert (1, "") == (done.code, done.out)
     problem = f"{OFFERS}: its outcome is known but could not be recorded: created"
-    assert done.err.endswith(f"Error: {problem}; run: reconciler state recover {file}\n")
+    assert done.err.endswith(f"Error: {problem}; run:\n    reconciler state recover {file}\n")
     with sealing.appending("resolved"):
         done = sealing.step("state", "resolve", OFFERS, "--created")
-    assert done.err.endswith(f"A create response is not in the record yet; run: reconciler state recover {file}\n")
+    assert done.err.endswith(f"A create response is not in the record yet; run:\n    reconciler state recover {file}\n")
 
 
 def test_what_was_rejected_was_not_created(sealing: Partner) -> None:
@@ -125,7 +125,7 @@ def test_where_nobody_can_look(partner: Partner, created: str, code: int) -> Non
     folder.symlink_to(folder)
     done = partner.run("state", "resolve", OFFERS, created)
     assert code == done.code
-    assert (code == 1) == ("cannot be read: Too many levels of symbolic links" in done.err)
+    assert (code == 1) == ("cannot read the recovery file: Too many levels of symbolic links" in done.err)
     partner.environment["XDG_DATA_HOME"] = "/dev/null"
     if code:
         partner.step("state", "resolve", OFFERS, created, "--force")

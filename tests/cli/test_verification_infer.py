@@ -162,7 +162,7 @@ class TestAddress:
         """No JSON, too deep, no strings, others: it is no secret, and no failure."""
         (kept,) = (partner.path.parent / "home" / "data" / "reconciler" / "responses").glob("*/*.response.1")
         kept.chmod(0o600)
-        nothing = "no secret is recorded; if you have it, run: reconciler secret set"
+        nothing = "no secret is recorded; if you have it, run:\n    reconciler secret set europe/staging/offers\n"
         for response, told in (
             ("", nothing),
             ("[" * 5000, nothing),

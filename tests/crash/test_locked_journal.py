@@ -46,7 +46,7 @@ def test_a_journal_locked_before_the_outcome_keeps_it_elsewhere(tmp_path: Path) 
             done = finish(applying)
         assert 3 == done.code, done
         assert f"locked by process {pid} (python" in done.err
-        kept = re.search(r"(\S+\.jsonl)\.", done.err.partition("kept in ")[2])
+        kept = re.search(r"(\S+\.jsonl)\.", done.err.partition("they are in ")[2])
         assert kept, done
         scene.project.step("state", "recover", kept[1])
         assert 0 == scene.recover()
@@ -65,7 +65,7 @@ def test_a_second_signal_ends_the_wait(tmp_path: Path, number: signal.Signals, c
             time.sleep(0.5)
             done = end(applying, number)
         assert code == done.code, done
-        kept = re.search(r"(\S+\.jsonl)\.", done.err.partition("kept in ")[2])
+        kept = re.search(r"(\S+\.jsonl)\.", done.err.partition("they are in ")[2])
         assert kept, done
         scene.project.step("state", "recover", kept[1])
         assert 0 == scene.recover()

@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_before_the_intent_sends_nothing(tmp_path: Path, roo
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", len(before) + room), "apply", "--auto-approve")
         assert 1 == done.code, done
-        assert "cannot be written" in done.out
+        assert f"{scene.journal()}: cannot write the state record: File too large" in done.out
         assert before == scene.journal().read_bytes()
         assert 0 == scene.sandbox.world.requests["create", HERE]
         assert 0 == scene.recover()
@@ -196,7 +196,7 @@ def link(path: Path) -> str:
 def open_to_all(path: Path) -> str:
     """Let everybody write to a directory; what the refusal says of it."""
     path.chmod(0o777)
-    return "others"
+    return "writable by other users (mode 0777)"
 
 
 def give_away(path: Path) -> str:
@@ -204,7 +204,7 @@ def give_away(path: Path) -> str:
     if os.geteuid() != 0:
         pytest.skip("only root can give a directory away")
     os.chown(path, 54321, -1)
-    return "belongs to another user"
+    return "owned by another user"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_sealed_response_survives_a_kill(tmp_path: Path) -> None:
         assert 1 == refused.code, refused
         for command in ("plan", "apply"):
             told = scene.project.run(command).err
-            assert f"so it was created; settle it: reconciler state resolve {ADDRESS} --created\n" in told
+            assert f"so it was created; run:\n    reconciler state resolve {ADDRESS} --created\n" in told
         scene.project.step("state", "resolve", ADDRESS, "--created", "--force")
         assert shown.out == scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt").out
         scene.assert_done()

@@ -32,7 +32,7 @@ def listening_port(process: subprocess.Popen[bytes]) -> int:
     """The port of 127.0.0.1 that a process says it is at."""
     assert process.stderr is not None
     line = process.stderr.readline().decode()
-    return int(line.partition("http://127.0.0.1:")[2].partition(" ")[0].rstrip(";\n"))
+    return int(line.partition("http://127.0.0.1:")[2].partition(" ")[0].rstrip(".;\n"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["listen", "sandbox serve"])

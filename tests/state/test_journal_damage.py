@@ -201,7 +201,7 @@ def test_entry_that_cannot_follow() -> None:
 def test_journal_that_does_not_begin() -> None:
     """The first entry must begin the record."""
     line, what = damage(journal_bytes([imported("a1")]))
-    assert (line, "begins a record" in what) == (1, True)
+    assert (line, what.endswith(": expected `begun` as the first entry and only there")) == (1, True), what
 
 
 def test_seq_as_something_else() -> None:
