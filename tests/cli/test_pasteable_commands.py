@@ -61,6 +61,12 @@ def test_a_command_stays_whole(words: list[str]) -> None:
     assert ["Error: not saved; run:", f"    {command}", "  if it is lost, ask"] == lines
 
 
+def test_a_full_stop_in_a_command() -> None:
+    """It is the current directory or a part of a name; only a semicolon ends a command."""
+    lines = ["run:", "    reconciler --state . plan", "  then apply"]
+    assert lines == apart("run: reconciler --state . plan; then apply").splitlines()
+
+
 def test_two_commands() -> None:
     """Each of two has a line, and what the second is for stands between them."""
     text = "  unknown; if it exists, run: reconciler state a --created; if not, run: reconciler state b"

@@ -25,8 +25,8 @@ def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "disk full")
     (path,) = (tmp_path / "data" / "unrecorded").iterdir()
     assert (
-        f"{TARGET}: results could not be saved to the record (disk full); they are in {path}. Until recovered,"
-        f" these addresses have an unknown outcome; run: reconciler state recover {path}" == said
+        f"{TARGET}: results could not be saved to the record; they are in {path}. Until recovered,"
+        f" these addresses have an unknown outcome; run: reconciler state recover {path}; cause: disk full" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -41,7 +41,8 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.write_text("")
     said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "")
-    told, _, lines = said.partition(" Save the following lines to a file, then run: reconciler state recover FILE: ")
+    command = "reconciler state recover FILE"
+    told, _, lines = said.partition(f" Save the following lines to a file, then run: {command}; the lines: ")
     assert f"{TARGET}: results could not be saved to the record or to a recovery file." == told
     with pytest.raises((StateError, OSError)):
         check_keepable(tmp_path / "data")

@@ -7,7 +7,7 @@ from typing import Any
 
 _NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
 _INTRODUCED = re.compile(r"run: (?=reconciler )")
-_END = re.compile(r"[;.] (?=[a-zA-Z])")
+_END = re.compile(r"; (?=[a-zA-Z])")
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def apart(text: str) -> str:
 
 
 def _divided(text: str) -> tuple[str, str]:
-    """A command, and what follows it: it ends at the first full stop or semicolon that is not quoted."""
+    """A command, and what follows it: it ends at the first semicolon that is not quoted."""
     for end in _END.finditer(text):
         command = text[: end.start()]
         try:

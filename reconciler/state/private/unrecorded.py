@@ -55,17 +55,18 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
     """
     lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
     stem = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}"
-    problem = f"{target}: results could not be saved to the record{f' ({reason})' if reason else ''}"
+    problem = f"{target}: results could not be saved to the record"
+    cause = f"; cause: {reason}" if reason else ""
     try:
         path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
         return (
             f"{problem} or to a recovery file. Save the following lines to a file, then run: reconciler state recover"
-            f" FILE: {' '.join(lines)}"
+            f" FILE{cause}; the lines: {' '.join(lines)}"
         )
     return (
         f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; run:"
-        f" reconciler state recover {path}"
+        f" reconciler state recover {path}{cause}"
     )
 
 
@@ -100,7 +101,7 @@ def _kept_here(file: Path) -> list[Unrecorded]:
     except StateError as problem:
         remedy = (
             "it may contain results of creates that are not in the record; repair it; or, when `reconciler state list`"
-            " shows each of its creates, move it away"
+            " shows each of its creates, move it to another directory"
         )
         raise StateError(problem.what, where=problem.where, remedy=remedy) from problem
 
