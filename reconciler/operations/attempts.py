@@ -59,10 +59,12 @@ class AttemptSelector:
         targets = [name for name in workspace.store.targets() if self.selection.touches(name)]
         if not (targets or self.is_pattern):
             workspace.read(Address(self.text).target)
-        chosen = {name: choose(record) for name, record in workspace.records(targets).items()}
+        records = workspace.records(targets)
+        chosen = {name: choose(record) for name, record in records.items()}
         if not any(chosen.values()):
             named = "" if self.attempt is None else f" with the id {self.attempt}"
-            see = "list" if self.is_pattern else f"show {self.text}"
+            recorded = {attempt.address for record in records.values() for attempt in record.attempts.values()}
+            see = f"show {self.text}" if self.text in recorded else "list"
             raise Refused(f"no {noun}{named} {what}", where=self.text, remedy=f"run: reconciler state {see}")
         return {name: attempts for name, attempts in chosen.items() if attempts}
 

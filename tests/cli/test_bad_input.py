@@ -32,6 +32,7 @@ targets:
   europe/staging-x: {auth_url: https://a.example, base_url: https://b.example}
 """
 
+RUN = "run:\n    reconciler"
 COMMAND_LINES = {
     # Flags of every command
     "no such command": ("bogus", "No such command 'bogus'; see: reconciler --help"),
@@ -86,10 +87,10 @@ COMMAND_LINES = {
     "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
     "import one of two": ("state import --all -t 'europe/*' -t 'asia/*'", "-t asia/*: matches no target and no "),
     "resolve how": ("state resolve europe/staging/offers", "use --created or --not-created; see: "),
-    "resolve nothing": ("state resolve '*/*' --created", "*/*: no create with an unknown outcome; run:\n"),
-    "retire nothing": ("state retire europe/staging/x", "europe/staging/x: no attempt in force; run:\n"),
-    "removed nothing": ("state removed europe/staging/x", "europe/staging/x: no attempt in force; run:\n"),
-    "no such attempt": ("state removed europe/staging/offers --attempt 0", f"{OFFERS}: no attempt with the id "),
+    "resolve nothing": ("state resolve '*/*' --created", f"*/*: no create with an unknown outcome; {RUN} state list"),
+    "retire nothing": ("state retire europe/staging/x", f"europe/staging/x: no attempt in force; {RUN} state list"),
+    "removed nothing": ("state removed europe/staging/x", f"europe/staging/x: no attempt in force; {RUN} state list"),
+    "no such attempt": ("state removed europe/staging/offers --attempt 0", f"id 0 in force; {RUN} state show {OFFERS}"),
     "removed but live": ("state removed europe/staging/offers", "is live, and its removal was not requested; "),
     "mv nothing": ("state mv europe/staging/x europe/staging/y", "europe/staging/x: not in the state record; "),
     "mv over": ("state mv europe/staging/offers europe/staging/offers", f"{OFFERS}: already in the state record; "),
@@ -172,9 +173,8 @@ def refused(partner: Partner, arguments: list[str], said: str) -> None:
     assert "" == done.out
     assert done.err.startswith("Error: ")
     assert said in done.err
-    first, *commands = done.err.splitlines()
-    assert all(line.startswith("  ") for line in commands)
-    assert first.endswith("run:") == bool(commands)
+    below = [line for line in done.err.splitlines()[1:] if not line.startswith("    reconciler ")]
+    assert all(line.startswith("  ") and line.endswith("run:") for line in below)
     assert not any(word in done.err for word in ("Traceback", CLIENT_SECRET, "hunter2", "internal error"))
     assert partner.service.untouched
     assert (journal, files) == (partner.journal.read_bytes(), set(partner.path.rglob("*")))

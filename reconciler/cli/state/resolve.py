@@ -67,7 +67,7 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
         terminal.say(f"A create response is not in the record yet; run: reconciler state recover {file}")
     lost = [attempt for attempt in attempts if not (attempt.response or attempt.secrets or results[attempt.id])]
     if lost:
-        commands = " && ".join(f"run: reconciler secret set {attempt.address}" for attempt in lost)
+        commands = "; ".join(f"run: reconciler secret set {attempt.address}" for attempt in lost)
         terminal.say(
             f"No create response, and so no secret, is recorded; ask the operator for the secret, then {commands}"
         )
