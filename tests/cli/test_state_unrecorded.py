@@ -67,7 +67,7 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
         assert 3 == done.code, done
         assert (
             f"Warning: europe/staging: {file} contains the results of 1 create that are not in the record; until they"
-            f" are recorded, these creates count as unknown; run: reconciler state recover {file}\n" == done.err
+            f" are recorded, these creates count as unknown; run:\n    reconciler state recover {file}\n" == done.err
         )
     assert [("offers", "blocked")] == begun.planned()
     assert 1 == len(begun.service.creates)
@@ -281,7 +281,7 @@ def test_a_record_that_is_rolled_back_is_recovered_into(begun: Partner, accepted
         again = begun.step("state", "recover", file)
     assert "  europe/staging: 0 entries recovered, 2 already recorded\n" == again.out
     if not accepted:
-        assert "seen here before" in begun.step("plan", code=None).err
+        assert "was rolled back: the last 1 of 4 entries are missing" in begun.step("plan", code=1).err
         accept(begun)
     assert [] == begun.planned()
 
@@ -299,7 +299,7 @@ def test_one_entry_that_cannot_follow_does_not_keep_back_the_rest(begun: Partner
     assert (
         f"Error: europe/staging: cannot recover the entry 'outcome' of attempt {attempt}: the record does not"
         f" contain the entries before it; it is still in {file}; find the newer journal (version control, a backup, a"
-        " CI artifact) and run: reconciler state recover NEWER.jsonl; then run: reconciler state recover"
+        " CI artifact) and run:\n    reconciler state recover NEWER.jsonl\n  then run:\n    reconciler state recover"
         f" {file}\n" == done.err
     )
     keep(begun, lost)

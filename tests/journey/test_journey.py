@@ -215,7 +215,8 @@ class TestSavedPlans:
                 partner.write("config/recipients.yaml", f"recipients: [{key}]\n")
         done = partner.run("apply", "plan.json")
         assert done.code == 1
-        assert "no longer holds" in done.err
+        targets = "europe/staging, usa/staging" if how == "target gone" else "europe/staging"
+        assert f"Error: plan.json: the saved plan is stale for {targets}: " in done.err
         assert lending_service.untouched
 
     def test_what_is_left_of_it_is_another_plan(self, partner: Partner, lending_service: LendingService) -> None:
