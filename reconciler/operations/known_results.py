@@ -44,7 +44,7 @@ def with_known_results(workspace: Workspace, record: Record) -> Record:
         workspace.warn_once(
             f"{record.target}: {file} contains the results of {count} create{'' if count == 1 else 's'} that are not in"
             " the record; until they are recorded, these creates count as unknown; run: reconciler state recover"
-            f" {file}"
+            f" {quote(str(file))}"
         )
     _warn_of_stored_responses(workspace, record)
     return replace(extended, attempts={**extended.attempts, **_with_files(extended, saved, news)})

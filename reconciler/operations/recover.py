@@ -1,5 +1,8 @@
 """Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
 
+from __future__ import annotations
+
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,5 +112,5 @@ def _left(file: Path, target: TargetName, entry: AnyEntry) -> StateError:
         f" still in {file}",
         where=target,
         remedy="find the newer journal (version control, a backup, a CI artifact) and run: reconciler state recover"
-        f" NEWER.jsonl; then run: reconciler state recover {file}",
+        f" NEWER.jsonl; then run: reconciler state recover {shlex.quote(str(file))}",
     )

@@ -1,5 +1,8 @@
 """Resolves creates with an unknown outcome: what is known of each, and what that rules out."""
 
+from __future__ import annotations
+
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -115,7 +118,7 @@ class Resolution:
             problem, remedy = "this machine has the response to its create call, so it was created", "use --created"
         else:
             problem = f"its outcome is known but could not be recorded: {evidence.outcome}"
-            remedy = f"run: reconciler state recover {result.file}"
+            remedy = f"run: reconciler state recover {shlex.quote(str(result.file))}"
         raise Refused(problem, where=attempt.address, remedy=remedy)
 
     def _objection(self, attempt: Attempt) -> Refused | None:

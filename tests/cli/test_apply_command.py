@@ -252,7 +252,7 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
     problem = f"europe/staging: results could not be saved to the record; they are in {kept}"
     advice = f"Until recovered, these addresses have an unknown outcome; run:\n    reconciler state recover {kept}"
-    cause = f"cause: {begun.journal}: cannot read the state record: not a regular file; "
+    cause = f"cause: {begun.journal}: cannot write the state record: Is a directory; "
     assert f"Error: {problem}. {advice}\n  {cause}" in done.err
     assert "Applied: 1 created (not recorded)." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")

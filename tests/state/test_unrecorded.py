@@ -22,16 +22,17 @@ LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for ent
 
 def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     """One JSON object a line, each with its target and record, for nobody else to read."""
-    said = keep_entries(tmp_path / "data", TARGET, RECORD, ENTRIES, "disk full")
-    (path,) = (tmp_path / "data" / "unrecorded").iterdir()
+    data = tmp_path / "my data"
+    said = keep_entries(data, TARGET, RECORD, ENTRIES, "disk full")
+    (path,) = (data / "unrecorded").iterdir()
     assert (
         f"{TARGET}: results could not be saved to the record; they are in {path}. Until recovered,"
-        f" these addresses have an unknown outcome; run: reconciler state recover {path}; cause: disk full" == said
+        f" these addresses have an unknown outcome; run: reconciler state recover '{path}'; cause: disk full" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert 0o600 == stat.S_IMODE(path.stat().st_mode)
-    assert {0o700} == {stat.S_IMODE(one.stat().st_mode) for one in (path.parent, tmp_path / "data")}
+    assert {0o700} == {stat.S_IMODE(one.stat().st_mode) for one in (path.parent, data)}
 
 
 @pytest.mark.parametrize("obstacle", ["data", "data/unrecorded"])

@@ -1,5 +1,8 @@
 """`reconciler state resolve`"""
 
+from __future__ import annotations
+
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -64,7 +67,8 @@ def _show_evidence(terminal: Terminal, resolution: Resolution) -> None:
 def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Sequence[Attempt]) -> None:
     results = {attempt.id: resolution.evidence[attempt.id].result for attempt in attempts}
     for file in sorted({result.file for result in results.values() if result and result.file}):
-        terminal.say(f"A create response is not in the record yet; run: reconciler state recover {file}")
+        command = f"reconciler state recover {shlex.quote(str(file))}"
+        terminal.say(f"A create response is not in the record yet; run: {command}")
     lost = [attempt for attempt in attempts if not (attempt.response or attempt.secrets or results[attempt.id])]
     if lost:
         commands = "; ".join(f"run: reconciler secret set {attempt.address}" for attempt in lost)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
         )
     return (
         f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; run:"
-        f" reconciler state recover {path}{cause}"
+        f" reconciler state recover {shlex.quote(str(path))}{cause}"
     )
 
 
