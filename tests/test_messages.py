@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import pytest
 
-from reconciler.cli.main import cli
+from reconciler.cli.main import COMMANDS, cli
+from reconciler.cli.terminal.commands import with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,6 +139,12 @@ def test_every_command_that_a_message_names_can_be_run() -> None:
         except click.UsageError as problem:
             wrong.append(f"{message.file}:{message.line}: {' '.join(words)}: {problem.format_message()}")
     assert [] == wrong
+
+
+def test_every_command_that_a_message_names_takes_the_flags_in_use() -> None:
+    """It can be pasted with the --state and --config of the failed command; the sandbox needs neither."""
+    names = {words[0] for _, words in NAMED if words[0] in COMMANDS} - {"sandbox"}
+    assert [] == [name for name in names if "--state" not in with_flags(f"reconciler {name} x", {"state": "records"})]
 
 
 @pytest.mark.parametrize("line", ["", "state", "state rename a b", "state mv a", "plan --output x", "secret set"])

@@ -15,6 +15,7 @@ from reconciler.model.entry import (
     Intent,
     Joined,
     Moved,
+    Observed,
     Removed,
     Resolved,
     Restored,
@@ -39,11 +40,11 @@ addresses = names.map(lambda name: Address.of(TARGET, name))
 codes = st.lists(st.from_regex(r"[A-Z]{3}[0-9]{5}", fullmatch=True), min_size=1, max_size=3).map(tuple)
 urls = names.map(lambda name: f"https://hooks.example/{name}")
 moments = st.floats(0, 4e9, allow_nan=False)
+stamps = st.just("2026-11-20T13:30:00Z")
 scalars = texts | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
 
 
 def _entries(kind: type[EntryT], **fields: SearchStrategy[object]) -> SearchStrategy[EntryT]:
-    stamps = st.just("2026-11-20T13:30:00Z")
     return st.builds(kind, at=stamps, by=st.dictionaries(texts, texts, max_size=3), **fields)
 
 
@@ -58,6 +59,7 @@ def about_no_attempt() -> SearchStrategy[AnyEntry]:
         _entries(Bound, base_url=urls, account=st.none() | texts)
         | _entries(Moved, source=addresses, address=addresses)
         | _entries(RollbackAccepted, lost_head=record_ids, lost_entries=st.integers(1, 99))
+        | _entries(Observed, address=addresses, url=urls, received=st.dictionaries(texts, stamps, max_size=3))
     )
 
 
