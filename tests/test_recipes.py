@@ -61,7 +61,7 @@ def test_every_command_can_be_called() -> None:
     """A file with a command is in the table of its group."""
     modules = [module.name for module in walk_packages(reconciler.cli.__path__, "reconciler.cli.")]
     files = {name for name in modules if isinstance(vars(import_module(name)).get("command"), click.Command)}
-    tables = [cli.table, *(vars(import_module(name)).get("COMMANDS", {}) for name in files)]  # type: ignore[attr-defined]
+    tables = [cli.table, *(vars(import_module(name)).get("COMMANDS", {}) for name in files)]
     assert files == {module for table in tables for module, _ in table.values()}
 
 
@@ -102,7 +102,7 @@ def test_every_kind_of_entry_is_tested(kind: type) -> None:
     """It is drawn for property tests, has words in the log of changes, and is in the corpus of journals."""
     assert kind.__name__ in names_in(Path(journal_strategies.__file__), "_entries")
     assert re.search(rf"^ +(?:replace\()?\(?{kind.__name__}\(|\({kind.__name__.upper()}, ", HISTORY, re.MULTILINE)
-    assert f'\n    "{kind.kind}": ' in CORPUS  # type: ignore[attr-defined]
+    assert f'\n    "{kind.kind}": ' in CORPUS
 
 
 HISTORY = (ROOT / "tests" / "reports" / "test_history.py").read_text(encoding="utf-8")
