@@ -18,7 +18,7 @@ import reconciler.cli
 from reconciler.cli.demo import EXAMPLE
 from reconciler.cli.main import cli
 from reconciler.desired import parity, patches, sections, targets, verification
-from reconciler.model.entry import AnyEntry
+from reconciler.model.entry import AnyEntry, Entry
 from reconciler.model.plan import SENDS, Action
 from reconciler.reports.wording import SIGNS
 from reconciler.sandbox.notification import notification_body
@@ -98,7 +98,7 @@ def names_in(path: Path, calls: str) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", get_args(AnyEntry), ids=lambda kind: kind.__name__)
-def test_every_kind_of_entry_is_tested(kind: type) -> None:
+def test_every_kind_of_entry_is_tested(kind: type[Entry]) -> None:
     """It is drawn for property tests, has words in the log of changes, and is in the corpus of journals."""
     assert kind.__name__ in names_in(Path(journal_strategies.__file__), "_entries")
     assert re.search(rf"^ +(?:replace\()?\(?{kind.__name__}\(|\({kind.__name__.upper()}, ", HISTORY, re.MULTILINE)

@@ -1,6 +1,6 @@
-"""Makes a plan true, survivably.
+"""Carries out a plan, such that a crash at any step loses nothing.
 
-`protocol` is the write-ahead protocol of one target as a state machine without I/O: events in, effects out; `creates`
-and `append_queue` hold its calls and its appends. `driver` performs the effects with threads. `run` takes a whole plan
-through the protocol, target by target, and `verdict` judges the results.
+`protocol` is the write-ahead protocol of one target, a state machine without I/O: events in, effects out. `creates` has
+its calls, `append_queue` its appends. `driver` performs the effects with threads. `run` takes a whole plan through the
+protocol, target by target; `verdict` decides what the results come to.
 """

@@ -1,20 +1,20 @@
 """YAML files -> the desired state, or every mistake in them with file:line:column.
 
-Each stage reports what it finds to one `Mistakes` and goes on with what is left, so that one run tells all:
+Each stage adds what it finds to one `Mistakes` and continues with the rest, so that one run reports all of them:
 
 1. `files` finds the files under `config/`, in sorted order, and reads them: names and UTF-8 bytes.
-2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses what is no such tree (aliases,
-   anchors, tags, duplicate keys), and keeps every node's place.
-3. `credentials` takes out what looks like one, unseen.
-4. `sections` lays the top-level keys of all files together: declared targets, patterns with the subscriptions under
-   them, and what can be said only once.
-5. `targets` reads the declarations and lays the environment's addresses over them.
-6. `merging` reads what each pattern says of each subscription (`patches`), lays patch over patch for each target, from
-   the general to the particular, puts variables in (`templates`) and judges the URL (`urls`).
-7. `overlaps` looks for events that two subscriptions of one service would be told of.
+2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses aliases, anchors, tags
+   and duplicate keys, and keeps the position of every node.
+3. `credentials` removes what looks like one, without showing it.
+4. `sections` merges the top-level keys of all files: declared targets, patterns with their subscriptions, and the
+   sections that may occur only once.
+5. `targets` reads the declarations; variables of the environment override their addresses.
+6. `merging` reads the fields that each pattern sets (`patches`), merges them for each target from the general pattern to
+   the specific one, substitutes variables (`templates`) and checks the URL (`urls`).
+7. `overlaps` finds event codes that two subscriptions of one service have in common.
 8. `recipients`, `verification` and `parity` read the sections of their names.
 
-`shapes` holds what all of them ask of a node: text, a list, a mapping, one of some words. `loading` calls the stages.
+`shapes` has the checks that all of them share: text, a list, a mapping, one of several words. `loading` calls the stages.
 """
 
 from reconciler.desired.loading import load

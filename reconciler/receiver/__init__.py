@@ -1,20 +1,20 @@
-"""A development receiver for notifications: a partner's endpoint, as far as the service can tell.
+"""A development receiver for notifications, which stands in for a partner's endpoint.
 
 Its core is `Receiver.handle(request) -> response`; `shell` puts it behind a socket of 127.0.0.1. A notification is
-answered with a 2xx only after it was appended to a capture file, durably; appends at the same time share one sync.
+answered with a 2xx after it was appended to a capture file, durably; simultaneous appends share one sync.
 
-The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed, or refused for its signature
-alone: that one may be the only evidence of a subscription whose secret was lost. A partner's own endpoint can write
+The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed, or refused only because of its
+signature: that one may be the only evidence of a subscription whose secret was lost. A partner's own endpoint can write
 the same format:
 
 ================  ========================================================================================
 `at`              when it was received: UTC, ISO 8601 with a trailing Z
-`body`            the body, as text, to the letter; `body_base64` instead if it is not UTF-8
+`body`            the body, as received; `body_base64` instead if it is not UTF-8
 `path`            path and query it was sent to; `/` where that is left out
 `url`             the whole URL, from the Host header (and X-Forwarded-Proto); null without one
 `headers`         name -> value as received; the values of Authorization, Proxy-Authorization and Cookie are left out
-`verified`        whether the signature was right; null if it was not checked
-`duplicate`       whether the same body came to the same path before, and was confirmed
+`verified`        whether the signature was valid; null if it was not checked
+`duplicate`       whether the same body was confirmed at the same path before
 `confirmed`       false if it was refused; left out otherwise
 ================  ========================================================================================
 
