@@ -2,8 +2,8 @@
 
 The pipeline (ARCHITECTURE.md has it function by function):
 
-1. `desired` reads the YAML files in `config/` into a `Desired`: the targets and the subscriptions desired on each. Or it
-   reports every mistake in them with its position.
+1. `desired` reads the YAML files in `config/` into a `Desired`: the targets and the subscriptions desired on each. If
+   they have mistakes, it reports every one with its position.
 2. `state` reads one append-only journal for each target from a `Store`, checks its hash chain, and folds its entries
    into a `Record`: which create calls were made, and their outcomes.
 3. `planning` compares the two values and returns a `Plan`: frozen, sorted, serialisable; no network, no clock, no

@@ -9,12 +9,13 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 4. `sections` merges the top-level keys of all files: declared targets, patterns with their subscriptions, and the
    sections that may occur only once.
 5. `targets` reads the declarations; variables of the environment override their addresses.
-6. `merging` reads the fields that each pattern sets (`patches`), merges them for each target from the general pattern to
-   the specific one, substitutes variables (`templates`) and checks the URL (`urls`).
+6. `merging` reads the fields that each pattern sets (`patches`), merges them for each target from the general pattern
+   to the specific one, substitutes variables (`templates`) and checks the URL (`urls`).
 7. `overlaps` finds event codes that two subscriptions of one service have in common.
 8. `recipients`, `verification` and `parity` read the sections of their names.
 
-`shapes` has the checks that all of them share: text, a list, a mapping, one of several words. `loading` calls the stages.
+`shapes` has the checks that all of them share: text, a list, a mapping, one of several words. `loading` calls the
+stages.
 """
 
 from reconciler.desired.loading import load

@@ -3,9 +3,9 @@
 Its core is `Receiver.handle(request) -> response`; `shell` puts it behind a socket of 127.0.0.1. A notification is
 answered with a 2xx after it was appended to a capture file, durably; simultaneous appends share one sync.
 
-The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed, or refused only because of its
-signature: that one may be the only evidence of a subscription whose secret was lost. A partner's own endpoint can write
-the same format:
+The capture file is JSON Lines, UTF-8, one object for each notification that was confirmed, or refused only because of
+its signature: that one may be the only evidence of a subscription whose secret was lost. A partner's own endpoint can
+write the same format:
 
 ================  ========================================================================================
 `at`              when it was received: UTC, ISO 8601 with a trailing Z
