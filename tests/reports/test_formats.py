@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from importlib import import_module
 from pkgutil import walk_packages
+from typing import Any
 
 import click
 import pytest
@@ -19,7 +20,7 @@ from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.status import Proof
 from reconciler.planning.status import status_of
-from reconciler.reports import difference, formats, text, wording
+from reconciler.reports import difference, documents, formats, text, wording
 from reconciler.reports.line import Line
 
 FORMATS = {"text", "json", "markdown"}
@@ -31,7 +32,7 @@ TABLES: dict[str, formats.Formats[object]] = {
 }
 
 
-def values() -> dict[str, object]:
+def values() -> dict[str, Any]:
     """Something to render with each table."""
     scene = Scene()
     scene.want("offers", "ONB10011", hooks("offers"))
@@ -70,6 +71,19 @@ def test_every_renderer(table: str, form: str) -> None:
             assert isinstance(report, str)
             names = {"PLAN": "plan", "APPLIED": "apply", "STATUS": "status", "PARITY": "parity"}
             assert report.startswith(f"<!-- reconciler:{names[table]}")
+
+
+def test_json_is_the_document() -> None:
+    """The JSON of each kind of value is its document, in full."""
+    shown = values()
+    rendered = {
+        "PLAN": documents.plan_document(shown["PLAN"]),
+        "APPLIED": documents.applied_document(shown["APPLIED"]),
+        "STATUS": documents.status_document(shown["STATUS"]),
+        "PARITY": documents.parity_document(shown["PARITY"]),
+        "LIST": documents.list_document(shown["LIST"]),
+    }
+    assert rendered == {name: json.loads(str(TABLES[name]["json"](shown[name]))) for name in TABLES}
 
 
 def test_every_command_takes_its_formats_from_a_table() -> None:

@@ -144,6 +144,14 @@ def test_parity_markdown() -> None:
     )
 
 
+def test_parity_markdown_of_two_rows() -> None:
+    """Each row of a difference is a line of its own, under the subscription's name."""
+    different = Difference("offers", View.DESIRED, A, {"eventCodes": ["ONB10002"], "webhookUrl": "{hooks}/a"})
+    report = read(parity_markdown(Parity(EUROPE, USA, (different,), (), ())))
+    rows = "  - - `eventCodes: ONB10001 in europe/staging only`\n  - + `eventCodes: ONB10002 in usa/staging only`\n"
+    assert report.endswith(f"**Differences**\n\n- `offers` `desired`\n{rows}")
+
+
 def test_status_text(standing: TargetStatus) -> None:
     """Each attempt with what was heard of it; what to settle, what is too much, what to send, and what is left."""
     assert (
@@ -195,9 +203,13 @@ def test_status_left(names: int, last: str) -> None:
 
 def test_status_document(standing: TargetStatus) -> None:
     """The same as data: what is in force, what is open with what notifications suggest, and what waits."""
-    document = status_document([standing])["targets"]
+    whole = status_document([standing])
+    assert ("1.0", ["format_version", "targets"]) == (whole["format_version"], list(whole))
+    document = whole["targets"]
     assert isinstance(document, dict)
     target = document["europe/staging"]
+    keys = ["in_force", "unknown", "awaiting_removal", "surplus", "changes", "declared"]
+    assert keys == list(target)
     offers = {
         "address": "europe/staging/offers",
         "attempt": "a1",
@@ -211,7 +223,9 @@ def test_status_document(standing: TargetStatus) -> None:
     lost = target["unknown"][1]
     advice = "its notifications arrive, so it exists; run: reconciler state resolve europe/staging/lost --created"
     assert (AT, advice) == (lost["since"], lost["suggestion"])
-    assert ["a2"] == [one["attempt"] for one in target["awaiting_removal"]]
+    request = "Please delete the webhook subscription of europe/staging that delivers ONB10001 to"
+    gone = {"address": "europe/staging/gone", "attempt": "a2", "eventCodes": ["ONB10001"], "webhookUrl": hooks("gone")}
+    assert [{**gone, "text": f"{request} {hooks('gone')}, created {AT}."}] == target["awaiting_removal"]
     surplus = [{"address": "europe/staging/offers", "attempt": "a1", "eventCodes": ["ONB10012"]}]
     assert (surplus, 2) == (target["surplus"], target["changes"])
 
@@ -226,17 +240,41 @@ def test_status_document_of_what_is_not_declared(standing: TargetStatus, declare
 
 def test_status_markdown(standing: TargetStatus) -> None:
     """The same for a comment, what waits for a person first."""
-    report = read(status_markdown([standing]))
     settle = (
         "check with the operator whether the subscription exists; if it does,"
         " run: reconciler state resolve europe/staging/flying --created;"
         " if it certainly does not, wait until 2027-01-15T08:01:00Z,"
         " then run: reconciler state resolve europe/staging/flying --not-created"
     )
-    row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
-    assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report
-    assert row in report
-    assert "- `europe/staging/gone`: `Please delete the webhook subscription of europe/staging" in report
+    exists = "its notifications arrive, so it exists; run: reconciler state resolve europe/staging/lost --created"
+    request = "Please delete the webhook subscription of europe/staging that delivers ONB10001 to"
+    assert (
+        read(status_markdown([standing]))
+        == f"""\
+<!-- reconciler:status -->
+### Subscription status
+
+**Unknown outcomes**
+
+- `europe/staging/flying`: `{settle}`
+- `europe/staging/lost`: `{exists}`
+
+#### `europe/staging`
+
+| address | status | URL | notifications |
+|---|---|---|---|
+| `europe/staging/flying` | unknown | `{hooks("flying")}` | `ONB10002 never seen` |
+| `europe/staging/gone` | awaiting removal | `{hooks("gone")}` | `ONB10001 never seen` |
+| `europe/staging/lost` | unknown | `{hooks("lost")}` | `ONB10003 proven` |
+| `europe/staging/offers` | live | `{hooks("offers")}` | `ONB10011 proven, ONB10012 never seen` |
+
+<details><summary>Send to the operator</summary>
+
+- `europe/staging/gone`: `{request} {hooks("gone")}, created {AT}.`
+
+</details>
+"""
+    )
 
 
 def test_result_in_a_recovery_file(standing: TargetStatus) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import unicodedata
@@ -58,6 +59,13 @@ def is_harmless(text: str) -> bool:
 def test_visible(text: str, shown: str) -> None:
     """What acts is spelt out; what does not stays as it is."""
     assert shown == visible(text)
+
+
+def test_command_in_a_document() -> None:
+    """A document escapes what a runner takes for a command, and reads as before."""
+    document = {"a": "##[group]b##[error]"}
+    assert '{\n  "a": "##\\u005bgroup]b##\\u005berror]"\n}\n' == render(document)
+    assert document == json.loads(render(document))
 
 
 def test_every_character() -> None:
