@@ -1,7 +1,5 @@
 """Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

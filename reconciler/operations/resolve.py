@@ -1,7 +1,5 @@
 """Resolves creates with an unknown outcome: what is known of each, and what that rules out."""
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence

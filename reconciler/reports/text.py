@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from reconciler.model.parity import Parity
-from reconciler.model.plan import Action, Change, Plan, Surplus, TargetPlan
+from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
@@ -13,8 +13,9 @@ from reconciler.reports.difference import change_rows, declared_disparities, dis
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.wording import (
     SIGNS,
+    after_deletion,
     applied_summary,
-    counted,
+    changes_left,
     in_words,
     listed,
     parity_summary,
@@ -22,6 +23,7 @@ from reconciler.reports.wording import (
     removal_request,
     resolve_advice,
     status_word,
+    surplus_advice,
 )
 
 _ACTION_TONES = {
@@ -69,7 +71,7 @@ def plan_text(plan: Plan) -> list[Line]:
 
 def _target_lines(target: TargetPlan) -> list[Line]:
     lines = [line for change in target.changes for line in _change_lines(change)]
-    lines += [_surplus_line(surplus) for surplus in target.surplus]
+    lines += _surplus_lines(target)
     lines += [_awaiting_line(attempt) for attempt in target.awaiting_removal]
     return lines
 
@@ -91,13 +93,8 @@ def _change_lines(change: Change) -> list[Line]:
     return lines
 
 
-def _surplus_line(surplus: Surplus) -> Line:
-    return Line(
-        f"  warning: {surplus.address} delivers surplus event codes {', '.join(surplus.codes)}"
-        f" (attempt {surplus.attempt}); to have it removed, run: reconciler state retire {surplus.address}"
-        f" --attempt {surplus.attempt}",
-        Tone.WARNING,
-    )
+def _surplus_lines(target: TargetPlan) -> list[Line]:
+    return [Line(f"  warning: {surplus_advice(surplus)}", Tone.WARNING) for surplus in target.surplus]
 
 
 def _awaiting_line(attempt: Attempt) -> Line:
@@ -126,11 +123,10 @@ def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
     """The requests to the operator, and what to run after each was met."""
     lines = []
     for attempt in attempts:
-        removed = f"reconciler state removed {attempt.address} --attempt {attempt.id}"
         lines += [
             Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
             Line(f"    {removal_request(attempt)}"),
-            Line(f"    after it is deleted, run: {removed}", Tone.FAINT),
+            Line(f"    {after_deletion(attempt)}", Tone.FAINT),
         ]
     return lines
 
@@ -173,7 +169,7 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     for standing in standings:
         lines.append(Line(standing.name, Tone.HEADING))
         lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
-        lines += [_surplus_line(surplus) for surplus in standing.plan.surplus]
+        lines += _surplus_lines(standing.plan)
         lines += removal_text(standing.plan.awaiting_removal)
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
@@ -192,12 +188,8 @@ def _standing_lines(standing: ObservedAttempt) -> list[Line]:
 
 
 def _left_line(standing: TargetStatus) -> Line:
-    if not standing.declared:
-        return Line("  not declared in config/: not managed", Tone.WARNING)
-    if not standing.plan.changes:
-        return Line("  up to date", Tone.ADDED)
-    changes = counted(len(standing.plan.changes), "pending change")
-    return Line(f"  {changes}; run: reconciler plan -t {standing.name}", Tone.WARNING)
+    done = standing.declared and not standing.plan.changes
+    return Line(f"  {changes_left(standing)}", Tone.ADDED if done else Tone.WARNING)
 
 
 def observed_text(evidence: Matches) -> list[Line]:

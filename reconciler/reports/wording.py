@@ -7,10 +7,10 @@ from typing import assert_never
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.parity import Parity
-from reconciler.model.plan import Action, Plan
+from reconciler.model.plan import Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done
-from reconciler.model.status import ObservedAttempt
+from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.planning.reasons import how_to_resolve
 
 SIGNS = {
@@ -37,6 +37,28 @@ def _since(attempt: Attempt) -> str:
     if not attempt.settled_by:
         return f"imported on {attempt.since} (created by hand, date unknown)"
     return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
+
+
+def after_deletion(attempt: Attempt) -> str:
+    """What to run once the operator has deleted the subscription."""
+    return f"after it is deleted, run: reconciler state removed {attempt.address} --attempt {attempt.id}"
+
+
+def surplus_advice(surplus: Surplus) -> str:
+    """Which event codes are delivered that are not wanted, and how to request the removal."""
+    return (
+        f"{surplus.address} delivers surplus event codes {', '.join(surplus.codes)} (attempt {surplus.attempt});"
+        f" to have it removed, run: reconciler state retire {surplus.address} --attempt {surplus.attempt}"
+    )
+
+
+def changes_left(standing: TargetStatus) -> str:
+    """How many changes are left to apply to a target."""
+    if not standing.declared:
+        return "not declared in config/: not managed"
+    if not standing.plan.changes:
+        return "up to date"
+    return f"{counted(len(standing.plan.changes), 'pending change')}; run: reconciler plan -t {standing.name}"
 
 
 def status_word(attempt: Attempt) -> str:

@@ -19,8 +19,7 @@ from reconciler.planning.evidence import Matches
 from reconciler.planning.status import status_of
 from reconciler.reports.attempts import attempt_text, unresolved_text
 from reconciler.reports.line import Tone
-from reconciler.reports.notifications import observed_text
-from reconciler.reports.text import applied_text, parity_text, plan_text, status_text
+from reconciler.reports.text import applied_text, observed_text, parity_text, plan_text, status_text
 
 if TYPE_CHECKING:
     from reconciler.reports.line import Line

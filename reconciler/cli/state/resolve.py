@@ -1,7 +1,5 @@
 """`reconciler state resolve`"""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
