@@ -8,14 +8,17 @@ at its end.
 from collections.abc import Iterable
 
 from reconciler.model.parity import Parity
-from reconciler.model.plan import Action, Change, Plan, Surplus, TargetPlan
+from reconciler.model.plan import Action, Change, Plan, TargetPlan
+from reconciler.model.record import Attempt
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.difference import Disparity, change_rows, declared_disparities, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
+    after_deletion,
     applied_summary,
+    changes_left,
     counted,
     in_words,
     needs_attention,
@@ -24,6 +27,7 @@ from reconciler.reports.wording import (
     removal_request,
     resolve_advice,
     status_word,
+    surplus_advice,
 )
 
 LIMIT = 65_000
@@ -71,15 +75,11 @@ def _warnings(target: TargetPlan) -> list[str]:
         for reason in change.reasons
     ]
     rows += [f"- {code(change.address)}: {code(warning)}\n" for change in target.changes for warning in change.warnings]
-    return rows + [_surplus(surplus) for surplus in target.surplus]
+    return rows + _surplus(target)
 
 
-def _surplus(surplus: Surplus) -> str:
-    codes, retire = ", ".join(surplus.codes), f"reconciler state retire {surplus.address} --attempt {surplus.attempt}"
-    return (
-        f"- {code(surplus.address)} delivers surplus event codes {code(codes)};"
-        f" to have it removed, run: {code(retire)}\n"
-    )
+def _surplus(target: TargetPlan) -> list[str]:
+    return [f"- {code(surplus_advice(surplus))}\n" for surplus in target.surplus]
 
 
 def _change_row(change: Change) -> str:
@@ -102,12 +102,13 @@ def applied_markdown(applied: Applied) -> str:
     paper.bullets("Needs attention", trouble)
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
-    requests = [
-        f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
-        for attempt in applied.removal
-    ]
-    paper.bullets("Send to the operator", requests)
+    paper.bullets("Send to the operator", [_request(attempt) for attempt in applied.removal])
     return paper.text("")
+
+
+def _request(attempt: Attempt) -> str:
+    request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
+    return f"{request}  - {code(after_deletion(attempt))}\n"
 
 
 def _trouble(result: Result) -> str:
@@ -143,17 +144,18 @@ def _disparity(disparity: Disparity) -> str:
 
 
 def status_markdown(standings: Iterable[TargetStatus]) -> str:
-    """The status of every target: the unknown outcomes first."""
+    """The status of every target: what needs attention first, and how many changes are left."""
     standings = list(standings)
     paper = _Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
     unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unresolved]
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     paper.bullets("Unknown outcomes", advice)
+    paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
+    paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in standings:
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    awaiting = [attempt for standing in standings for attempt in standing.plan.awaiting_removal]
-    requests = [f"- {code(attempt.address)}: {code(removal_request(attempt))}\n" for attempt in awaiting]
+    requests = [_request(attempt) for standing in standings for attempt in standing.plan.awaiting_removal]
     paper.fold("Send to the operator", requests)
     return paper.text("")
 

@@ -239,42 +239,31 @@ def test_status_document_of_what_is_not_declared(standing: TargetStatus, declare
 
 
 def test_status_markdown(standing: TargetStatus) -> None:
-    """The same for a comment, what waits for a person first."""
+    """The same for a comment, what waits for a person first; a target without a subscription is listed too."""
+    empty = Scene()
+    empty.want("offers", "ONB10011", hooks("offers"))
+    new = status_of(empty.records[EUROPE], empty.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
+    report = read(status_markdown([standing, replace(new, name=USA)]))
     settle = (
         "check with the operator whether the subscription exists; if it does,"
         " run: reconciler state resolve europe/staging/flying --created;"
         " if it certainly does not, wait until 2027-01-15T08:01:00Z,"
         " then run: reconciler state resolve europe/staging/flying --not-created"
     )
-    exists = "its notifications arrive, so it exists; run: reconciler state resolve europe/staging/lost --created"
-    request = "Please delete the webhook subscription of europe/staging that delivers ONB10001 to"
-    assert (
-        read(status_markdown([standing]))
-        == f"""\
-<!-- reconciler:status -->
-### Subscription status
-
-**Unknown outcomes**
-
-- `europe/staging/flying`: `{settle}`
-- `europe/staging/lost`: `{exists}`
-
-#### `europe/staging`
-
-| address | status | URL | notifications |
-|---|---|---|---|
-| `europe/staging/flying` | unknown | `{hooks("flying")}` | `ONB10002 never seen` |
-| `europe/staging/gone` | awaiting removal | `{hooks("gone")}` | `ONB10001 never seen` |
-| `europe/staging/lost` | unknown | `{hooks("lost")}` | `ONB10003 proven` |
-| `europe/staging/offers` | live | `{hooks("offers")}` | `ONB10011 proven, ONB10012 never seen` |
-
-<details><summary>Send to the operator</summary>
-
-- `europe/staging/gone`: `{request} {hooks("gone")}, created {AT}.`
-
-</details>
-"""
+    row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
+    assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report
+    assert row in report
+    surplus = (
+        "- `europe/staging/offers delivers surplus event codes ONB10012 (attempt a1); to have it removed, run:"
+        " reconciler state retire europe/staging/offers --attempt a1`\n"
     )
+    left = (
+        "- `europe/staging`: `2 pending changes; run: reconciler plan -t europe/staging`\n"
+        "- `usa/staging`: `1 pending change; run: reconciler plan -t usa/staging`\n"
+    )
+    assert f"\n\n**Warnings**\n\n{surplus}\n**Targets**\n\n{left}\n#### `europe/staging`\n" in report
+    assert "- `europe/staging/gone` (attempt `a2`): `Please delete the webhook subscription of europe/staging" in report
+    assert "  - `after it is deleted, run: reconciler state removed europe/staging/gone --attempt a2`\n" in report
 
 
 def test_result_in_a_recovery_file(standing: TargetStatus) -> None:
