@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
-from http.server import ThreadingHTTPServer
+from http.client import responses as reason_phrases
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
@@ -13,8 +14,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from http.server import BaseHTTPRequestHandler
+    from collections.abc import Callable, Iterable
     from socket import socket
     from typing import Any
 
@@ -110,3 +110,32 @@ class LoopbackServer(ThreadingHTTPServer):
         finally:
             with self._lock:
                 self._connections.pop(current_thread(), None)
+
+
+class LoopbackConnection(BaseHTTPRequestHandler):
+    """A connection that hands the requests of every method to `serve`, and logs nothing: its server reports them."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def serve(self) -> None:
+        """Answer the request whose head was read."""
+        raise NotImplementedError
+
+    def do_POST(self) -> None:
+        self.serve()
+
+    do_GET = do_HEAD = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST  # noqa: N815
+
+    def head(self, status: int, headers: Iterable[tuple[str, str]]) -> bytes:
+        """The status line and headers of a response, with the blank line."""
+        lines = [
+            f"HTTP/1.1 {status} {reason_phrases.get(status, 'Unknown')}",
+            *(f"{name}: {value}" for name, value in headers),
+            f"Date: {self.date_time_string()}",
+            f"Connection: {'close' if self.close_connection else 'keep-alive'}",
+        ]
+        return ("".join(f"{line}\r\n" for line in lines) + "\r\n").encode("latin-1")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass

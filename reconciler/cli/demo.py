@@ -77,7 +77,7 @@ def _show_loop(terminal: Terminal, shell: _Shell, sandbox: Sandbox) -> None:
         " tokens. Next, an event: offers are provided for a lead.",
     )
     shell.run("sandbox", "trigger", "ONB10011", "-t", "europe/staging")
-    sandbox.wait_idle(10)
+    sandbox.deliveries.wait_idle(10)
     shell.run("state", "observe", CAPTURED)
     shell.run("status")
 

@@ -10,6 +10,7 @@ from fcntl import LOCK_UN, flock
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from reconciler.disk.durable import sync_directory, write_at
 from reconciler.disk.locks import lock
 from reconciler.errors import SettingsError
 from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
@@ -17,7 +18,6 @@ from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from reconciler.receiver.captured import Captured
@@ -90,9 +90,7 @@ class CaptureFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -103,7 +101,7 @@ def _open(path: Path) -> int:
         raise SettingsError(f"cannot write: {problem.strerror}", where=path) from None
     try:
         _check_ours(descriptor, path)
-        _sync_name(path)
+        sync_directory(path.parent)  # a file whose name is not on the disk is lost
     except BaseException:
         os.close(descriptor)
         raise
@@ -123,15 +121,6 @@ def _check_ours(descriptor: int, path: Path) -> None:
         )
 
 
-def _sync_name(path: Path) -> None:
-    """Wait until the file's name is on the disk: a file without one is lost."""
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
 def _append(descriptor: int, path: Path, data: bytes) -> None:
     """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""
     lock(descriptor, path, _PATIENCE)
@@ -139,11 +128,7 @@ def _append(descriptor: int, path: Path, data: bytes) -> None:
         end = _whole_size(descriptor)
         try:
             os.ftruncate(descriptor, end)
-            rest, offset = memoryview(data), end
-            while rest:
-                written = os.pwrite(descriptor, rest, offset)
-                rest, offset = rest[written:], offset + written
-            os.fdatasync(descriptor)
+            write_at(descriptor, data, end)
         except OSError:
             with suppress(OSError):  # otherwise an incomplete line stays, which readers ignore
                 os.ftruncate(descriptor, end)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from http.client import HTTPMessage
 from http.client import responses as reason_phrases
-from http.server import BaseHTTPRequestHandler
 from io import BufferedReader
 from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
 from typing import TYPE_CHECKING
 
-from reconciler.loopback import LoopbackServer
+from reconciler.loopback import LoopbackConnection, LoopbackServer
 from reconciler.receiver.bodies import Unread, check_framing, read_body
 from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.pace import PacedSocket, TooSlow
@@ -18,7 +17,6 @@ from reconciler.receiver.pace import PacedSocket, TooSlow
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from email.message import Message
-    from types import TracebackType
     from typing import Any, Self
 
 HEAD_LIMIT = 64 * 1024
@@ -46,9 +44,7 @@ class Server(LoopbackServer):
         self.start_accepting()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Accept no more requests, let the open ones be answered, for seconds at most, and end the threads."""
         self.stop_accepting()
         self.end_connections(SHUT_RD, _FAREWELL)
@@ -58,11 +54,9 @@ class Server(LoopbackServer):
         """Report nothing if a sender has closed its connection: it will deliver again."""
 
 
-class _Connection(BaseHTTPRequestHandler):
+class _Connection(LoopbackConnection):
     """One connection and its requests, one after the other."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: Server
     rfile: BufferedReader
 
@@ -88,15 +82,13 @@ class _Connection(BaseHTTPRequestHandler):
         except TooSlow:
             self._refuse(408, f"the request was incomplete after {self.server.patience:g} seconds")
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         try:
             request = self._read()
         except Unread as problem:
             self._refuse(problem.response.status, problem.response.text)
             return
         self._send(self.server.handle(request))
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815
 
     def _read(self) -> Request:
         headers = _joined(self.headers)
@@ -127,17 +119,10 @@ class _Connection(BaseHTTPRequestHandler):
 
     def _send(self, response: Response) -> None:
         body = f"{response.text}\n".encode() if response.text else b""
-        lines = [
-            f"HTTP/1.1 {response.status} {reason_phrases.get(response.status, 'Unknown')}",
-            *(f"{name}: {value}" for name, value in response.headers),
-            f"Date: {self.date_time_string()}",
-            f"Connection: {'close' if self.close_connection else 'keep-alive'}",
-        ]
-        if response.status != 204:
-            lines += [f"Content-Length: {len(body)}", "Content-Type: text/plain; charset=utf-8"]
-        head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
+        about_body = (("Content-Length", str(len(body))), ("Content-Type", "text/plain; charset=utf-8"))
+        head = self.head(response.status, [*response.headers, *(about_body if response.status != 204 else ())])
         self.connection.settimeout(_ANSWER_SECONDS)
-        self.connection.sendall(head.encode("latin-1") + (b"" if self.command == "HEAD" else body))
+        self.connection.sendall(head + (b"" if self.command == "HEAD" else body))
 
     def _drain(self) -> None:
         """Read what the sender still sends: closing earlier would reset the connection, and lose the answer."""
@@ -146,9 +131,6 @@ class _Connection(BaseHTTPRequestHandler):
             self._pace.allow(self.server.patience)
             while self.rfile.read1(65_536):
                 pass
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Log nothing: the receiver reports each request."""
 
 
 def _joined(message: Message) -> Mapping[str, str]:

@@ -15,7 +15,6 @@ from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
     from typing import Self
 
 
@@ -56,16 +55,6 @@ class Sandbox:
         targets = [pair for target in self.world.targets.values() for pair in target.variables()]
         return [*targets, ("RECONCILER_SANDBOX_URL", self.url)]
 
-    def trigger(
-        self, code: str, properties: Mapping[str, object] | None = None, target: str | None = None, count: int = 1
-    ) -> int:
-        """Trigger an event; see `Deliveries.trigger`."""
-        return self.deliveries.trigger(code, properties, target, count)
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Wait until all deliveries are done; see `Deliveries.wait_idle`."""
-        return self.deliveries.wait_idle(timeout)
-
     def serve_forever(self) -> None:
         """Wait until `close` is called, or a signal handler raises; close in either case. Call `start` first."""
         try:
@@ -86,7 +75,5 @@ class Sandbox:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from http.client import responses as reason_phrases
-from http.server import BaseHTTPRequestHandler
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING
 
-from reconciler.loopback import LoopbackServer
+from reconciler.loopback import LoopbackConnection, LoopbackServer
 from reconciler.sandbox.exchange import Manner, Request, Response, error_response, refusal
 from reconciler.sandbox.wire import announced_length, transmit
 
@@ -92,15 +91,13 @@ class _Body:
         return int(text) if len(self._lengths) == 1 and len(text) < 20 and text.isascii() and text.isdigit() else None
 
 
-class _Connection(BaseHTTPRequestHandler):
+class _Connection(LoopbackConnection):
     """One connection and its requests, one after the other."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     timeout = 60
     server: Server
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         body = _Body(self.headers, self.rfile)
         headers = {name.lower(): value for name, value in self.headers.items()}
         response = self.server.handle(Request(self.command, self.path.partition("?")[0], headers, body.read))
@@ -108,26 +105,13 @@ class _Connection(BaseHTTPRequestHandler):
             self.close_connection = True
         self._send(response)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815
-
     def _send(self, response: Response) -> None:
-        phrase = reason_phrases.get(response.status, "Unknown")
         length = announced_length(response.manner, response.body)
-        lines = [
-            f"HTTP/1.1 {response.status} {phrase}",
-            *(f"{name}: {value}" for name, value in response.headers),
-            f"Content-Length: {length}",
-            f"Date: {self.date_time_string()}",
-            f"Connection: {'close' if self.close_connection else 'keep-alive'}",
-        ]
-        head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
+        head = self.head(response.status, [*response.headers, ("Content-Length", str(length))])
         body = b"" if self.command == "HEAD" else response.body
-        transmit(self.connection, response.manner, head.encode("latin-1"), body)
+        transmit(self.connection, response.manner, head, body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Answer what is not a request (a malformed line, an unknown method) with JSON, like everything else."""
         self.close_connection = True
         self._send(error_response(code, "bad_request", message or reason_phrases.get(code, "")))
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Log nothing: the world has its own logs."""

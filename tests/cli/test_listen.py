@@ -226,13 +226,13 @@ class TestWithTheSandbox:
         sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"http://127.0.0.1:{port}/offers")
         record = served.path / "r.jsonl"
         with listening(served, "--port", port, "--record", "r.jsonl", "--delay", "60") as listen:
-            sandbox.trigger("ONB10011")
+            sandbox.deliveries.trigger("ONB10011")
             wait_until(lambda: record.stat().st_size, bool)
             listen.process.kill()
             listen.process.wait(10)
         with listening(served, "--port", port, "--record", "r.jsonl") as listen:
             (told,) = listen.wait_told(1)
-            assert sandbox.wait_idle(20)
+            assert sandbox.deliveries.wait_idle(20)
         assert (200, True, 2) == (told["status"], told["duplicate"], told["delivery"])
         kept = list(captured_in(record))
         assert ([False, True], 1) == ([one.duplicate for one in kept], len({one.body for one in kept}))
@@ -243,8 +243,8 @@ class TestWithTheSandbox:
         """Hundreds of deliveries, each confirmed the first time, none lost, none told twice."""
         with listening(served, "--record", "r.jsonl") as listen:
             sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"{listen.url}/offers")
-            assert sandbox.trigger("ONB10011", count=300) == 300
-            assert sandbox.wait_idle(60)
+            assert sandbox.deliveries.trigger("ONB10011", count=300) == 300
+            assert sandbox.deliveries.wait_idle(60)
             told = listen.wait_told(300)
         assert {(1, 200)} == {(one.number, one.status) for one in sandbox.world.delivery_attempts}
         leads = {one["notification"]["EventProperties"]["LeadId"] for one in told}

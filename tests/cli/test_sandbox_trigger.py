@@ -37,7 +37,7 @@ def user(project: Project, sandbox: Sandbox, httpserver: HTTPServer) -> Project:
 
 def received(sandbox: Sandbox, httpserver: HTTPServer) -> list[str]:
     """The bodies that arrived."""
-    assert sandbox.wait_idle(20)
+    assert sandbox.deliveries.wait_idle(20)
     return [request.get_data().decode() for request, _ in httpserver.log]
 
 

@@ -50,7 +50,7 @@ class TestAppend:
     def test_is_over_once_the_disk_has_it(self, file: CaptureFile, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The disk is waited for, after the line was written and before anyone goes on."""
         seen: list[list[int]] = []
-        monkeypatch.setattr(os, "fdatasync", lambda _: seen.append(numbers(path)))
+        monkeypatch.setattr(os, "fsync", lambda _: seen.append(numbers(path)))
         file.append(line(1))
         file.append(line(2))
         assert [[1], [1, 2]] == seen
@@ -64,7 +64,7 @@ class TestAppend:
             begun.set()
             assert go_on.wait(20)
 
-        monkeypatch.setattr(os, "fdatasync", sync)
+        monkeypatch.setattr(os, "fsync", sync)
         with ThreadPoolExecutor(9) as pool:
             first = pool.submit(file.append, line(0))
             assert begun.wait(20)
@@ -99,7 +99,7 @@ class TestAppend:
 class TestFailure:
     """A disk that is full, or broken."""
 
-    @pytest.mark.parametrize("call", ["pwrite", "fdatasync"])
+    @pytest.mark.parametrize("call", ["pwrite", "fsync"])
     def test_is_told_and_leaves_nothing(
         self, file: CaptureFile, path: Path, monkeypatch: pytest.MonkeyPatch, call: str
     ) -> None:
@@ -126,7 +126,7 @@ class TestFailure:
                 time.sleep(0.01)
             raise OSError(EIO, os.strerror(EIO))
 
-        monkeypatch.setattr(os, "fdatasync", fail)
+        monkeypatch.setattr(os, "fsync", fail)
         with ThreadPoolExecutor(8) as pool:
             results = [pool.submit(file.append, line(number)) for number in range(40)]
         assert [EIO] * 40 == [getattr(one.exception(), "errno", None) for one in results]

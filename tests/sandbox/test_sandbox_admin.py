@@ -33,8 +33,8 @@ def test_state_shows_what_happened(sandbox: Sandbox, httpserver: HTTPServer) -> 
     token = get_token(sandbox)
     created = create(sandbox, token, {"eventCodes": ["ONB10011"], "webhookUrl": httpserver.url_for("/offers")}).document
     create(sandbox, token, {}, "usa/staging")
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
     answer = call("GET", f"{sandbox.url}/_sandbox/state")
     state = answer.document
     delivery = state["deliveries"][0]
@@ -86,7 +86,7 @@ def test_trigger_makes_an_event_happen(sandbox: Sandbox, httpserver: HTTPServer)
     subscribe(sandbox, httpserver.url_for("/offers"))
     body = b'{"code": "ONB10011", "properties": {"Sweep": 0.10, "Months": 12}, "target": "europe/staging", "count": 2}'
     answer = _post(sandbox, "trigger", body)
-    assert sandbox.wait_idle(10)
+    assert sandbox.deliveries.wait_idle(10)
 
     assert (answer.status, answer.document) == (202, {"deliveries": 2})
     assert [request.get_json()["EventProperties"] for request, _ in httpserver.log] == [

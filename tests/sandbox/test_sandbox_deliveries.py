@@ -51,8 +51,8 @@ def test_event_goes_to_each_subscription_that_has_its_code(sandbox: Sandbox, htt
     subscribe(sandbox, httpserver.url_for("/everything"), "LOA10013", "ONB10011", name="usa/production")
     subscribe(sandbox, httpserver.url_for("/loans"), "LOA10013")
 
-    assert sandbox.trigger("ONB10011") == 2
-    assert sandbox.wait_idle(10)
+    assert sandbox.deliveries.trigger("ONB10011") == 2
+    assert sandbox.deliveries.wait_idle(10)
     assert sorted(request.path for request, _ in httpserver.log) == ["/everything", "/offers"]
     assert len({request.data for request, _ in httpserver.log}) == 1
 
@@ -63,8 +63,8 @@ def test_event_of_one_target_goes_to_that_target(sandbox: Sandbox, httpserver: H
     subscribe(sandbox, httpserver.url_for("/europe"))
     subscribe(sandbox, httpserver.url_for("/usa"), name="usa/staging")
 
-    assert sandbox.trigger("ONB10011", target=STAGING) == 1
-    assert sandbox.wait_idle(10)
+    assert sandbox.deliveries.trigger("ONB10011", target=STAGING) == 1
+    assert sandbox.deliveries.wait_idle(10)
     assert [request.path for request, _ in httpserver.log] == ["/europe"]
 
 
@@ -72,8 +72,8 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
     """A JSON POST with the three fields, the documented properties, and every number as a string."""
     httpserver.expect_request("/offers", method="POST").respond_with_data()
     subscribe(sandbox, httpserver.url_for("/offers?tenant=7"))
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
     request = httpserver.log[0][0]
     document = request.get_json()
 
@@ -95,8 +95,8 @@ def test_notification_is_signed_with_the_secret_of_its_subscription(sandbox: San
     httpserver.expect_request("/two").respond_with_data()
     for path in ("/one", "/two"):
         subscribe(sandbox, httpserver.url_for(path))
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
     sent = {request.path: (request.data, request.headers["X-Signature"]) for request, _ in httpserver.log}
 
     for commit, path in zip(sandbox.world.commits, ("/one", "/two"), strict=True):
@@ -109,8 +109,8 @@ def test_properties_given_are_sent(sandbox: Sandbox, httpserver: HTTPServer) -> 
     """Properties of any code go out as given, numbers as strings."""
     httpserver.expect_request("/loans").respond_with_data()
     subscribe(sandbox, httpserver.url_for("/loans"), "LOA10013")
-    sandbox.trigger("LOA10013", {"AgreementId": "a", "Rates": [1, 2.5], "Paid": {"Fully": True, "By": None}})
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("LOA10013", {"AgreementId": "a", "Rates": [1, 2.5], "Paid": {"Fully": True, "By": None}})
+    assert sandbox.deliveries.wait_idle(10)
 
     assert httpserver.log[0][0].get_json() == {
         "EventCode": "LOA10013",
@@ -147,8 +147,8 @@ def test_failed_delivery_is_retried_until_it_is_taken(sandbox: Sandbox, httpserv
     httpserver.expect_ordered_request("/offers").respond_with_data(status=302, headers={"Location": "/elsewhere"})
     httpserver.expect_ordered_request("/offers").respond_with_data(status=204)
     subscribe(sandbox, httpserver.url_for("/offers"))
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
     attempts = sandbox.world.delivery_attempts
 
     assert _statuses(sandbox) == [(1, 500), (2, 302), (3, 204)]
@@ -162,8 +162,8 @@ def test_failed_delivery_is_given_up_after_three_retries(sandbox: Sandbox, https
     httpserver.expect_request("/offers").respond_with_data()
     broken = subscribe(sandbox, httpserver.url_for("/broken"))
     subscribe(sandbox, httpserver.url_for("/offers"))
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
     failed = [one.number for one in sandbox.world.delivery_attempts if one.subscription_id == broken]
 
     assert failed == [1, 2, 3, 4]
@@ -175,8 +175,8 @@ def test_endpoint_that_is_not_there_is_retried_too(sandbox: Sandbox) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     subscribe(sandbox, f"http://127.0.0.1:{port}/offers")
-    sandbox.trigger("ONB10011")
-    assert sandbox.wait_idle(10)
+    sandbox.deliveries.trigger("ONB10011")
+    assert sandbox.deliveries.wait_idle(10)
 
     assert [(number, None) for number in (1, 2, 3, 4)] == _statuses(sandbox)
     assert {"no answer: ConnectionRefusedError"} == {one.detail for one in sandbox.world.delivery_attempts}
@@ -226,8 +226,8 @@ def test_endpoint_that_takes_too_long_has_failed(
     with _endpoint(serve) as url:
         subscribe(sandbox, url)
         started = time.monotonic()
-        sandbox.trigger("ONB10011")
-        assert sandbox.wait_idle(10)
+        sandbox.deliveries.trigger("ONB10011")
+        assert sandbox.deliveries.wait_idle(10)
 
     assert 0.8 < time.monotonic() - started < 3
     assert [one.detail for one in sandbox.world.delivery_attempts] == ["no answer within 0.2 s"] * 4
@@ -236,8 +236,8 @@ def test_endpoint_that_takes_too_long_has_failed(
 def test_nothing_leaves_the_machine(sandbox: Sandbox) -> None:
     """A webhook URL elsewhere is logged as not delivered, and not tried again."""
     subscribe(sandbox, "https://hooks.partner.example/offers")
-    assert sandbox.trigger("ONB10011") == 1
-    assert sandbox.wait_idle(10)
+    assert sandbox.deliveries.trigger("ONB10011") == 1
+    assert sandbox.deliveries.wait_idle(10)
 
     assert [(one.number, one.status, one.detail) for one in sandbox.world.delivery_attempts] == [
         (1, None, "not delivered: not a loopback URL")
@@ -258,8 +258,8 @@ def test_https_endpoint_is_called_with_tls(sandbox: Sandbox) -> None:
     received: list[bytes] = []
     with _endpoint(lambda connection: received.append(connection.recv(1))) as url:
         subscribe(sandbox, url.replace("http://", "https://"))
-        sandbox.trigger("ONB10011")
-        assert sandbox.wait_idle(10)
+        sandbox.deliveries.trigger("ONB10011")
+        assert sandbox.deliveries.wait_idle(10)
 
     assert received == [b"\x16"] * 4
 
@@ -270,8 +270,8 @@ def test_many_events_at_once(sandbox: Sandbox, httpserver: HTTPServer) -> None:
     subscribe(sandbox, httpserver.url_for("/offers"))
     before = active_count()
 
-    assert sandbox.trigger("ONB10011", count=50) == 50
-    assert sandbox.wait_idle(30)
+    assert sandbox.deliveries.trigger("ONB10011", count=50) == 50
+    assert sandbox.deliveries.wait_idle(30)
     assert len({request.data for request, _ in httpserver.log}) == 50
     assert active_count() - before <= 2 * deliveries.WORKERS
 
@@ -281,8 +281,8 @@ def test_removed_subscription_hears_nothing(sandbox: Sandbox) -> None:
     gone = subscribe(sandbox, "http://127.0.0.1:1/offers")
 
     assert sandbox.world.remove_subscription(gone)
-    assert sandbox.trigger("ONB10011") == 0
-    assert sandbox.wait_idle(0)
+    assert sandbox.deliveries.trigger("ONB10011") == 0
+    assert sandbox.deliveries.wait_idle(0)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_removed_subscription_hears_nothing(sandbox: Sandbox) -> None:
 def test_impossible_events_are_refused(sandbox: Sandbox, code: str, target: str | None, count: int, part: str) -> None:
     """A malformed code, an unknown target, an impossible count: an error, and no event."""
     with pytest.raises(Refused, match=part):
-        sandbox.trigger(code, target=target, count=count)
+        sandbox.deliveries.trigger(code, target=target, count=count)
 
 
 def test_closing_gives_up_what_is_on_its_way() -> None:
@@ -306,12 +306,12 @@ def test_closing_gives_up_what_is_on_its_way() -> None:
     sandbox.start()
     with _endpoint(_read_until_closed) as url:
         subscribe(sandbox, url)
-        sandbox.trigger("ONB10011")
-        assert not sandbox.wait_idle(0.3)
+        sandbox.deliveries.trigger("ONB10011")
+        assert not sandbox.deliveries.wait_idle(0.3)
         started = time.monotonic()
         sandbox.close()
 
         assert time.monotonic() - started < 2
     assert _statuses(sandbox) == [(1, None)]
-    assert sandbox.trigger("ONB10011") == 1
+    assert sandbox.deliveries.trigger("ONB10011") == 1
     assert len(sandbox.world.delivery_attempts) == 1
