@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from reconciler.model.clock import Instant
     from reconciler.service.stored_token import Purpose
-    from reconciler.service.token_request import TokenAnswer
 
 logger = logging.getLogger("reconciler.service")
 
@@ -48,10 +47,10 @@ class TokenCache:
         self._warned = False
         self._make_directory()
 
-    def get(self, purpose: Purpose, secret: str, ask: Callable[[], TokenAnswer]) -> str:
-        """The token for `purpose`: the cached one if it is fresh, else the one that `ask` requests, which is cached.
+    def get(self, purpose: Purpose, secret: str, request: Callable[[], tuple[str, float]]) -> str:
+        """The token for `purpose`: the cached one if it is fresh, else the one that `request` gives, which is cached.
 
-        Raises what `ask` raises.
+        `request` gives a token and its lifetime in seconds. Raises what it raises.
         """
         with self._alone_in_process(purpose):
             token = self._memory.get((purpose.key, secret))
@@ -59,7 +58,7 @@ class TokenCache:
                 with self._alone_on_machine(purpose):
                     token = self._read(purpose, secret)
                     if token is None or not self._is_fresh(token):
-                        token = self._issued(ask)
+                        token = self._issued(request)
                         self._write(purpose, secret, token)
                 self._memory[purpose.key, secret] = token
             return token.value
@@ -75,10 +74,10 @@ class TokenCache:
                 with self._tolerant():
                     self._path(purpose).unlink(missing_ok=True)
 
-    def _issued(self, ask: Callable[[], TokenAnswer]) -> Token:
+    def _issued(self, request: Callable[[], tuple[str, float]]) -> Token:
         before = self._now()  # its lifetime starts between the request and the answer
-        answer = ask()
-        return Token(answer.access_token, before, self._boot, answer.lifetime)
+        value, lifetime = request()
+        return Token(value, before, self._boot, lifetime)
 
     def _is_fresh(self, token: Token) -> bool:
         return token.is_fresh(self._now(), self._boot)

@@ -27,8 +27,7 @@ from reconciler.service.credentials import Credentials
 from reconciler.service.exchange import Reply
 from reconciler.service.stored_token import Token
 from reconciler.service.token_cache import TokenCache
-from reconciler.service.token_request import TokenAnswer, TokenRequest
-from reconciler.service.tokens import Tokens
+from reconciler.service.tokens import TokenAnswer, TokenRequest, Tokens
 from reconciler.service.transport import Transport
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ PLACES = {
     "reconciler.service.transport:_Exchange._read": APPLY,
     "reconciler.service.transport:_Exchange._trace": TOKEN,
     "reconciler.service.api:outcome_of": APPLY,
-    "reconciler.service.token_request:outcome_of": TOKEN,
+    "reconciler.service.tokens:outcome_of": TOKEN,
     "reconciler.service.token_cache:seal": TOKEN,
     "reconciler.state.private.responses:PrivateFiles.keep": APPLY,
     "reconciler.operations.settings:TargetSettings.__init__": TOKEN,

@@ -23,7 +23,7 @@ from reconciler.model.clock import Instant
 from reconciler.service import clock, token_cache
 from reconciler.service.stored_token import Purpose, Token, decrypt, encrypt
 from reconciler.service.token_cache import TokenCache
-from reconciler.service.token_request import TokenAnswer
+from reconciler.service.tokens import TokenAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,9 +39,9 @@ class Provider:
         self.asked = 0
         self._lifetime = lifetime
 
-    def __call__(self) -> TokenAnswer:
+    def __call__(self) -> tuple[str, float]:
         self.asked += 1
-        return TokenAnswer(access_token=f"token-{self.asked}", token_type="Bearer", expires_in=self._lifetime)
+        return f"token-{self.asked}", self._lifetime
 
 
 class Clock:
@@ -277,7 +277,7 @@ class TestExpiry:
         """How long the answer took is part of its life."""
         now, provider = Clock(), Provider(lifetime=1000)
 
-        def answer_late() -> TokenAnswer:
+        def answer_late() -> tuple[str, float]:
             now.pass_time(900)
             return provider()
 
@@ -338,7 +338,7 @@ class TestAskingOnce:
         cache, provider = TokenCache(directory), Provider()
         found: list[str] = []
 
-        def ask_slowly() -> TokenAnswer:
+        def ask_slowly() -> tuple[str, float]:
             time.sleep(0.1)
             return provider()
 
@@ -357,13 +357,12 @@ class TestAskingOnce:
 import sys, time
 from pathlib import Path
 from reconciler.service.token_cache import TokenCache
-from reconciler.service.token_request import TokenAnswer
 from reconciler.service.stored_token import Purpose
 def ask():
     with open(sys.argv[2], "a") as log:
         log.write("asked\\n")
     time.sleep(0.3)
-    return TokenAnswer(access_token="the-token", token_type="Bearer", expires_in=1000)
+    return "the-token", 1000
 print(TokenCache(Path(sys.argv[1])).get(Purpose("a", "b", "c"), "secret", ask))
 """
         command = [sys.executable, "-c", program, str(directory), str(tmp_path / "log")]
@@ -391,7 +390,7 @@ print(TokenCache(Path(sys.argv[1])).get(Purpose("a", "b", "c"), "secret", ask))
     def test_a_failure_is_everyones_own(self, directory: Path) -> None:
         """Where no token is to be had the next one asks again, and no lock is left behind."""
 
-        def fail() -> TokenAnswer:
+        def fail() -> tuple[str, float]:
             raise TokenError("no access token")
 
         cache = TokenCache(directory)

@@ -14,8 +14,7 @@ from reconciler.errors import TokenError
 from reconciler.model.apis import API_NAMES
 from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
-from reconciler.service.token_request import TokenAnswer
-from reconciler.service.tokens import Tokens
+from reconciler.service.tokens import TokenAnswer, Tokens
 
 if TYPE_CHECKING:
     import socket

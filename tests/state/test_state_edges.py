@@ -30,6 +30,7 @@ from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import Git, Ran, reason
 from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.origin import open_git
+from reconciler.state.stores.git.remote import Remote, Side
 from reconciler.state.stores.git.settings import as_ours, beyond, identity, settings_of
 from reconciler.state.stores.location import open_store
 
@@ -179,6 +180,9 @@ def test_remote_made_anew_in_another_format(tmp_path: Path, monkeypatch: pytest.
     assert 40 == len(world.tip())
 
 
+ORIGIN = Remote(Side("/origin"), (Side("/origin"),), Path("/"))
+
+
 class Contested(Mirror):
     """A branch that somebody else has always just moved."""
 
@@ -201,7 +205,7 @@ def test_waits_between_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda least, most: (least, most))
     monkeypatch.setattr(time, "sleep", waits.append)
     with pytest.raises(StoreUnavailable):
-        GitStore("here", Contested()).append(TARGET, None, journal_bytes([begun()]), "begun")
+        GitStore("here", Contested(), ORIGIN).append(TARGET, None, journal_bytes([begun()]), "begun")
     assert [(0, 0.02 * turn) for turn in range(12)] == waits
 
 
@@ -269,7 +273,7 @@ def test_no_name_for_a_journal_on_a_branch(tmp_path: Path, monkeypatch: pytest.M
     """A target's name is that of a file in a directory, and git is asked for no other."""
     git = ScriptedGit(monkeypatch)
     with pytest.raises(StoreUnavailable, match="not a valid target name"):
-        GitStore("here", mirror_in(tmp_path)).read(TargetName(name))
+        GitStore("here", mirror_in(tmp_path), ORIGIN).read(TargetName(name))
     assert [] == git.asked
 
 

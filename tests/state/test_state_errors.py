@@ -37,6 +37,7 @@ from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import Git, Ran
 from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.origin import open_git
+from reconciler.state.stores.git.remote import Remote, Side
 from reconciler.state.stores.location import open_store
 
 if TYPE_CHECKING:
@@ -449,7 +450,7 @@ def mirror(here: Path) -> Mirror:
 
 def git_store(here: Path) -> GitStore:
     """The store on that branch."""
-    return GitStore("there", mirror(here))
+    return GitStore("there", mirror(here), Remote(Side("/origin"), (Side("/origin"),), here))
 
 
 def open_here(here: Path, spec: str = "git:state") -> GitStore:

@@ -17,6 +17,7 @@ from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
     from reconciler.state.stores.git.mirror import Mirror
+    from reconciler.state.stores.git.remote import Remote
 
 _ATTEMPTS = 12
 _STUCK = (
@@ -27,13 +28,14 @@ _SUFFIX = ".jsonl"
 
 
 class GitStore:
-    """Journals on a branch, accessed through `mirror`. Threads may share it."""
+    """Journals on a branch of `remote`, accessed through `mirror`. Threads may share it."""
 
     local = False
 
-    def __init__(self, location: str, mirror: Mirror) -> None:
+    def __init__(self, location: str, mirror: Mirror, remote: Remote) -> None:
         self.location = location
         self._mirror = mirror
+        self._remote = remote
         self._tip: str | None = None
         self._appending = threading.Lock()
 
@@ -59,7 +61,7 @@ class GitStore:
 
         Raises StateError, too, if fetch and push use different repositories.
         """
-        self._mirror.refuse_elsewhere()
+        self._remote.refuse_elsewhere(self.location)
         path = self._path(target)
         with self._appending:
             tips = set[str]()
@@ -70,7 +72,7 @@ class GitStore:
                 commit = self._mirror.commit(tip, path, after, note)
                 moved = self._mirror.push(tip, commit)
                 if moved is None:
-                    self._tip = commit if self._mirror.proven else self._read_back(path, after)
+                    self._tip = commit if self._remote.proven else self._read_back(path, after)
                     return
                 time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - not for security
         raise self._refused(moved, stuck=len(tips) == 1)
@@ -95,7 +97,7 @@ class GitStore:
                 where=self.location,
                 remedy="other runs keep pushing to this branch; retry later",
             )
-        if not self._mirror.proven:
+        if not self._remote.proven:
             return StoreUnavailable(
                 f"fetch and push use different branches: {moved}",
                 where=self.location,

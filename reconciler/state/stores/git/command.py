@@ -127,7 +127,7 @@ def _spellings(environment: Mapping[str, str]) -> re.Pattern[bytes]:
     return re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or b"(?!)", re.IGNORECASE)
 
 
-def redact(text: str) -> str:
+def hide_user_info(text: str) -> str:
     """`text` without the user names and passwords of the URLs in it."""
     return _USER_INFO.sub("", text)
 
@@ -137,7 +137,7 @@ def reason(stderr: bytes) -> str:
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted:
         return f"detected {_line(untrusted[0].decode(errors='replace'))}"
-    lines = redact(stderr.decode(errors="replace")).splitlines()
+    lines = hide_user_info(stderr.decode(errors="replace")).splitlines()
     ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
     reasons = [_line(line) for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
     return "; ".join(reasons[-3:])[:600] or "no error message"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.state.stores.git.command import Git, Ran
-    from reconciler.state.stores.git.remote import Remote
 
 _TIP = "refs/reconciler/tip"
 _ABSENT = re.compile(rb"^fatal: couldn't find remote ref ", re.MULTILINE)
@@ -52,11 +51,10 @@ class Mirror:
     A tip is the name of a commit, "" if the branch does not exist.
     """
 
-    def __init__(self, path: Path, branch: str, git: Git, remote: Remote | None = None) -> None:
+    def __init__(self, path: Path, branch: str, git: Git) -> None:
         self._path = path
         self._branch = f"refs/heads/{branch}"
         self._git = git
-        self._remote = remote
         self._patience = _PATIENCE
 
     def make(self) -> None:
@@ -64,16 +62,6 @@ class Mirror:
         with self._locked():
             if not self._path.exists():
                 self._renew("sha1")
-
-    def refuse_elsewhere(self) -> None:
-        """Raises StateError if fetch and push use different repositories."""
-        if self._remote is not None:
-            self._remote.refuse_elsewhere(self._git.where)
-
-    @property
-    def proven(self) -> bool:
-        """Whether fetch and push certainly use the same repository."""
-        return self._remote is None or self._remote.proven
 
     def look(self) -> str:
         """The tip of the branch at the remote, without fetching it. Raises StoreUnavailable."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.branch import GitStore
-from reconciler.state.stores.git.command import PATIENCE, Git, clean, reason, redact, trust
+from reconciler.state.stores.git.command import PATIENCE, Git, clean, hide_user_info, reason, trust
 from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.remote import remote_of
 from reconciler.state.stores.git.settings import REMOTE, adding, as_ours, beyond, identity, settings_of, with_settings
@@ -52,7 +52,7 @@ def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], p
     _check_branch(here, branch)
     copies = Copies(cache_directory.absolute() / "git", environment, patience)
     origin = _origin_here(here, branch) if url is None else _origin_at(url, branch, copies)
-    return GitStore(origin.location, copies.follow(origin, branch))
+    return GitStore(origin.location, copies.follow(origin, branch), origin.remote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Copies:
         inner = settings_of(self.git(place, remote.directory, with_settings(self.environment, [])))
         given = with_settings(self.environment, [*beyond(origin.settings, inner), *remote.settings()])
         given |= remote.variables() | identity(self.environment, [*inner, *origin.settings])
-        return Mirror(self._path(place), branch, self.git(place, remote.directory, given), remote)
+        return Mirror(self._path(place), branch, self.git(place, remote.directory, given))
 
     def git(self, location: str, directory: Path, environment: Mapping[str, str]) -> Git:
         """git for the local copy of a location, which is created if needed."""
@@ -114,7 +114,7 @@ def _check_branch(git: Git, branch: str) -> None:
 def _origin_at(url: str, branch: str, copies: Copies) -> Origin:
     """The branch of another repository. Raises SettingsError and StoreUnavailable."""
     named = adding(copies.environment, f"remote.{REMOTE}.url", url)
-    git = copies.git(f"git+{redact(url)}#{branch}", Path("/"), named)
+    git = copies.git(f"git+{hide_user_info(url)}#{branch}", Path("/"), named)
     remote = remote_of(git, REMOTE, Path("/"))
     if remote is None:
         raise SettingsError("not a git repository URL", where="--state", remedy=_REMEDY)
@@ -144,7 +144,7 @@ def origin_of(git: Git, name: str, branch: str, top: Path) -> Origin | None:
     remote = remote_of(git, name, top) if urls else None
     if remote is None:
         return None
-    return Origin(f"git:{branch} of {redact(_absolute(urls[0], top))}", remote, as_ours(settings, name))
+    return Origin(f"git:{branch} of {hide_user_info(_absolute(urls[0], top))}", remote, as_ours(settings, name))
 
 
 def _absolute(url: str, top: Path) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from reconciler.errors import SettingsError, StateError
-from reconciler.state.stores.git.command import redact
+from reconciler.state.stores.git.command import hide_user_info
 from reconciler.state.stores.git.places import repository
 from reconciler.state.stores.git.settings import REMOTE
 
@@ -115,7 +115,7 @@ def _split(url: str, where: str) -> Side:
     """A URL with its credentials separated. ssh needs the user in its URL, and cannot use a password."""
     found = _URL.fullmatch(url)
     if found is None or not found[2]:
-        if found is None and redact(url) != url:
+        if found is None and hide_user_info(url) != url:
             raise _unusable("this kind of URL cannot hold a password: every user of this machine could read it", where)
         return Side(url)
     scheme, given, host, path = found.groups()
