@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from reconciler.applying.context import RunContext
     from reconciler.applying.writing import ApplyEntry
     from reconciler.model.plan import Change
-    from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
 
 AppendEnd = Literal["durable", "conflict", "retry", "failed"]
@@ -81,34 +80,26 @@ State = Idle | InFlight | RetryWaiting | Abandoned
 class AppendQueue:
     """The journal's head as last known, and what waits to be appended to it.
 
-    `problem` is why the last append failed. `give_up_at` (steady seconds) is when to stop waiting for the store.
+    `record` is as last read, without the entries appended since. What the last batch carried may be in the record since
+    `first_tried_at`, and not before. `problem` is why the last append failed. `give_up_at` (steady seconds) is when to
+    stop waiting for the store.
     """
 
     def __init__(self, journal: Journal, context: RunContext) -> None:
         self.problem = ""
         self.give_up_at: float | None = None
-        self._record = journal.record()
+        self.record = journal.record()
         self._head, self._number = journal.head, len(journal.lines)
-        self._bound = self._record.account is not None
+        self._bound = self.record.account is not None
         self._context = context
         self._state: State = Idle()
         self._pending: list[ApplyEntry] = []
         self._failed_pending = 0
         self._pending_since = 0.0
-        self._started = self._first_tried = Instant(0.0, 0.0)
+        self._started = self.first_tried_at = Instant(0.0, 0.0)
         self._took = 0.0
         self._failures = 0
         self._intents: dict[str, Intent] = {}
-
-    @property
-    def record(self) -> Record:
-        """The record as last read; the entries appended since are not in it."""
-        return self._record
-
-    @property
-    def first_tried_at(self) -> Instant:
-        """When the last batch was first tried: what it carried may be in the record since then, and not before."""
-        return self._first_tried
 
     @property
     def idle(self) -> bool:
@@ -129,13 +120,11 @@ class AppendQueue:
                 assert_never(self._state)
 
     @property
-    def pending(self) -> Sequence[ApplyEntry]:
-        """The pending entries, none of which is known to be durable."""
-        return tuple(self._pending)
-
-    @property
     def to_save(self) -> Sequence[ApplyEntry]:
-        """The pending entries, after the intents of this run that they belong to: a record may have lost those."""
+        """The pending entries, after the intents of this run that they belong to: a record may have lost those.
+
+        After the run has finished, they are those that could not be appended.
+        """
         outcomes = [entry for entry in self._pending if isinstance(entry, Settled) and entry.attempt in self._intents]
         intents = {outcome.attempt: self._intents[outcome.attempt] for outcome in outcomes}
         return (*intents.values(), *self._pending)
@@ -181,7 +170,7 @@ class AppendQueue:
                 if not drafts and not self._has_new_pending:
                     return None
                 batch = self._batch(drafts, now)
-                self._first_tried = now
+                self.first_tried_at = now
             case _:
                 assert_never(self._state)
         self._state = InFlight(batch)
@@ -237,7 +226,7 @@ class AppendQueue:
         if self._bound or not any(isinstance(entry, Intent) for entry in drafted):
             return []
         context = self._context
-        return [Bound(at=stamp(now.wall), by=context.by, base_url=self._record.base_url, account=context.account)]
+        return [Bound(at=stamp(now.wall), by=context.by, base_url=self.record.base_url, account=context.account)]
 
     def _describe(self, entries: Iterable[ApplyEntry]) -> str:
         """One line about a batch, for stores that keep a history of their own."""
@@ -257,10 +246,10 @@ class AppendQueue:
                     assert_never(entry)
         more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
         run = f" ({self._context.by['url']})" if "url" in self._context.by else ""
-        return f"{self._record.target}: {', '.join(words[:_NAMED])}{more}{run}"
+        return f"{self.record.target}: {', '.join(words[:_NAMED])}{more}{run}"
 
     def _name(self, attempt: str) -> str:
-        known = self._record.attempts.get(attempt)
+        known = self.record.attempts.get(attempt)
         return known.address.name if known else self._intents[attempt].address.name
 
     def _durable(self, batch: Batch) -> tuple[AppendEnd, Batch]:
@@ -280,9 +269,9 @@ class AppendQueue:
         new = [entry for entry, _ in journal.lines[self._number :]]
         self._pending = [entry for entry in self._pending if entry not in new]  # a failed append may have arrived
         self._failed_pending = 0
-        self._record = journal.record()
+        self.record = journal.record()
         self._head, self._number = journal.head, len(journal.lines)
-        self._bound = self._record.account is not None
+        self._bound = self.record.account is not None
 
     def _failed(self, batch: Batch, now: Instant) -> tuple[AppendEnd, Batch]:
         """Retry the very same lines for a while: if the first try arrives after all, it is the same append."""

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.applying.append_queue import Draft
-from reconciler.applying.calls import Call, InFlight, Rereading, RereadNeeded, RetryWaiting
+from reconciler.applying.calls import Call, CircuitBreaker, InFlight, Rereading, RereadNeeded, RetryWaiting, retry_delay
 from reconciler.applying.events import Reread
 from reconciler.applying.objections import objection
-from reconciler.applying.retries import CircuitBreaker, retry_delay
 from reconciler.applying.writing import intent_entry, outcome_entry, retirements
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.result import Done

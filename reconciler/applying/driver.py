@@ -34,7 +34,7 @@ from reconciler.applying.events import (
 )
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.state.journal.chain import parse
+from reconciler.state.heads.tracking import load_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,10 +225,10 @@ class Driver:
 
     def _read(self) -> Journal:
         """The journal as it is now. Raises StateError if it cannot be read."""
-        data = self._store.read(self._target)
-        if data is None:
+        journal = load_journal(self._store, self._target)
+        if journal is None:
             raise RecordMissing("the state record is missing", where=self._target)
-        return parse(data, self._target, self._store.location)
+        return journal
 
     def _send(self, send: Send) -> Event:
         assert self._caller is not None  # noqa: S101 - without a caller nothing is authorised, and so nothing sent

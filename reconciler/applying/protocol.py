@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     from reconciler.applying.context import RunContext
     from reconciler.model.address import Address
     from reconciler.model.clock import Instant
-    from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Change
-    from reconciler.model.record import Record
     from reconciler.model.result import Result
     from reconciler.state.journal.chain import Journal
 
@@ -63,7 +61,8 @@ _CHANGED = "another run changed the record of this address"
 class TargetRun:
     """One target's part of an apply. `start` and `handle` give effects to perform; `finished` says when to stop.
 
-    `failure` is the unexpected error that has ended it, if one did.
+    `failure` is the unexpected error that has ended it, if one did. `work` has the changes not started yet and the
+    results, `creates` the calls, and `appends` the record and what is still to be appended to it.
     """
 
     changes: Sequence[Change]
@@ -71,25 +70,25 @@ class TargetRun:
     context: RunContext
     failure: str = ""
     finished: bool = False
-    _work: WorkQueue = field(default_factory=WorkQueue)
-    _appends: AppendQueue = field(init=False)
-    _creates: Creates = field(init=False)
+    work: WorkQueue = field(default_factory=WorkQueue)
+    appends: AppendQueue = field(init=False)
+    creates: Creates = field(init=False)
 
     def __post_init__(self) -> None:
-        self._appends = AppendQueue(self.journal, self.context)
-        self._creates = Creates(self.context, self._work, self._appends)
+        self.appends = AppendQueue(self.journal, self.context)
+        self.creates = Creates(self.context, self.work, self.appends)
 
     def keep_only(self, fresh: Sequence[Change]) -> None:
         """Before the start: skip the changes that do not come out the same on the record as it is now."""
-        self.changes = self._work.unchanged(fresh, self.changes, _CHANGED)
+        self.changes = self.work.unchanged(fresh, self.changes, _CHANGED)
 
     # What the driver calls
 
     def start(self, now: Instant) -> list[Effect]:
         """The first effects."""
         for change in self.changes:
-            self._work.add(change)
-        effects: list[Effect] = [Authorise()] if self._work.sends else []
+            self.work.add(change)
+        effects: list[Effect] = [Authorise()] if self.work.sends else []
         return effects + self._pump(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -97,17 +96,17 @@ class TargetRun:
         effects: list[Effect] = []
         match event:
             case Authorised():
-                self._creates.authorised = True
+                self.creates.authorised = True
             case Unauthorised(detail):
-                self._work.drop_sends(Done.NOT_SENT, detail)
+                self.work.drop_sends(Done.NOT_SENT, detail)
             case Appended() | Conflict() | AppendFailed():
                 effects = self._on_append(event, now)
             case RereadDone():
-                effects = self._creates.on_reread(event, now)
+                effects = self.creates.on_reread(event, now)
             case RereadFailed(detail):
-                self._creates.on_failed_reread(f"could not re-read the record before sending: {detail}", now)
+                self.creates.on_failed_reread(f"could not re-read the record before sending: {detail}", now)
             case Answered():
-                self._creates.on_answer(event, now)
+                self.creates.on_answer(event, now)
             case InterruptAsked():
                 self._on_interrupt(now)
             case Ticked():
@@ -119,56 +118,31 @@ class TargetRun:
     def salvage(self, answers: Iterable[Answered], failure: str, now: Instant) -> None:
         """End the run after an unexpected error, with the outcomes of its calls as far as `answers` show them."""
         self.failure, self.finished = failure, True
-        self._creates.salvage(answers, failure, now)
+        self.creates.salvage(answers, failure, now)
         for change in self.changes:
             if (change.address, change.action) not in self.results:
-                self._work.conclude(change, Done.SKIPPED, detail=failure)
+                self.work.conclude(change, Done.SKIPPED, detail=failure)
 
     @property
     def in_flight(self) -> set[str]:
         """The attempts whose calls have not ended."""
-        return self._creates.in_flight
+        return self.creates.in_flight
 
     @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, to handle Ticked at the latest, if no other event comes."""
-        times = (self._appends.wake_at, self._creates.wake_at)
+        times = (self.appends.wake_at, self.creates.wake_at)
         return min((time for time in times if time is not None), default=None)
 
     @property
     def results(self) -> Mapping[tuple[Address, Action], Result]:
         """The results of the changes that are over, by address and action."""
-        return self._work.results
-
-    @property
-    def retired(self) -> Sequence[str]:
-        """The attempts whose removal the run has asked for."""
-        return self._work.retired
-
-    @property
-    def lost_response(self) -> bool:
-        """Whether a response could not be saved."""
-        return self._creates.lost_response
-
-    @property
-    def record(self) -> Record:
-        """The record as this run last read it."""
-        return self._appends.record
-
-    @property
-    def unrecorded(self) -> Sequence[AnyEntry]:
-        """The pending entries, with their intents; after the run has finished, those that could not be appended."""
-        return self._appends.to_save
-
-    @property
-    def problem(self) -> str:
-        """Why the last append failed; empty if none did."""
-        return self._appends.problem
+        return self.work.results
 
     # What events mean
 
     def _on_append(self, event: Appended | Conflict | AppendFailed, now: Instant) -> list[Effect]:
-        end, batch = self._appends.conclude(event, now)
+        end, batch = self.appends.conclude(event, now)
         match end:
             case "durable":
                 return self._on_durable(batch.drafts, now)
@@ -188,78 +162,78 @@ class TargetRun:
         for draft in drafts:
             match draft.change.action:
                 case Action.RESTORE:
-                    self._work.conclude(draft.change, Done.RESTORED)
+                    self.work.conclude(draft.change, Done.RESTORED)
                 case Action.RETIRE:
-                    self._work.retired += draft.change.concerns
-                    self._work.conclude(draft.change, Done.RETIRED)
+                    self.work.retired += draft.change.concerns
+                    self.work.conclude(draft.change, Done.RETIRED)
                 case Action.CREATE | Action.EXTEND | Action.REPLACE:
                     attempts.append(draft.attempt)
                 case Action.BLOCKED:
                     raise ValueError(draft.change.action)
                 case _:
                     assert_never(draft.change.action)
-        return self._creates.send_first(attempts, now)
+        return self.creates.send_first(attempts, now)
 
     def _plan_again(self, batch: Batch, same_service: ServiceRecords) -> None:
         """After a conflict: go on only with what comes out the same on the record as it is now."""
-        waiting = [*(draft.change for draft in batch.drafts), *self._work.take_all()]
-        self._creates.discard(batch.drafts)
+        waiting = [*(draft.change for draft in batch.drafts), *self.work.take_all()]
+        self.creates.discard(batch.drafts)
         fresh: Sequence[Change] = ()
-        reason = "interrupted" if self._creates.interrupted else same_service.problem
+        reason = "interrupted" if self.creates.interrupted else same_service.problem
         if waiting and reason is None:
             try:
-                fresh = self.context.replan(self._appends.record, same_service.records)
+                fresh = self.context.replan(self.appends.record, same_service.records)
             except ReconcilerError as problem:
                 reason = str(problem)
-        for change in self._work.unchanged(fresh, waiting, reason or _CHANGED):
-            self._work.add(change)
+        for change in self.work.unchanged(fresh, waiting, reason or _CHANGED):
+            self.work.add(change)
 
     def _stop_for_store(self, batch: Batch) -> None:
         """The store cannot be written: start nothing more."""
-        detail = f"cannot write the state record: {self._appends.problem}"
-        self._creates.discard(batch.drafts)
+        detail = f"cannot write the state record: {self.appends.problem}"
+        self.creates.discard(batch.drafts)
         for draft in batch.drafts:
-            self._work.add(draft.change)
-        self._work.drop_sends(Done.NOT_SENT, detail)
-        self._work.drop_local(detail)
+            self.work.add(draft.change)
+        self.work.drop_sends(Done.NOT_SENT, detail)
+        self.work.drop_local(detail)
 
     def _on_interrupt(self, now: Instant) -> None:
-        self._work.drop_sends(Done.SKIPPED, "interrupted")
-        self._work.drop_local("interrupted")
+        self.work.drop_sends(Done.SKIPPED, "interrupted")
+        self.work.drop_local("interrupted")
         limits, give_up_at = self.context.limits, now.steady
-        if self._creates.interrupted:
-            self._appends.give_up_at = give_up_at + limits.parting
+        if self.creates.interrupted:
+            self.appends.give_up_at = give_up_at + limits.parting
         else:
             give_up_at += limits.grace
-            self._appends.give_up_at = give_up_at + limits.closing
-        self._creates.interrupt(give_up_at, now)
+            self.appends.give_up_at = give_up_at + limits.closing
+        self.creates.interrupt(give_up_at, now)
 
     # What to do next
 
     def _pump(self, now: Instant) -> list[Effect]:
-        effects = self._creates.retry_due(now)
-        self._creates.give_up_overdue(now)
-        abandoned = self._appends.abandon_overdue(now)
+        effects = self.creates.retry_due(now)
+        self.creates.give_up_overdue(now)
+        abandoned = self.appends.abandon_overdue(now)
         if abandoned is not None:
             self._stop_for_store(abandoned)
-        effects += self._creates.reread()
+        effects += self.creates.reread()
         if not self._waits_for_batch(now):
             effects += self._append(now)
-        self.finished = not (self._work or self._creates or self._appends.busy)
+        self.finished = not (self.work or self.creates or self.appends.busy)
         return effects
 
     def _waits_for_batch(self, now: Instant) -> bool:
         """Whether the next append waits for calls in flight, whose outcomes it could carry too."""
-        return bool(self.in_flight) and not self._creates.interrupted and self._appends.waits_for_batch(now)
+        return bool(self.in_flight) and not self.creates.interrupted and self.appends.waits_for_batch(now)
 
     def _append(self, now: Instant) -> list[Effect]:
         """The append to make now: what is pending, and the next drafts."""
-        drafts = [*self._draft_local(now), *self._creates.drafts(now)] if self._appends.idle else []
-        append = self._appends.next_append(drafts, now)
+        drafts = [*self._draft_local(now), *self.creates.drafts(now)] if self.appends.idle else []
+        append = self.appends.next_append(drafts, now)
         return [] if append is None else [append]
 
     def _draft_local(self, now: Instant) -> list[Draft]:
         """The local changes that can be made now."""
-        unfinished = {change.address for change in self._work.sends} | self._creates.addresses
-        ready = self._work.take_ready(unfinished)
+        unfinished = {change.address for change in self.work.sends} | self.creates.addresses
+        ready = self.work.take_ready(unfinished)
         return [Draft(change, local_entries(change, self.context, now)) for change in ready]

@@ -147,7 +147,7 @@ class Apply:
     def conclude(self, name: TargetName, planned: TargetPlan, run: TargetRun) -> None:
         """Re-read the record, and add the results of the run; they count even if the record cannot be read."""
         results = self._save_unrecorded(name, run)
-        record = run.record
+        record = run.appends.record
         try:
             record, left = self._reread(name)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
@@ -161,11 +161,11 @@ class Apply:
             notice = f"{name}: the apply of this target stopped with {run.failure}; please report this"
             self._unrecorded.append(notice)
             self._verdicts.append(Verdict.FAILED)
-        if run.lost_response:
+        if run.creates.lost_response:
             self._lost_response = True
             self._verdicts.append(Verdict.FAILED)
         self._results += results
-        self._removal += [record.attempts[attempt] for attempt in run.retired if attempt in record.attempts]
+        self._removal += [record.attempts[attempt] for attempt in run.work.retired if attempt in record.attempts]
 
     def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:
         """Raises only as long as nothing was done."""
@@ -199,11 +199,13 @@ class Apply:
 
     def _save_unrecorded(self, name: TargetName, run: TargetRun) -> list[Result]:
         """The results of the run; what could not be recorded is saved first, before anything else can fail."""
-        if not run.unrecorded:
+        if not run.appends.to_save:
             return list(run.results.values())
-        self._unrecorded.append(self.save(name, run.record, run.unrecorded, run.problem or run.failure))
+        self._unrecorded.append(
+            self.save(name, run.appends.record, run.appends.to_save, run.appends.problem or run.failure)
+        )
         self._verdicts.append(Verdict.UNRESOLVED)
-        saved = {entry.attempt for entry in run.unrecorded if isinstance(entry, Settled)}
+        saved = {entry.attempt for entry in run.appends.to_save if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
     def _reread(self, name: TargetName) -> tuple[Record, Sequence[Change]]:

@@ -159,7 +159,7 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     assert {"create a": "not_sent", "create b": "not_sent", "retire z": "skipped"} == bench.outcomes
     details = {bench.result(name).detail for name in "abz"}
     assert {"cannot write the state record: disk full"} == details
-    assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
+    assert (True, ()) == (bench.run.finished, bench.run.appends.to_save)
 
 
 def test_what_could_not_be_recorded_is_handed_over() -> None:
@@ -169,7 +169,7 @@ def test_what_could_not_be_recorded_is_handed_over() -> None:
     bench.append()
     bench.answer(CREATED)
     bench.fail_append()
-    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.appends.to_save), bench.run.finished)
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
 
 
@@ -185,7 +185,7 @@ def test_each_new_outcome_is_one_more_try() -> None:
     assert not bench.run.finished
     bench.answer(CREATED, "c")
     assert ["outcome", "outcome"] == kinds(bench.append())
-    assert (True, ()) == (bench.run.finished, bench.run.unrecorded)
+    assert (True, ()) == (bench.run.finished, bench.run.appends.to_save)
 
 
 def test_what_arrived_late_is_not_recorded_twice() -> None:
@@ -217,7 +217,7 @@ def test_a_record_that_was_rolled_back_is_not_written_to() -> None:
     bench.wait(1.0)
     bench.take(Append)
     bench.hear(Conflict(older))
-    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.appends.to_save), bench.run.finished)
 
 
 def test_another_record_in_its_place_is_not_written_to() -> None:
@@ -229,7 +229,7 @@ def test_another_record_in_its_place_is_not_written_to() -> None:
     bench.take(Append)
     lines, _ = link(None, 0, [begun(record=RECORD[::-1]), known("a"), known("b"), known("c")])
     bench.hear(Conflict(parse(lines, TARGET, "bench")))
-    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.appends.to_save), bench.run.finished)
 
 
 def test_a_conflict_without_a_move_is_a_failure() -> None:

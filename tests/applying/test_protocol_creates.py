@@ -306,7 +306,7 @@ def test_after_a_response_that_was_lost_nothing_more_is_created() -> None:
     bench.answer(CREATED, second.address.name)
     bench.create_all()
     outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
-    assert (outcomes, True, True) == (bench.outcomes, bench.run.finished, bench.run.lost_response)
+    assert (outcomes, True, True) == (bench.outcomes, bench.run.finished, bench.run.creates.lost_response)
     assert LOST_RESPONSE == bench.result("d").detail
 
 

@@ -140,7 +140,7 @@ def test_a_second_interrupt_does_not_wait_for_a_store_that_hangs() -> None:
     interrupt(bench, 2)
     assert bench.steady + 1.0 == bench.run.wake_at
     bench.wait(1.0)
-    assert (["intent", "outcome"], True) == (kinds(bench.run.unrecorded), bench.run.finished)
+    assert (["intent", "outcome"], True) == (kinds(bench.run.appends.to_save), bench.run.finished)
     assert {"create a": "unknown"} == bench.outcomes
 
 
@@ -174,4 +174,4 @@ def test_a_store_that_answers_in_time_is_not_given_up() -> None:
     bench.take(Append)
     bench.steady += 0.9
     bench.hear(Appended())
-    assert (True, (), None) == (bench.run.finished, bench.run.unrecorded, bench.run.wake_at)
+    assert (True, (), None) == (bench.run.finished, bench.run.appends.to_save, bench.run.wake_at)

@@ -34,7 +34,7 @@ def test_what_is_no_longer_wanted_is_retired() -> None:
     bench.begin()
     entries = bench.append()
     assert [("retired", "no longer in config/")] * 2 == [(one.kind, getattr(one, "reason", None)) for one in entries]
-    assert ({"retire b": "retired"}, ["old-b", "other"]) == (bench.outcomes, bench.run.retired)
+    assert ({"retire b": "retired"}, ["old-b", "other"]) == (bench.outcomes, bench.run.work.retired)
 
 
 def test_what_is_wanted_again_is_restored() -> None:
@@ -52,7 +52,7 @@ def test_what_was_replaced_is_retired_with_the_outcome() -> None:
     bench.append()
     bench.answer(CREATED)
     assert ["outcome", "retired"] == kinds(bench.append())
-    assert ({"replace a": "created"}, ["old-a"]) == (bench.outcomes, bench.run.retired)
+    assert ({"replace a": "created"}, ["old-a"]) == (bench.outcomes, bench.run.work.retired)
 
 
 def test_what_was_not_replaced_stays() -> None:
@@ -62,7 +62,7 @@ def test_what_was_not_replaced_stays() -> None:
     bench.append()
     bench.answer(REJECTED)
     assert ["outcome"] == kinds(bench.append())
-    assert [] == bench.run.retired
+    assert [] == bench.run.work.retired
 
 
 def test_a_retire_waits_for_who_takes_its_codes_over() -> None:

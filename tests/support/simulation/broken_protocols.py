@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.applying import creates, objections, retries, run, writing
+from reconciler.applying import calls, creates, objections, run, writing
 from reconciler.applying.append_queue import AppendQueue, Idle
 from reconciler.applying.calls import Call
 from reconciler.applying.creates import Creates
@@ -46,8 +46,8 @@ def send_first(patch: pytest.MonkeyPatch) -> None:
 
     def pump_and_send(self: Any, now: Any) -> list[Any]:
         effects = pump(self, now)
-        unsent = [attempt for attempt, call in self._creates._calls.items() if not call.tries]
-        return effects + send_first(self._creates, unsent, now)
+        unsent = [attempt for attempt, call in self.creates._calls.items() if not call.tries]
+        return effects + send_first(self.creates, unsent, now)
 
     patch.setattr(TargetRun, "_pump", pump_and_send)
     patch.setattr(Creates, "send_first", lambda self, attempts, now: [])
@@ -74,7 +74,7 @@ def retry_unknown(patch: pytest.MonkeyPatch) -> None:
 
     def delay_for_all(tries: int, answer: Answer, backoff: Any) -> float | None:
         known = Answer(Outcome.NOT_SENT) if answer.outcome is Outcome.UNKNOWN else answer
-        return retries.retry_delay(tries, known, backoff)
+        return calls.retry_delay(tries, known, backoff)
 
     patch.setattr(creates, "retry_delay", delay_for_all)
 
@@ -166,7 +166,7 @@ def check_ones_own_attempt_only(patch: pytest.MonkeyPatch) -> None:
 
 def keep_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is kept without the intents that it belongs to."""
-    patch.setattr(AppendQueue, "to_save", property(lambda self: self.pending))
+    patch.setattr(AppendQueue, "to_save", property(lambda self: tuple(self._pending)))
 
 
 def trust_any_record_in_flight(patch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ class Explorer(Runs):
 
     def _words_of_people(self, state: State) -> Iterator[Step]:
         """A person settles an attempt whose call is over, as the operator says: no run has it in hand."""
-        in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run._creates._calls}
+        in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run.creates._calls}
         for target, journal in state.journals.items() if self._people else ():
             for one in journal.record().attempts.values():
                 if one.unresolved and one.id not in in_hand:

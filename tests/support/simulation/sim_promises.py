@@ -134,8 +134,8 @@ class Promises:
 
     def end(self, run: TargetRun) -> None:
         """A run has ended: what it came to know of its attempts is durable, or is handed over to be kept, whole."""
-        handed_over = {(one.attempt, str(one.outcome)) for one in run.unrecorded if isinstance(one, Settled)}
-        intents = {one.attempt for one in run.unrecorded if isinstance(one, Intent)}
+        handed_over = {(one.attempt, str(one.outcome)) for one in run.appends.to_save if isinstance(one, Settled)}
+        intents = {one.attempt for one in run.appends.to_save if isinstance(one, Intent)}
         if any(attempt not in intents and attempt in self._begun for attempt, _ in handed_over):
             raise Violation(Promise.SAVED, "an outcome is kept without the intent that it belongs to")
         known = self._ever_told | handed_over

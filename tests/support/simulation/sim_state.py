@@ -59,15 +59,15 @@ class Report:
 def fork_run(run: TargetRun) -> TargetRun:
     """A copy that goes its own way; entries, changes and journals are values and shared."""
     twin = copy.copy(run)
-    twin._work = WorkQueue()
-    twin._work.sends, twin._work.local = run._work.sends.copy(), run._work.local.copy()
-    twin._work.results, twin._work.retired = dict(run._work.results), list(run._work.retired)
-    twin._appends = copy.copy(run._appends)
-    twin._appends._pending = list(run._appends._pending)
-    twin._creates = copy.copy(run._creates)
-    twin._creates._work, twin._creates._appends = twin._work, twin._appends
-    twin._creates._given_up = dict(run._creates._given_up)
-    twin._creates._calls = {attempt: copy.copy(call) for attempt, call in run._creates._calls.items()}
+    twin.work = WorkQueue()
+    twin.work.sends, twin.work.local = run.work.sends.copy(), run.work.local.copy()
+    twin.work.results, twin.work.retired = dict(run.work.results), list(run.work.retired)
+    twin.appends = copy.copy(run.appends)
+    twin.appends._pending = list(run.appends._pending)
+    twin.creates = copy.copy(run.creates)
+    twin.creates._work, twin.creates._appends = twin.work, twin.appends
+    twin.creates._given_up = dict(run.creates._given_up)
+    twin.creates._calls = {attempt: copy.copy(call) for attempt, call in run.creates._calls.items()}
     return twin
 
 
