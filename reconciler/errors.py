@@ -112,11 +112,7 @@ class RecordLost(StateError):
 
 
 class RecordDamaged(StateError):
-    """A journal is not valid; `line` is the first line that breaks it, 1-based."""
-
-    def __init__(self, what: str, *, where: object = None, remedy: str | None = None, line: int = 1) -> None:
-        super().__init__(what, where=where, remedy=remedy)
-        self.line = line
+    """A journal is not valid; `where` ends with the number of the first line that breaks it."""
 
 
 class RecordRolledBack(StateError):

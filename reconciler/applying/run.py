@@ -199,13 +199,13 @@ class Apply:
 
     def _save_unrecorded(self, name: TargetName, run: TargetRun) -> list[Result]:
         """The results of the run; what could not be recorded is saved first, before anything else can fail."""
-        if not run.appends.to_save:
+        pending = run.appends.to_save
+        if not pending:
             return list(run.results.values())
-        self._unrecorded.append(
-            self.save(name, run.appends.record, run.appends.to_save, run.appends.problem or run.failure)
-        )
+        reason = run.appends.problem or run.failure
+        self._unrecorded.append(self.save(name, run.appends.record, pending, reason))
         self._verdicts.append(Verdict.UNRESOLVED)
-        saved = {entry.attempt for entry in run.appends.to_save if isinstance(entry, Settled)}
+        saved = {entry.attempt for entry in pending if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
     def _reread(self, name: TargetName) -> tuple[Record, Sequence[Change]]:

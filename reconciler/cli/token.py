@@ -6,7 +6,7 @@ from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import print_value
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.model.apis import API_NAMES
+from reconciler.model.desired import API_NAMES
 from reconciler.operations.workspace import Workspace
 
 

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, place, shown
-from reconciler.model.desired import Verification
-from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 
 if TYPE_CHECKING:
     from reconciler.desired.nodes import Node
 
-_WORDS: Final = {
-    "algorithm": tuple(ALGORITHMS),
-    "encoding": ENCODINGS,
-    "key_encoding": KEY_ENCODINGS,
-}
+_WORDS: Final = {"algorithm": tuple(ALGORITHMS), "encoding": ENCODINGS, "key_encoding": KEY_ENCODINGS}
 _KEYS: Final = ("header", "algorithm", "prefix", "encoding", "key_encoding", "content", "enforce")
 _REQUIRED: Final = ("header", "algorithm")
 

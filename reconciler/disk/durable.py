@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager, suppress
 from errno import EACCES, EINVAL, ENOTDIR, ENOTSUP, EPERM, EROFS
 from functools import cache
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 
 _CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
 """Errors of a sync that mean: not permitted for this user, or not a writable disk."""
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a regular file; raises OSError for anything else, such as a directory or a pipe, which could block."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("not a regular file")
+    return descriptor
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:

@@ -14,16 +14,28 @@ if TYPE_CHECKING:
     from reconciler.errors import Mistake, Place
     from reconciler.model.address import Address, TargetName
 
+API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
+"""The names that an audience ends with (SERVICE.md, section 5)."""
+
+ALGORITHMS = {"hmac-sha256": "sha256", "hmac-sha512": "sha512", "hmac-sha1": "sha1"}
+"""Each algorithm of a signature, with the name that `hashlib` has for its hash."""
+
+ENCODINGS = ("base64", "hex")
+"""Of a signature."""
+
+KEY_ENCODINGS = ("utf8", *ENCODINGS)
+"""Of a secret."""
+
 
 class Overlap(StrEnum):
-    """Whether one event code may stand in two subscriptions of one service."""
+    """Whether two subscriptions of one service may have the same event code."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
 
 
 class Replace(StrEnum):
-    """How a changed URL is carried out: beside the old subscription, or only once that is gone."""
+    """When a subscription with a new URL is created: beside the old one, or after that was removed."""
 
     OVERLAP = "overlap"
     WAIT = "wait"
@@ -31,9 +43,9 @@ class Replace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One declared target with the addresses in use for it (settings have been laid over `config/`).
+    """One declared target with the addresses in use for it (the settings override `config/`).
 
-    `base_url` and `auth_url` carry no trailing slash. `audience_base` is what `/{api_name}` is put behind.
+    `base_url` and `auth_url` carry no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
     """
 
     name: TargetName
@@ -47,7 +59,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One wanted subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
+    """One desired subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
 
     address: Address
     codes: tuple[str, ...]
@@ -90,9 +102,9 @@ class Desired:
     warnings: tuple[Mistake, ...] = field(default=())
 
     def of_target(self, target: TargetName) -> list[Subscription]:
-        """The subscriptions wanted on one target, sorted by address."""
+        """The subscriptions desired on one target, sorted by address."""
         prefix = f"{target}/"
-        return [wanted for address, wanted in self.subscriptions.items() if address.startswith(prefix)]
+        return [desired for address, desired in self.subscriptions.items() if address.startswith(prefix)]
 
     def of_services(self, base_urls: Iterable[str], bound: Mapping[TargetName, str]) -> set[TargetName]:
         """The targets of the services at `base_urls`: what any of them has recorded exists there.

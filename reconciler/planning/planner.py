@@ -36,8 +36,8 @@ def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection:
     """
     _refuse_unmatched(desired, records, selection)
     targets = {
-        name: _plan_target(target, desired, records, selection)
-        for name, target in sorted(desired.targets.items())
+        name: plan_target(name, desired, records, selection)
+        for name in sorted(desired.targets)
         if selection.touches(name)
     }
     digest = plan_digest({name: target.digest for name, target in targets.items()})
@@ -48,7 +48,32 @@ def plan_target(
     name: TargetName, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
 ) -> TargetPlan:
     """The plan for one target; what `make_plan` gives for it."""
-    return _plan_target(desired.targets[name], desired, records, selection)
+    target, record = desired.targets[name], records[name]
+    routes = Routes(desired, _records_of_service(target, desired, records))
+    wanted = {subscription.address: subscription for subscription in desired.of_target(name)}
+    held = record.by_address()
+    differing = [
+        address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
+    ]
+    found = [
+        change
+        for address in differing
+        for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
+    ]
+    changed = {change.address for change in found}
+    changes = tuple(change for change in with_dependencies(found, selection) if selection.has(change.address))
+    selected = [address for address in differing if address in wanted and selection.has(address)]
+    surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]
+    return TargetPlan(
+        name=name,
+        digest=target_digest(target, record, changes, desired.recipients),
+        head=record.head,
+        entries=record.entries,
+        changes=changes,
+        awaiting_removal=_awaiting_removal(held, selection),
+        surplus=tuple(_without_wanted_elsewhere(surplus, record, wanted)),
+        unchanged=sum(address not in changed and selection.has(address) for address in wanted),
+    )
 
 
 def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
@@ -64,54 +89,14 @@ def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], se
         )
 
 
-def _plan_target(
-    target: Target, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
-) -> TargetPlan:
-    record = records[target.name]
-    routes = Routes(desired, _records_of_service(target, desired, records))
-    wanted = {subscription.address: subscription for subscription in desired.of_target(target.name)}
-    held = record.by_address()
-    differing = [
-        address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
-    ]
-    found = [
-        change
-        for address in differing
-        for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
-    ]
-    changed = {change.address for change in found}
-    changes = tuple(change for change in with_dependencies(found, selection) if selection.has(change.address))
-    return TargetPlan(
-        name=target.name,
-        digest=target_digest(target, record, changes, desired.recipients),
-        head=record.head,
-        entries=record.entries,
-        changes=changes,
-        awaiting_removal=_awaiting_removal(held, selection),
-        surplus=tuple(
-            _without_wanted_elsewhere(
-                [
-                    extra
-                    for address in differing
-                    if address in wanted and selection.has(address)
-                    for extra in surplus_of(wanted[address], held.get(address, ()))
-                ],
-                record,
-                wanted,
-            )
-        ),
-        unchanged=sum(address not in changed and selection.has(address) for address in wanted),
-    )
-
-
 def _without_wanted_elsewhere(
     found: Sequence[Surplus], record: Record, wanted: Mapping[Address, Subscription]
 ) -> Iterator[Surplus]:
     """The surplus without routes that another subscription wants: they are to be renamed, and not to be removed."""
     takers: dict[tuple[str, str], set[Address]] = {}
-    for one in wanted.values() if found else ():
-        for code in one.codes:
-            takers.setdefault((code, normal_url(one.url)), set()).add(one.address)
+    for subscription in wanted.values() if found else ():
+        for code in subscription.codes:
+            takers.setdefault((code, normal_url(subscription.url)), set()).add(subscription.address)
     for extra in found:
         url = normal_url(record.attempts[extra.attempt].url)
         codes = tuple(code for code in extra.codes if not takers.get((code, url), set()) - {extra.address})
@@ -120,8 +105,9 @@ def _without_wanted_elsewhere(
 
 
 def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Selection) -> tuple[Attempt, ...]:
-    found = (one for attempts in held.values() for one in attempts if one.status is Status.AWAITING_REMOVAL)
-    return tuple(sorted((one for one in found if selection.has(one.address)), key=lambda one: (one.address, one.id)))
+    attempts = (attempt for at_address in held.values() for attempt in at_address if selection.has(attempt.address))
+    awaiting = (attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL)
+    return tuple(sorted(awaiting, key=lambda attempt: (attempt.address, attempt.id)))
 
 
 def _records_of_service(target: Target, desired: Desired, records: Mapping[TargetName, Record]) -> list[Record]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _HTML = (("Content-Type", "text/html; charset=utf-8"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>Gateway</title></head><body><h1>Something else answered</h1></body></html>"
+_STATUSES = (400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503)
 
 
 class Kind(Enum):
@@ -93,20 +94,10 @@ FAULTS: Mapping[str, Fault] = {
     "hang-after": Fault(Stage.COMMITTED, _lost(Manner.HANG)),
     "drip": Fault(Stage.COMMITTED, _lost(Manner.DRIP)),
     "half": Fault(Stage.COMMITTED, _lost(Manner.HALF)),
-    "400": _error(Stage.READ, 400),
-    "401": _error(Stage.READ, 401),
+    **{str(status): _error(Stage.READ, status) for status in _STATUSES},
     "401-once": _error(Stage.READ, 401, revokes=True),
-    "403": _error(Stage.READ, 403),
-    "404": _error(Stage.READ, 404),
-    "408": _error(Stage.READ, 408),
-    "409": _error(Stage.READ, 409),
-    "422": _error(Stage.READ, 422),
-    "429": _error(Stage.READ, 429),
     "429-retry-after": _error(Stage.READ, 429, ("Retry-After", "1")),
     "429-forever": _error(Stage.READ, 429, ("Retry-After", "99999999")),
-    "499": _error(Stage.READ, 499),
-    "500": _error(Stage.READ, 500),
-    "503": _error(Stage.READ, 503),
     "500-after": _error(Stage.COMMITTED, 500),
     "502-after": _error(Stage.COMMITTED, 502),
     "html": Fault(Stage.COMMITTED, _instead(Response(502, _PAGE, _HTML))),

@@ -17,8 +17,7 @@ from enum import StrEnum
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.model.desired import Verification
-from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -105,10 +105,8 @@ class TokenCache:
         with self._tolerant(), written_beside(path, encrypt(token, purpose, secret), 0o600) as beside:
             beside.replace(path)
 
-    @contextlib.contextmanager
-    def _alone_in_process(self, purpose: Purpose) -> Iterator[None]:
-        with self._locks.setdefault(purpose.key, threading.Lock()):
-            yield
+    def _alone_in_process(self, purpose: Purpose) -> threading.Lock:
+        return self._locks.setdefault(purpose.key, threading.Lock())
 
     @contextlib.contextmanager
     def _alone_on_machine(self, purpose: Purpose) -> Iterator[None]:

@@ -114,8 +114,9 @@ def journal_is_whole_or_refused(data: bytes) -> None:
     else:
         _is_really_written(data, read)
         return
-    assert 1 <= damage.line <= data.count(b"\n") + 1
-    assert f"state:{damage.line}" == damage.where
+    name, _, line = str(damage.where).rpartition(":")
+    assert name == "state"
+    assert 1 <= int(line) <= data.count(b"\n") + 1
 
 
 def _is_really_written(data: bytes, read: Journal) -> None:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.desired import Verification
-from reconciler.model.signing import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 from reconciler.sandbox.notification import sign_notification
 from reconciler.service.signatures import SignatureMatch, infer, verify
 

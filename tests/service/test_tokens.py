@@ -11,7 +11,7 @@ from support.raw_server import reset, say
 from support.service_fixtures import SECRET
 
 from reconciler.errors import TokenError
-from reconciler.model.apis import API_NAMES
+from reconciler.model.desired import API_NAMES
 from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import TokenAnswer, Tokens

@@ -251,8 +251,8 @@ def put_a_link(path: Path) -> None:
 @pytest.mark.parametrize(
     ("put", "trouble"),
     [
-        (put_a_directory, "it is not a regular file"),
-        (put_a_pipe, "it is not a regular file"),
+        (put_a_directory, "not a regular file"),
+        (put_a_pipe, "not a regular file"),
         (put_a_link, "it is a symbolic link"),
     ],
 )

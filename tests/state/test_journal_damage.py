@@ -23,9 +23,9 @@ def damage(data: bytes) -> tuple[int, str]:
     """The line and the text of the error that `data` gives."""
     with pytest.raises(RecordDamaged) as caught:
         parse(data, TARGET, "state/europe/staging.jsonl")
-    assert f"state/europe/staging.jsonl:{caught.value.line}" == caught.value.where
-    assert caught.value.remedy is not None
-    return caught.value.line, caught.value.what
+    path, _, line = str(caught.value.where).rpartition(":")
+    assert ("state/europe/staging.jsonl", True) == (path, caught.value.remedy is not None)
+    return int(line), caught.value.what
 
 
 def hashed(number: int, middle: bytes, previous: str) -> bytes:
@@ -148,8 +148,7 @@ def test_two_histories_merged() -> None:
     assert damage(b"".join([*LINES[:3], other[2], LINES[3], other[3]]))[0] == 4
 
 
-@pytest.mark.parametrize("marker", [b"<<<<<<< HEAD", b"=======", b">>>>>>> theirs", b"||||||| base"])
-def test_conflict_markers(marker: bytes) -> None:
+@pytest.mark.parametrize("marker", [b"def test_conflict_markers(marker: bytes) -> None:
     """A conflict marker is called one."""
     line, what = damage(b"".join([*LINES[:2], marker, b"\n", *LINES[2:]]))
     assert (line, "conflict marker" in what) == (3, True)
@@ -201,6 +200,7 @@ def test_entry_that_cannot_follow() -> None:
 def test_journal_that_does_not_begin() -> None:
     """The first entry must begin the record."""
     line, what = damage(journal_bytes([imported("a1")]))
+<<<<<<< HEAD
     assert (line, what.endswith(": expected `begun` as the first entry and only there")) == (1, True), what
 
 

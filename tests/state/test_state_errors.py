@@ -244,7 +244,7 @@ def test_damaged_line(line: bytes, trouble: str) -> None:
         parse(FIRST + line, TARGET, "state")
     told = caught.value
     remedy = JOIN if trouble == MERGED else RESTORE
-    assert (f"line 2 {trouble}", "state:2", remedy, 2) == (told.what, told.where, told.remedy, told.line)
+    assert (f"line 2 {trouble}", "state:2", remedy) == (told.what, told.where, told.remedy)
 
 
 def rehashed(line: bytes) -> bytes:

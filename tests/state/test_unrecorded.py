@@ -14,7 +14,7 @@ from support.journal_samples import RECORD, TARGET, begun, imported
 
 from reconciler.errors import StateError
 from reconciler.state.journal.entries import to_fields
-from reconciler.state.private.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, read_kept
+from reconciler.state.private.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, kept_in, read_whole
 
 ENTRIES = (begun(), imported("a2"))
 LINES = [{"record": RECORD, "target": TARGET, "entry": to_fields(entry)} for entry in ENTRIES]
@@ -50,7 +50,7 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     assert " ".join(map(json.dumps, LINES)) == lines
     file = tmp_path / "by-hand.txt"
     file.write_text(f"\n {lines}\n")
-    assert [Unrecorded(file, RECORD, TARGET, entry) for entry in ENTRIES] == read_kept(file)
+    assert [Unrecorded(file, RECORD, TARGET, entry) for entry in ENTRIES] == kept_in(read_whole(file), file)
 
 
 def test_they_are_read_again(tmp_path: Path) -> None:
@@ -81,17 +81,17 @@ def test_what_is_none_of_them_is_refused(tmp_path: Path, text: str, line: int) -
     file = tmp_path / "x.jsonl"
     file.write_text(text)
     with pytest.raises(StateError, match="not an entry of a recovery file") as raised:
-        read_kept(file)
+        kept_in(read_whole(file), file)
     assert f"{file}:{line}" == raised.value.where
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Missing, or no text."""
     with pytest.raises(StateError, match="cannot read the recovery file: No such file"):
-        read_kept(tmp_path / "none")
+        kept_in(read_whole(tmp_path / "none"), tmp_path / "none")
     (tmp_path / "latin").write_bytes(b"\xe9")
     with pytest.raises(StateError, match="not an entry of a recovery file"):
-        read_kept(tmp_path / "latin")
+        kept_in(read_whole(tmp_path / "latin"), tmp_path / "latin")
 
 
 def test_two_processes_of_one_number_write_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import stat
 from dataclasses import dataclass
 from errno import ELOOP
 from pathlib import Path
 
+from reconciler.disk.durable import open_regular
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.url import same_service
@@ -69,7 +69,8 @@ def load_known_head(path: Path) -> KnownHead | None:
     Raises SettingsError for a file that cannot be read: without it, an older record would pass.
     """
     try:
-        return _from_fields(json.loads(_read_regular(path)), path.stem)
+        with os.fdopen(open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            return _from_fields(json.loads(file.read(_LIMIT)), path.stem)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
@@ -83,16 +84,6 @@ def load_known_head(path: Path) -> KnownHead | None:
         " that the record is complete (version control, a backup), then run:"
         f" rm -r {shlex.quote(str(path))}",
     )
-
-
-def _read_regular(path: Path) -> bytes:
-    """Raises OSError for anything but a regular file: reading a pipe would block."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("it is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(_LIMIT)
 
 
 def _from_fields(fields: object, record: str) -> KnownHead:

@@ -77,7 +77,7 @@ def parse(data: bytes, target: TargetName | None, where: str) -> Journal:
     except MeaninglessEntry as problem:
         number: int = problem.args[1]
         what = f"line {number} is invalid after the lines before it: {problem.args[0]}"
-        raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE, line=number) from None
+        raise RecordDamaged(what, where=f"{where}:{number}", remedy=_RESTORE) from None
     if target not in (None, record.target):
         raise RecordForeign(
             f"this journal belongs to target {record.target}, not {target}",
@@ -143,13 +143,13 @@ def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str
         digest = head_of(line)
         if digest is None or not _follows(line, opening, previous):
             what = f"line {number} {_trouble(line, number)}"
-            raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where), line=number)
+            raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where))
         try:
             entry = from_fields(_decode(f"{{{line[len(opening) : -_TAIL_LENGTH].decode()}}}"))
         except (ValueError, RecursionError) as problem:
             what = f"line {number} cannot be read: {problem}"
             remedy = "use the reconciler version that wrote it, or restore the journal from a backup"
-            raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy, line=number) from None
+            raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy) from None
         yield entry, digest
         previous = digest
 

@@ -96,9 +96,11 @@ def all_kept(directory: Path) -> list[Unrecorded]:
 
 
 def _kept_here(file: Path) -> list[Unrecorded]:
-    """As `read_kept`, for a file that no argument names: the error says how to continue without it."""
+    """The entries in a file that no argument names: the error says how to continue without it."""
     try:
-        return read_kept(_regular(file))
+        if not file.is_file():  # reading a pipe would block
+            raise StateError("not a regular file", where=file)  # noqa: TRY301 - its remedy is that of the others
+        return kept_in(read_whole(file), file)
     except StateError as problem:
         remedy = (
             "it may contain results of creates that are not in the record; repair it; or, when `reconciler state list`"
@@ -115,18 +117,6 @@ def _written_at(file: Path) -> float:
         raise _unreadable(file, problem) from problem
 
 
-def _regular(file: Path) -> Path:
-    """The file. Raises StateError if it is not a regular file: reading a pipe would block."""
-    if not file.is_file():
-        raise StateError("not a regular file", where=file)
-    return file
-
-
-def read_kept(file: Path) -> list[Unrecorded]:
-    """The entries in a file that `keep_entries` wrote or printed. Raises StateError."""
-    return kept_in(read_whole(file), file)
-
-
 def read_whole(file: Path) -> bytes:
     """The content of a file. Raises StateError."""
     try:
@@ -136,7 +126,7 @@ def read_whole(file: Path) -> bytes:
 
 
 def kept_in(data: bytes, file: Path) -> list[Unrecorded]:
-    """As `read_kept`, for the content of a file."""
+    """The entries in `data`, the content of a file that `keep_entries` wrote or printed. Raises StateError."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

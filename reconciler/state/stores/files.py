@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.disk.durable import make_directory, settle, settle_name, sync_directory, write_at, written_beside
+from reconciler.disk.durable import (
+    make_directory,
+    open_regular,
+    settle,
+    settle_name,
+    sync_directory,
+    write_at,
+    written_beside,
+)
 from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
@@ -55,7 +62,7 @@ class FileStore:
         path = self._path(target)
         with _failures_mapped(path, "read"):
             try:
-                descriptor = _open_regular(path, os.O_RDONLY)
+                descriptor = open_regular(path, os.O_RDONLY)
             except FileNotFoundError:
                 return None
             with os.fdopen(descriptor, "rb") as file:
@@ -70,16 +77,13 @@ class FileStore:
         with _failures_mapped(path, "write"):
             if head is None:
                 _create(path, lines)
-            else:
-                self._extend(path, head, lines)
-
-    def _extend(self, path: Path, head: str, lines: bytes) -> None:
-        try:
-            _extend(path, head, lines, self._patience)
-        except LockHeld:
-            self._patience = _BRIEFLY
-            raise
-        self._patience = _PATIENCE
+                return
+            try:
+                _extend(path, head, lines, self._patience)
+            except LockHeld:
+                self._patience = _BRIEFLY
+                raise
+            self._patience = _PATIENCE
 
     def _path(self, target: TargetName) -> Path:
         """The real path of the target's journal, which may be a symbolic link."""
@@ -130,7 +134,7 @@ def _locked(path: Path, patience: float) -> Iterator[int]:
     """The journal, open and locked. If it was replaced or deleted during the wait for the lock, it is opened again."""
     while True:
         try:
-            descriptor = _open_regular(path, os.O_RDWR)
+            descriptor = open_regular(path, os.O_RDWR)
         except FileNotFoundError:
             raise HeadMoved("the journal is missing", where=path) from None
         try:
@@ -148,15 +152,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _open_regular(path: Path, flags: int) -> int:
-    """Open a regular file; raises OSError for anything else, such as a directory or a pipe, which could block."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("not a regular file")
-    return descriptor
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
