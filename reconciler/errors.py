@@ -8,7 +8,7 @@
     ├── SelectionError              1   a -t that matches nothing
     ├── Refused                     1   a guard stopped the run before anything was changed
     ├── StateError                  1   the state record
-    │   ├── RecordMissing           1   no journal for a target: never taken for an empty one
+    │   ├── RecordMissing           1   no journal for a target: never treated as an empty one
     │   ├── RecordLost              1   no journal where one was seen before
     │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
     │   ├── RecordRolledBack        1   older than what was last seen on this machine
@@ -16,7 +16,7 @@
     │   ├── HeadMoved               1   another run appended first
     │   └── StoreUnavailable        1   the store could not be read or written
     └── ServiceError                1   the lending service
-        ├── TokenError              1   no access token to be had
+        ├── TokenError              1   no access token available
         └── CallFailed              1   a call that is not a create failed
 
     Interrupted         129/130/143 a signal ended the run
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """One thing wrong (or, as a warning, doubtful) in the configuration: where, what, and what to do."""
+    """One mistake in the configuration, or a warning: where, what, and what to do."""
 
     place: Place
     what: str
@@ -59,7 +59,7 @@ class Mistake:
 class ReconcilerError(Exception):
     """The root: `what` went wrong, `where` (a place, a target, a file) and the `remedy`.
 
-    The three hold no secrets: whoever raises it keeps them out.
+    None of the three contains secrets.
     """
 
     exit_code = 1
@@ -76,9 +76,9 @@ class ReconcilerError(Exception):
 
 
 class ConfigError(ReconcilerError):
-    """The desired state has mistakes, `count` of them (all that are given); they are in `mistakes`, sorted by place.
+    """The configuration has `count` mistakes (default: all given); `mistakes` are sorted by place.
 
-    Of very many in one file `mistakes` has the first, and how many more there are.
+    Of very many in one file, `mistakes` has the first ones, and how many more there are.
     """
 
     def __init__(self, mistakes: Sequence[Mistake], count: int | None = None) -> None:
@@ -104,11 +104,11 @@ class StateError(ReconcilerError):
 
 
 class RecordMissing(StateError):
-    """A target has no journal. A missing record is never an empty one."""
+    """A target has no journal. It is never treated as an empty one."""
 
 
 class RecordLost(StateError):
-    """A target's journal is gone that was seen on this machine before: what it held may exist all the same."""
+    """A journal is missing that was seen on this machine before: what it recorded may still exist."""
 
 
 class RecordDamaged(StateError):
@@ -128,7 +128,7 @@ class HeadMoved(StateError):
 
 
 class StoreUnavailable(StateError):
-    """The store could not be read or written. Whether an append reached it may be open."""
+    """The store could not be read or written. An append may have reached it nevertheless."""
 
 
 class ServiceError(ReconcilerError):
@@ -136,7 +136,7 @@ class ServiceError(ReconcilerError):
 
 
 class TokenError(ServiceError):
-    """No access token could be had."""
+    """No access token is available."""
 
 
 class CallFailed(ServiceError):
@@ -150,8 +150,8 @@ INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupted(BaseException):
     """A signal ended the run: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 
-    No `Exception`, since it comes between any two steps: a library that goes on after whatever failed (logging does)
-    would take it for its own failure, and the signal would be lost.
+    Not an `Exception`, since it may be raised between any two steps: a library that ignores its own failures, as
+    logging does, would ignore it too, and the signal would be lost.
     """
 
     def __init__(self, signal_number: int) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def load(config: Path, override: Override) -> Desired:
     """The desired state that the directory (or the one file) `config` describes.
 
-    `override` is asked for what the environment says of a target's addresses. Raises ConfigError with every mistake,
-    sorted by place; what is only doubtful is in the `warnings` of the result.
+    `override` says how the environment overrides a target's addresses. Raises ConfigError with every mistake,
+    sorted by place; warnings are in the `warnings` of the result.
     """
     with _collector_paused():
         return _load(config, override)
@@ -31,7 +31,7 @@ def load(config: Path, override: Override) -> Desired:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """No garbage collection meanwhile: nothing here is garbage, and looking for some doubles the time."""
+    """Pause garbage collection: nothing here is garbage, and the search for some doubles the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -49,19 +49,19 @@ def _load(config: Path, override: Override) -> Desired:
         if root is not None:
             credentials.remove(root, mistakes)
             roots.append(root)
-    said = sections.gather(roots, mistakes)
-    desired = _judge(said, override, mistakes)
+    config_sections = sections.gather(roots, mistakes)
+    desired = _judge(config_sections, override, mistakes)
     if mistakes.found:
-        raise ConfigError(mistakes.told(), mistakes.count)
+        raise ConfigError(mistakes.first_of_each_file(), mistakes.count)
     return desired
 
 
-def _judge(said: sections.Sections, override: Override, mistakes: Mistakes) -> Desired:
-    declared = targets.read(said.targets, override, mistakes)
-    sound = {name: one.target for name, one in declared.items() if one.target is not None}
-    subscriptions = merging.merge(said.patterns, declared, mistakes)
+def _judge(config_sections: sections.Sections, override: Override, mistakes: Mistakes) -> Desired:
+    declared = targets.read(config_sections.targets, override, mistakes)
+    sound = {name: target.target for name, target in declared.items() if target.target is not None}
+    subscriptions = merging.merge(config_sections.patterns, declared, mistakes)
     overlaps.check(subscriptions.values(), sound, mistakes)
-    single = {name: node for name, (_, node) in said.single.items()}
+    single = {name: node for name, (_, node) in config_sections.single.items()}
     return Desired(
         targets=sound,
         subscriptions=subscriptions,

@@ -38,7 +38,7 @@ def merge(
     wanted: list[Subscription] = []
     for target, declared in targets.items():
         wanted += _Merger(target, declared.variables, mistakes).merge(layers)
-    return {one.address: one for one in sorted(wanted, key=lambda one: one.address)}
+    return {subscription.address: subscription for subscription in sorted(wanted, key=lambda wanted: wanted.address)}
 
 
 def _refuse_undeclared(
@@ -91,7 +91,7 @@ class _Merger:
             for name, patch in layer.items():
                 merged[name] = patch.over(merged[name]) if name in merged else patch
         wanted = (self._complete(name, patch) for name, patch in merged.items() if patch.wanted)
-        return [one for one in wanted if one is not None]
+        return [subscription for subscription in wanted if subscription is not None]
 
     def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
         """Two layers of one rank as one: they may complete each other, and not differ."""

@@ -1,4 +1,4 @@
-"""Where mistakes are gathered: each once, so that one run can report them all."""
+"""Collects mistakes, each once, so that one run can report them all."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def place(of: Marked) -> Place:
 
 
 class Mistakes:
-    """What was found wrong, and what is doubtful. Of very many in one file, `found` has some, and `count` all.
+    """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all.
 
-    `hidden` says that something could not be read, a file or a section, so that nothing may be concluded from what
-    is absent: a target may well be declared in the file that could not be read.
+    `hidden` says that something could not be read, a file or a section, so that nothing follows from what is
+    missing: a target may be declared in the file that could not be read.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Mistakes:
         """How many there are."""
         return self._in_file.total()
 
-    def told(self) -> list[Mistake]:
+    def first_of_each_file(self) -> list[Mistake]:
         """The mistakes, sorted by place: of each file the first, and how many more it has."""
         mistakes: list[Mistake] = []
         for file, of_file in groupby(sorted(self.found), lambda mistake: mistake.place.file):

@@ -22,7 +22,7 @@ def read(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
         return ()
     items = shapes.items(found["ignore"], "ignore", mistakes) or []
     exceptions = (_exception(item, mistakes) for item in items)
-    return tuple(one for one in exceptions if one is not None)
+    return tuple(exception for exception in exceptions if exception is not None)
 
 
 def _exception(node: Node, mistakes: Mistakes) -> ParityException | None:

@@ -1,4 +1,4 @@
-"""Declared targets: their addresses, with the environment laid over them, and their variables."""
+"""Declared targets: their addresses, overridden by the environment, and their variables."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from reconciler.errors import Place
 
 Override = Callable[[TargetName, str], tuple[str, str] | None]
-"""What the environment says of a target's field (AUTH_URL, BASE_URL or AUDIENCE_BASE): the value and the variable's
-name, or None where it says nothing."""
+"""How the environment overrides a field of a target (AUTH_URL, BASE_URL or AUDIENCE_BASE): the value and the variable's
+name, or None if it does not."""
 
 _KEYS: Final = ("auth_url", "base_url", "audience_base", "vars", "overlap", "replace")
 _RESERVED: Final = frozenset({"region", "environment", "name"})
@@ -96,10 +96,10 @@ class _Reader:
             written = shapes.text(node, field, self._mistakes)
             if written is not None:
                 written = self._checked(written, field, place(node), self._mistakes.add_first)
-        told = self._override(self._name, field.upper())
-        if told is None:
+        override = self._override(self._name, field.upper())
+        if override is None:
             return written
-        value, variable = told
+        value, variable = override
         return self._checked(value, f"the variable {variable}", self._place, self._mistakes.add)
 
     def _checked(self, url: str, name: str, at: Place, add: Callable[[Place, str, str], None]) -> str | None:

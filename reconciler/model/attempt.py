@@ -1,4 +1,4 @@
-"""An attempt: one create call, and where it stands after each entry about it."""
+"""An attempt: one create call, and its status after each entry about it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from reconciler.model.entry import Scalar
 
 About = Settled | Resolved | Retired | Restored | Removed | SecretSet
-"""The entries that change an attempt which began before them."""
+"""The entries that change an existing attempt."""
 
 
 class Status(StrEnum):
-    """Where an attempt stands. PENDING: its call may be in flight; GONE: certainly does not deliver."""
+    """The status of an attempt. PENDING: its call may be in flight; GONE: it certainly does not deliver."""
 
     PENDING = "pending"
     UNKNOWN = "unknown"
@@ -38,10 +38,10 @@ IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 class Attempt:
     """One create call (or an imported subscription) and what is known of it.
 
-    `at` and `by` are of its last change; `since` and `started_by` of its beginning. `send_by` and `settled_by` are
-    epoch seconds, 0 for what was imported. `on_purpose` says of one that awaits removal that a person asked for it: no
-    plan restores it. `kept`, which no journal holds, is the file of this machine that tells more of it than the record,
-    as a shell takes it.
+    `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are
+    epoch seconds, 0 for what was imported. `on_purpose`: a person asked for its removal, so no plan restores it.
+    `recovery_file` is the file on this machine, quoted for a shell, that knows more of it than the record; no journal
+    contains that.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Attempt:
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     response: str | None = None
     secrets: tuple[str, ...] = ()
-    kept: str | None = None
+    recovery_file: str | None = None
 
     @property
     def in_force(self) -> bool:
@@ -72,12 +72,12 @@ class Attempt:
 
     @property
     def unresolved(self) -> bool:
-        """Whether nobody knows if it delivers."""
+        """Whether it is unknown if it delivers."""
         return self.status in UNRESOLVED
 
     @property
     def disputed(self) -> bool:
-        """Whether nobody knows if it delivers because two histories of the record contradict each other."""
+        """Whether it is unknown if it delivers because two histories of the record contradict each other."""
         return self.status is Status.UNKNOWN and bool(self.resolved_created)
 
     @property
@@ -88,7 +88,7 @@ class Attempt:
 
 
 def intended(entry: Intent) -> Attempt:
-    """The attempt that an intent begins."""
+    """The attempt that an intent starts."""
     return Attempt(
         entry.attempt, entry.address, entry.codes, entry.url, Status.PENDING, entry.at, entry.by, entry.at, entry.by,
         entry.send_by, entry.settled_by,
@@ -96,7 +96,7 @@ def intended(entry: Intent) -> Attempt:
 
 
 def imported(entry: Imported) -> Attempt:
-    """The attempt that an import begins."""
+    """The attempt that an import starts."""
     return Attempt(
         entry.attempt, entry.address, entry.codes, entry.url, Status.LIVE, entry.at, entry.by, entry.at, entry.by,
     )  # fmt: skip
@@ -140,26 +140,26 @@ def _settled(attempt: Attempt, entry: Settled) -> Attempt:
 
 def _resolved(attempt: Attempt, entry: Resolved) -> Attempt:
     if attempt.outcome not in (None, Outcome.UNKNOWN):
-        # the service's own word came first, and is better than anyone's guess
+        # the answer of the service came first, and is better evidence than a person's
         return replace(attempt, at=entry.at, by=entry.by)
     status = Status.LIVE if entry.created else Status.GONE
     return replace(attempt, at=entry.at, by=entry.by, status=status, resolved_created=entry.created, detail=entry.note)
 
 
-def stronger(known: Outcome | None, told: Outcome) -> Outcome:
-    """What of two outcomes holds: CREATED once heard is never unheard; UNKNOWN tells nothing that was not known."""
-    if known is Outcome.CREATED or (known is not None and told is Outcome.UNKNOWN):
+def stronger(known: Outcome | None, new: Outcome) -> Outcome:
+    """Which of two outcomes holds: CREATED is final, and UNKNOWN adds nothing to what is known."""
+    if known is Outcome.CREATED or (known is not None and new is Outcome.UNKNOWN):
         return known
-    return told
+    return new
 
 
-def _settled_status(attempt: Attempt, told: Outcome) -> Status:
-    """Where an attempt stands once the outcome `told` arrived, however late it did.
+def _settled_status(attempt: Attempt, outcome: Outcome) -> Status:
+    """The status of an attempt after `outcome`, however late it arrived.
 
-    A late CREATED beats a person's --not-created; after a removal it means that the removal cannot be trusted, so the
-    attempt awaits removal again: believing too much in force costs a question, believing too little a second create.
+    A late CREATED overrides a person's --not-created. After a removal it means that the removal cannot be trusted, so
+    the attempt awaits removal again: too much in force costs a question, too little a second create.
     """
-    match told:
+    match outcome:
         case Outcome.CREATED:
             if attempt.removed or attempt.status is Status.AWAITING_REMOVAL:
                 return Status.AWAITING_REMOVAL
@@ -169,4 +169,4 @@ def _settled_status(attempt: Attempt, told: Outcome) -> Status:
         case Outcome.UNKNOWN:
             return Status.UNKNOWN if attempt.status is Status.PENDING else attempt.status
         case _:
-            assert_never(told)
+            assert_never(outcome)

@@ -1,7 +1,7 @@
-"""The entries of a journal: what happened, in the past tense, never changed afterwards.
+"""The entries of a journal: what happened, never changed afterwards.
 
 An entry says when (`at`, UTC, ISO 8601 with a trailing Z) and by whom (`by`). Entries about an attempt name it by id;
-the address of an attempt follows from the entry that began it and the moves since.
+the address of an attempt follows from the entry that started it and the moves since.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ASKED_FOR = "asked for"
 class Entry:
     """What every entry has. `kind` is what the journal calls it.
 
-    `forced`, where an entry has it, says that a person got past a refusal or a question with --force.
+    `forced`, where an entry has it, says that a person overrode a refusal or a question with --force.
     """
 
     kind: ClassVar[str]
@@ -94,7 +94,7 @@ class Settled(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved(Entry):
-    """A person's word on an attempt whose outcome was unknown."""
+    """A person resolved an attempt whose outcome was unknown."""
 
     kind: ClassVar[str] = "resolved"
     attempt: str
@@ -116,7 +116,7 @@ class Imported(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired(Entry):
-    """The attempt is to be removed by the operator; until then it delivers."""
+    """The operator is asked to remove the attempt's subscription; until then it delivers."""
 
     kind: ClassVar[str] = "retired"
     attempt: str
@@ -124,13 +124,13 @@ class Retired(Entry):
 
     @property
     def on_purpose(self) -> bool:
-        """Whether a person asked for it, and not a plan, which may find later that it is wanted again."""
+        """Whether a person asked for it, and not a plan: a later plan may restore what a plan retired."""
         return self.reason == ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored(Entry):
-    """The attempt awaited removal and stays after all."""
+    """The attempt awaited removal, and is kept."""
 
     kind: ClassVar[str] = "restored"
     attempt: str
@@ -147,7 +147,7 @@ class Removed(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved(Entry):
-    """A subscription got another name: every attempt of `source` now stands under `address`."""
+    """A subscription was renamed: every attempt of `source` now belongs to `address`."""
 
     kind: ClassVar[str] = "moved"
     source: Address
@@ -156,10 +156,10 @@ class Moved(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSet(Entry):
-    """A subscription secret that came another way than in the response.
+    """A subscription secret that was received in another way than in the response.
 
-    `secret` as `Settled.response`, but that `file:` and 8 hex digits name one private file of its own; a record may
-    also hold `file` alone, which names none.
+    `secret` is as `Settled.response`, except that `file:` and 8 hex digits name a private file of its own; a record
+    may also contain `file` alone, which names none.
     """
 
     kind: ClassVar[str] = "secret"
@@ -169,9 +169,9 @@ class SecretSet(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackAccepted(Entry):
-    """A person accepted that entries up to `lost_head` (the `lost_entries`-th) are gone.
+    """A person accepted the loss of entries up to `lost_head`, the `lost_entries`-th.
 
-    From this record, or from the record with the id `lost_record` whose place it took.
+    They were in this record, or in the record with the id `lost_record` that it replaced.
     """
 
     kind: ClassVar[str] = "rollback"
@@ -193,7 +193,7 @@ class Observed(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined(Entry):
-    """What another history of this record did, from where the two part on.
+    """What another history of this record did after the two diverged.
 
     `lines` are its entries with their hashes, as they were there, after the one whose hash is `after`; `head` is the
     hash of the last and `entries` the number of all of them there. `source` is the file it came from.
@@ -214,7 +214,7 @@ AnyEntry = (
 
 
 def who(by: Mapping[str, str]) -> str:
-    """Who did it, in a few words, as an entry's `by` says it."""
+    """Who did it, in a few words, from an entry's `by`."""
     name = by.get("actor") or by.get("user") or "?"
     host = f" on {by['host']}" if "host" in by else ""
     run = f" ({by['url']})" if "url" in by else ""

@@ -1,8 +1,8 @@
-"""Two histories of one record that part: which entries lead where, and what both together come to.
+"""Two histories of one record that have diverged: their common entries, and how their attempts are merged.
 
-Both are compared with what they have in common, be it because one was joined to the other before, or a third one to
-both. Where only one of them has something new of an attempt, that holds. Where both have, nothing is believed less than
-the words allow: contradictory words of people leave it UNKNOWN.
+Both are compared with what they have in common, whether one was merged into the other before, or a third into both. If
+only one has something new about an attempt, that holds. If both have, the stronger evidence holds; statements of people
+that contradict each other leave it UNKNOWN.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Numbered = tuple["AnyEntry", str]
 """An entry and its hash."""
 
 _WORD = (None, Outcome.UNKNOWN, Outcome.NOT_SENT, Outcome.REJECTED, Outcome.CREATED)
-"""What is known of a call, the weakest first: the service's own word is the last."""
+"""What is known of a call, the weakest evidence first: the answer of the service is the last."""
 
 _BELIEF = (Status.GONE, Status.PENDING, Status.UNKNOWN, Status.LIVE, Status.AWAITING_REMOVAL)
 
 
-def told(lines: Iterable[Numbered]) -> Iterator[AnyEntry]:
-    """Every entry that lines hold, those of joined histories included, before the entry that joins them."""
+def all_entries(lines: Iterable[Numbered]) -> Iterator[AnyEntry]:
+    """Every entry of the lines; those of a merged history come before the entry that merges it."""
     for entry, _ in lines:
         if isinstance(entry, Joined):
-            yield from told(entry.lines)
+            yield from all_entries(entry.lines)
         yield entry
 
 
 def index(lines: Iterable[Numbered], before: str = "") -> dict[str, tuple[AnyEntry, str]]:
-    """By its hash, each entry that lines hold, joined ones included, with the hash of the one before it."""
+    """Each entry of the lines by its hash, merged ones included, with the hash of the one before it."""
     found: dict[str, tuple[AnyEntry, str]] = {}
     for entry, digest in lines:
         if isinstance(entry, Joined):
@@ -48,7 +48,7 @@ def index(lines: Iterable[Numbered], before: str = "") -> dict[str, tuple[AnyEnt
 
 
 def history(known: Mapping[str, tuple[AnyEntry, str]], head: str) -> list[Numbered]:
-    """The lines that lead to `head`, the first one first. Raises KeyError where it is not among what is `known`."""
+    """The lines that lead to `head`, the first one first. Raises KeyError if it is not `known`."""
     lines = []
     while head:
         entry, before = known[head]
@@ -58,7 +58,7 @@ def history(known: Mapping[str, tuple[AnyEntry, str]], head: str) -> list[Number
 
 
 def common_heads(ours: Mapping[str, tuple[AnyEntry, str]], theirs: Container[str]) -> list[str]:
-    """Of the entries that both know, by their hashes, those that no other one which both know goes on from."""
+    """The hashes of the last entries that both have: no other common entry follows them."""
     common = [digest for digest in ours if digest in theirs]
     followed = set()
     for digest in common:
@@ -70,7 +70,7 @@ def common_heads(ours: Mapping[str, tuple[AnyEntry, str]], theirs: Container[str
 def join_attempts(
     bases: Sequence[Mapping[str, Attempt]], ours: Mapping[str, Attempt], theirs: Mapping[str, Attempt]
 ) -> dict[str, Attempt]:
-    """The attempts of both, by id; `bases` are those of histories that both go on from."""
+    """The attempts of both, by id; `bases` are those of the histories that both continue."""
     joined = dict(ours)
     for attempt, their in theirs.items():
         our = ours.get(attempt)
@@ -94,7 +94,7 @@ def _both(our: Attempt, their: Attempt) -> Attempt:
     """An attempt of which both histories have something new."""
     outcome = max(our.outcome, their.outcome, key=_WORD.index)
     status, in_doubt = _status(our, their, outcome)
-    later = max(our, their, key=lambda one: one.at)
+    later = max(our, their, key=lambda attempt: attempt.at)
     resolutions = {our.resolved_created, their.resolved_created}
     return replace(
         later,
@@ -110,13 +110,13 @@ def _both(our: Attempt, their: Attempt) -> Attempt:
 
 
 def _status(our: Attempt, their: Attempt, outcome: Outcome | None) -> tuple[Status, bool]:
-    """Where an attempt stands, and whether people contradict each other about it; `outcome` is what both know."""
-    less, more = sorted((our, their), key=lambda one: _BELIEF.index(one.status))
+    """The status of an attempt, and whether people contradict each other about it; `outcome` is what both know."""
+    less, more = sorted((our, their), key=lambda attempt: _BELIEF.index(attempt.status))
     if less.status is not Status.GONE or more.status is Status.GONE:
         return more.status, False
     if outcome in (Outcome.REJECTED, Outcome.NOT_SENT) or _was_asked_for(less, more):
         return Status.GONE, False
-    if outcome is Outcome.CREATED:  # which no person's word can change: so it cannot be left to one as UNKNOWN
+    if outcome is Outcome.CREATED:  # no person can override that, so it must not be left UNKNOWN for one to resolve
         doubtful = less.removed or more.status is Status.AWAITING_REMOVAL
         return (Status.AWAITING_REMOVAL if doubtful else Status.LIVE), False
     disputed = more.status in IN_FORCE or more.resolved_created is not None
@@ -124,6 +124,6 @@ def _status(our: Attempt, their: Attempt, outcome: Outcome | None) -> tuple[Stat
 
 
 def _was_asked_for(gone: Attempt, other: Attempt) -> bool:
-    """Whether one history tells of the removal that the other asked for, and the other knows no more than the one."""
+    """Whether one history records the removal that the other asked for, and the other has no newer outcome."""
     asked = other.status is Status.AWAITING_REMOVAL and not other.removed
     return gone.removed and asked and gone.outcome is other.outcome

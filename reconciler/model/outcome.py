@@ -1,7 +1,7 @@
-"""What became of a create call: three values, not two.
+"""The outcome of a create call: three values, not two.
 
-Only what is certainly not created may ever be sent again. Everything that cannot be told apart from a created
-subscription is UNKNOWN, and waits for a person.
+Only what is certainly not created may ever be sent again. Everything that cannot be distinguished from a
+created subscription is UNKNOWN, and must be resolved by a person.
 """
 
 from __future__ import annotations

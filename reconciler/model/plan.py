@@ -37,7 +37,7 @@ class Block(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The body of a create call, or the wanted state of an address: sorted codes, and the URL as it is sent."""
+    """The body of a create call, or the desired state of an address: sorted codes, and the URL as it is sent."""
 
     codes: tuple[str, ...]
     url: str
@@ -47,12 +47,12 @@ class Request:
 class Change:
     """One change of one address.
 
-    `before` are the attempts in force; `after` what is wanted, None where nothing is. `request` is what a create call
-    sends, None where none is made. `concerns` are the attempts that a RETIRE or RESTORE is about, and those that a
+    `before` are the attempts in force; `after` what is desired, None if nothing is. `request` is what a create call
+    sends, None if there is none. `concerns` are the attempts that a RETIRE or RESTORE is about, and those that a
     REPLACE retires once its create is done. `depends_on` are addresses whose creates must have succeeded before
     this change (a RETIRE whose codes move there) is carried out. `waits_for` are the attempts, of whatever address,
-    that have to be gone before a change that WAITS is more than that. Two changes are the same if they would do the
-    same: words (`reasons`, `warnings`), `before` and the order in which it is done do not count.
+    that must be gone before a change that WAITS can proceed. Two changes are equal if they would do the same: words
+    (`reasons`, `warnings`), `before` and the order do not count.
     """
 
     address: Address
@@ -70,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """Codes in force that are no longer wanted, or delivered twice, of a subscription that is wanted."""
+    """Codes in force that are no longer desired, or delivered twice, of a subscription that is desired."""
 
     address: Address
     attempt: str
@@ -109,5 +109,5 @@ class Plan:
 
     @property
     def unchanged(self) -> int:
-        """How many wanted subscriptions are as they should be."""
+        """How many desired subscriptions need no change."""
         return sum(target.unchanged for target in self.targets.values())

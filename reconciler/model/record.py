@@ -44,7 +44,7 @@ class Record:
 
     `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each
     address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
-    stands for: whose loss a person accepted, or which were joined. `ids` are its own id and those of lost records whose
+    replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
     place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
     """
@@ -64,23 +64,27 @@ class Record:
 
     def at_address(self, address: Address) -> list[Attempt]:
         """The attempts of one address that are not GONE, oldest first."""
-        return [one for one in self.attempts.values() if one.address == address and one.status != Status.GONE]
+        return [
+            attempt
+            for attempt in self.attempts.values()
+            if attempt.address == address and attempt.status is not Status.GONE
+        ]
 
     def by_address(self) -> dict[Address, list[Attempt]]:
         """The attempts that are not GONE, by address, oldest first."""
-        found: dict[Address, list[Attempt]] = {}
+        attempts: dict[Address, list[Attempt]] = {}
         for attempt in self.attempts.values():
             if attempt.status is not Status.GONE:
-                found.setdefault(attempt.address, []).append(attempt)
-        return found
+                attempts.setdefault(attempt.address, []).append(attempt)
+        return attempts
 
 
 class MeaninglessEntry(ValueError):
-    """An entry that cannot follow the ones before it, such as the outcome of an attempt that was never begun."""
+    """An entry that cannot follow the ones before it, such as the outcome of an attempt that was never started."""
 
 
 class _Fold:
-    """The record while it is being folded; one method call for each entry."""
+    """The record during the fold; one call of `add` for each entry."""
 
     def __init__(self, lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) -> None:
         self._lines = lines
@@ -129,7 +133,7 @@ class _Fold:
                 assert_never(entry)
 
     def _bind(self, entry: Bound, digest: str) -> None:
-        """The first create names the account, which is no news to anybody; any other change is a person's decision."""
+        """The first create names the account, which changes nothing; any other change is a person's decision."""
         account = entry.account or self.account
         if not same_service(entry.base_url, self.base_url) or self.account not in (None, account):
             self.rebound = digest
@@ -177,12 +181,12 @@ class _Fold:
         for attempt in self.attempts.values():
             earlier = before.get(attempt.id)
             if attempt != earlier:
-                self.touched |= {one.address: digest for one in (attempt, earlier) if one is not None}
+                self.touched |= {known.address: digest for known in (attempt, earlier) if known is not None}
         self.base_url = self.base_url if theirs.base_url == base.base_url else theirs.base_url
         self.account = self.account if theirs.account == base.account else theirs.account
         self.rebound = self.rebound if theirs.rebound == base.rebound else theirs.rebound
         self.ids |= theirs.ids
-        self.accepted_losses |= theirs.accepted_losses | {one for _, one in entry.lines}
+        self.accepted_losses |= theirs.accepted_losses | {lost_head for _, lost_head in entry.lines}
         for key, at in theirs.received.items():
             self.received[key] = max(at, self.received.get(key, ""))
 

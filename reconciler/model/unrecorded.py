@@ -1,4 +1,4 @@
-"""A record together with entries that could not be appended to it: nothing that they tell of is created again."""
+"""A record with entries that could not be appended to it: what they say was created is not created again."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _NOT_CREATED = (Outcome.REJECTED, Outcome.NOT_SENT)
 
 
 def counting(record: Record, entries: Iterable[AnyEntry]) -> tuple[Record, frozenset[str]]:
-    """The record, with every create that only `entries` tell of as UNKNOWN; and the attempts they tell more of.
+    """The record, with every create that only `entries` have as UNKNOWN; and the attempts that they add to.
 
     UNKNOWN and not LIVE even where the outcome is known: a plan may retire, restore and replace what is LIVE, and the
-    journal could not hold that of an attempt which is not in it. Nothing is believed less than the record believes it.
+    journal could not hold that of an attempt which is not in it. Nothing that the record says is weakened.
 
-    Raises MeaninglessEntry for the outcome of a create that nobody says what it was for.
+    Raises MeaninglessEntry for the outcome of an attempt without an intent.
     """
     begun, outcomes = _sorted_out(entries)
     attempts, touched, news = dict(record.attempts), dict(record.touched), set()
@@ -62,7 +62,7 @@ def counting(record: Record, entries: Iterable[AnyEntry]) -> tuple[Record, froze
 
 
 def followable(record: Record, entries: Iterable[AnyEntry]) -> tuple[list[AnyEntry], list[AnyEntry]]:
-    """Which of `entries` can follow the record, those that begin an attempt first; and which cannot."""
+    """Which of `entries` can follow the record, those that start an attempt first; and which cannot."""
     known = set(record.attempts)
     can: list[AnyEntry] = []
     cannot: list[AnyEntry] = []
@@ -90,7 +90,7 @@ def _follows(entry: AnyEntry, attempts: Container[str]) -> bool:
 
 
 def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[str, Outcome]]:
-    """The attempts that entries begin, and the outcomes that they tell."""
+    """The attempts that entries start, and the outcomes that they contain."""
     begun: dict[str, Attempt] = {}
     outcomes: dict[str, Outcome] = {}
     for entry in entries:
@@ -102,7 +102,7 @@ def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[s
             case Settled():
                 outcomes[entry.attempt] = stronger(outcomes.get(entry.attempt), entry.outcome)
             case Resolved() | Retired() | Restored() | Removed() | SecretSet() | Begun() | Joined():
-                pass  # tells of no create call
+                pass  # about no create call
             case Bound() | Moved() | RollbackAccepted() | Observed():
                 pass
             case _:
@@ -111,5 +111,5 @@ def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[s
 
 
 def _in_doubt(known: Attempt, outcome: Outcome | None) -> bool:
-    """Whether the outcome casts doubt on what the record believes of an attempt, which is too little then."""
+    """Whether the outcome contradicts the record: more may exist than it says."""
     return known.status is Status.PENDING or (known.status is Status.GONE and outcome is Outcome.CREATED)

@@ -86,7 +86,7 @@ def _has_response(workspace: Workspace, record: Record, attempt: Attempt) -> boo
 def _with_files(record: Record, saved: list[Unrecorded], news: Container[str]) -> dict[str, Attempt]:
     """The unresolved attempts of which files know more than the record, each with the first file: it starts them."""
     return {
-        attempt.id: replace(attempt, kept=quote(str(entry.file)))
+        attempt.id: replace(attempt, recovery_file=quote(str(entry.file)))
         for entry in reversed(saved)
         if (attempt := record.attempts.get(_attempt_of(entry) or "")) and attempt.unresolved and attempt.id in news
     }

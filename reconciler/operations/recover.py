@@ -8,7 +8,7 @@ from pathlib import Path
 from reconciler.errors import RecordForeign, RecordMissing, StateError
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
-from reconciler.model.joining import told
+from reconciler.model.joining import all_entries
 from reconciler.model.unrecorded import followable
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.workspace import Workspace
@@ -69,7 +69,7 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
     cannot: list[AnyEntry] = []
 
     def draft(journal: Journal) -> list[AnyEntry]:
-        recorded = list(told(journal.lines))
+        recorded = list(all_entries(journal.lines))
         can[:], cannot[:] = followable(journal.record(), (entry for entry in entries if entry not in recorded))
         return can
 

@@ -42,7 +42,7 @@ def gate(desired: Desired, records: Mapping[TargetName, Record], a: TargetName, 
 
 
 def _wanted(desired: Desired, target: TargetName) -> dict[str, Mapping[str, object]]:
-    return {one.address.name: _as_written(one) for one in desired.of_target(target)}
+    return {wanted.address.name: _as_written(wanted) for wanted in desired.of_target(target)}
 
 
 def _as_written(wanted: Subscription) -> dict[str, object]:
@@ -51,9 +51,9 @@ def _as_written(wanted: Subscription) -> dict[str, object]:
 
 def _in_force(record: Record) -> dict[str, Mapping[str, object]]:
     codes: dict[str, set[str]] = {}
-    for one in record.attempts.values():
-        if one.in_force:
-            codes.setdefault(one.address.name, set()).update(one.codes)
+    for attempt in record.attempts.values():
+        if attempt.in_force:
+            codes.setdefault(attempt.address.name, set()).update(attempt.codes)
     return {name: {"eventCodes": sorted(found)} for name, found in codes.items()}
 
 
@@ -61,10 +61,10 @@ def _live_as_wanted(desired: Desired, record: Record) -> dict[str, Mapping[str, 
     """What is live of each subscription at the URL that is desired for it, with that URL as written."""
     found: dict[str, Mapping[str, object]] = {}
     for wanted in desired.of_target(record.target):
-        attempts = [one for one in record.at_address(wanted.address) if one.status is Status.LIVE]
-        here = [one for one in attempts if normal_url(one.url) == normal_url(wanted.url)]
+        attempts = [attempt for attempt in record.at_address(wanted.address) if attempt.status is Status.LIVE]
+        here = [attempt for attempt in attempts if normal_url(attempt.url) == normal_url(wanted.url)]
         if here:
-            codes = sorted({code for one in here for code in one.codes})
+            codes = sorted({code for attempt in here for code in attempt.codes})
             found[wanted.address.name] = {"eventCodes": codes, "webhookUrl": wanted.template}
     return found
 
@@ -87,16 +87,17 @@ def _declared(desired: Desired, a: TargetName, b: TargetName, found: Iterable[Di
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: set[ParityException] = set()
+    ignore = desired.parity_ignore
     for difference in found:
         addresses = (Address.of(a, difference.name), Address.of(b, difference.name))
-        declared = [one for one in desired.parity_ignore if any(_is_about(one, address) for address in addresses)]
+        declared = [exception for exception in ignore if any(_is_about(exception, address) for address in addresses)]
         used.update(declared)
         if declared:
             ignored.append((difference, declared[0]))
         else:
             left.append(difference)
-    here = [one for one in desired.parity_ignore if _concerns(one, a) or _concerns(one, b)]
-    return Parity(a, b, tuple(left), tuple(ignored), tuple(one for one in here if one not in used))
+    here = [exception for exception in ignore if _concerns(exception, a) or _concerns(exception, b)]
+    return Parity(a, b, tuple(left), tuple(ignored), tuple(exception for exception in here if exception not in used))
 
 
 def _concerns(exception: ParityException, target: TargetName) -> bool:

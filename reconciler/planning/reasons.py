@@ -22,8 +22,10 @@ def unresolved(attempt: Attempt) -> str:
     A result that is in a file of this machine is recovered first: before that, the record may lack the attempt itself.
     """
     started = f"a create started {attempt.since} by {who(attempt.started_by)}"
-    if attempt.kept:
-        return f"{started} has a result that is not in the record; run: reconciler state recover {attempt.kept}"
+    if attempt.recovery_file:
+        return (
+            f"{started} has a result that is not in the record; run: reconciler state recover {attempt.recovery_file}"
+        )
     until = stamp(attempt.settled_by)
     if attempt.status is Status.PENDING:
         advice = how_to_resolve(attempt.address)

@@ -24,7 +24,7 @@ class Renames:
     """
 
     def __init__(self, desired: Desired, record: Record) -> None:
-        self._wanted = {one.address: one for one in desired.of_target(record.target)}
+        self._wanted = {subscription.address: subscription for subscription in desired.of_target(record.target)}
         self._held = record.by_address()
         self._known = {*record.touched, *self._held, *self._wanted}
         self._becomes = _matched(self._wanted, self._held)
@@ -73,9 +73,9 @@ def _candidates(
     wanted: Mapping[Address, Subscription], held: Mapping[Address, list[Attempt]]
 ) -> Iterator[tuple[int, Address, Address]]:
     """Each name and another one that wants what is recorded under it; those that share most come first in order."""
-    takers = {route: address for address, one in wanted.items() for route in _routes(one)}
+    takers = {route: address for address, subscription in wanted.items() for route in _routes(subscription)}
     for source, attempts in held.items():
-        taken = [takers[route] for one in attempts for route in one.routes if route in takers]
+        taken = [takers[route] for attempt in attempts for route in attempt.routes if route in takers]
         if source not in taken:
             yield from ((-taken.count(destination), source, destination) for destination in {*taken})
 

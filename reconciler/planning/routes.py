@@ -43,7 +43,7 @@ class Routes:
         if source.target != destination.target:
             return []
         if source.target not in self._renames:
-            record = next(one for one in self._records if one.target == source.target)
+            record = next(record for record in self._records if record.target == source.target)
             self._renames[source.target] = Renames(self._desired, record)
         return self._renames[source.target].commands(source, destination)
 
@@ -67,10 +67,10 @@ class Routes:
 
     def _attempts(self) -> Iterator[Attempt]:
         for record in self._records:
-            yield from (one for one in record.attempts.values() if one.status is not Status.GONE)
+            yield from (attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE)
 
 
 def _others(address: Address, found: Iterable[Iterable[Attempt]]) -> list[Attempt]:
     """Each attempt once, sorted, without those of `address` itself."""
-    others = {one.id: one for attempts in found for one in attempts if one.address != address}
-    return sorted(others.values(), key=lambda one: (one.address, one.id))
+    others = {attempt.id: attempt for attempts in found for attempt in attempts if attempt.address != address}
+    return sorted(others.values(), key=lambda attempt: (attempt.address, attempt.id))

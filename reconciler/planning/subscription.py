@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_as_wanted(wanted: Subscription | None, attempts: Sequence[Attempt]) -> bool:
-    """The common case, told quickly: one live attempt, exactly as wanted."""
+    """The common case, decided quickly: one live attempt, exactly as wanted."""
     return (
         wanted is not None
         and len(attempts) == 1
@@ -36,11 +36,11 @@ def changes_of(
 ) -> list[Change]:
     """The changes of one address: mostly none or one; more where something stays, something is added, and some goes."""
     case = _Case(address, Request(wanted.codes, wanted.url) if wanted else None, attempts)
-    unresolved = [one for one in attempts if one.unresolved]
+    unresolved = [attempt for attempt in attempts if attempt.unresolved]
     if unresolved:
-        why = [reasons.unresolved(one) for one in unresolved]
+        why = [reasons.unresolved(attempt) for attempt in unresolved]
         return [case.change(Action.BLOCKED, block=Block.UNRESOLVED, concerns=unresolved, why=why)]
-    live = [one for one in attempts if one.status is Status.LIVE]
+    live = [attempt for attempt in attempts if attempt.status is Status.LIVE]
     if case.wanted is None:
         return _retire(case, live, "no longer in config/")
     return _fulfil(case, case.wanted, live, routes, mode)
@@ -51,12 +51,12 @@ def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplu
     url = normal_url(wanted.url)
     delivered: set[str] = set()
     found = []
-    for one in attempts:
-        if one.status is Status.LIVE and normal_url(one.url) == url:
-            extra = tuple(code for code in one.codes if code not in wanted.codes or code in delivered)
-            delivered.update(one.codes)
+    for attempt in attempts:
+        if attempt.status is Status.LIVE and normal_url(attempt.url) == url:
+            extra = tuple(code for code in attempt.codes if code not in wanted.codes or code in delivered)
+            delivered.update(attempt.codes)
             if extra:
-                found.append(Surplus(wanted.address, one.id, extra))
+                found.append(Surplus(wanted.address, attempt.id, extra))
     return found
 
 
@@ -70,7 +70,7 @@ class _Case:
 
     @property
     def in_force(self) -> list[Attempt]:
-        return [one for one in self.attempts if one.in_force]
+        return [attempt for attempt in self.attempts if attempt.in_force]
 
     def change(
         self,
@@ -86,10 +86,10 @@ class _Case:
             self.address,
             action,
             request,
-            concerns=tuple(sorted(one.id for one in concerns)),
+            concerns=tuple(sorted(attempt.id for attempt in concerns)),
             block=block,
             after=self.wanted,
-            before=tuple(sorted(self.in_force, key=lambda one: one.id)),
+            before=tuple(sorted(self.in_force, key=lambda attempt: attempt.id)),
             reasons=tuple(why),
             warnings=tuple(warnings),
         )
@@ -101,12 +101,12 @@ class _Case:
 
 def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Routes, mode: Replace) -> list[Change]:
     """Keep what is live at the wanted URL, restore what can be, create what is missing then, retire the rest."""
-    here = [one for one in live if _is_at(wanted.url, one)]
-    old = [one for one in live if not _is_at(wanted.url, one)]
+    here = [attempt for attempt in live if _is_at(wanted.url, attempt)]
+    old = [attempt for attempt in live if not _is_at(wanted.url, attempt)]
     restored = _restorable(case, wanted, here)
     kept = [*here, *restored]
     changes = _restore(case, wanted, here, restored)
-    missing = sorted(set(wanted.codes).difference(*(one.codes for one in kept)))
+    missing = sorted(set(wanted.codes).difference(*(attempt.codes for attempt in kept)))
     if missing:
         return changes + _deliver(case, Request(tuple(missing), wanted.url), kept, old, routes, mode)
     return changes + _retire(case, old, f"superseded: everything desired is delivered to {wanted.url}")
@@ -117,11 +117,11 @@ def _restorable(case: _Case, wanted: Request, here: Sequence[Attempt]) -> list[A
 
     A code too many is no reason to create the others a second time: it is surplus.
     """
-    codes = set(wanted.codes).difference(*(one.codes for one in here))
-    left = [one for one in case.attempts if _is_retired_by_plan(one) and _is_at(wanted.url, one)]
+    codes = set(wanted.codes).difference(*(attempt.codes for attempt in here))
+    left = [attempt for attempt in case.attempts if _is_retired_by_plan(attempt) and _is_at(wanted.url, attempt)]
     found = []
-    while useful := [one for one in left if not codes.isdisjoint(one.codes)]:
-        best = max(useful, key=lambda one: (len(codes.intersection(one.codes)), -len(one.codes)))
+    while useful := [attempt for attempt in left if not codes.isdisjoint(attempt.codes)]:
+        best = max(useful, key=lambda attempt: (len(codes.intersection(attempt.codes)), -len(attempt.codes)))
         found.append(best)
         codes.difference_update(best.codes)
     return found
@@ -155,9 +155,10 @@ def _deliver(
 def _supplanted(case: _Case, request: Request, kept: Sequence[Attempt]) -> list[Attempt]:
     """What a create of `request` comes in place of: what delivers its codes, and where nothing stays, another URL."""
     return [
-        one
-        for one in case.in_force
-        if one not in kept and (not set(one.codes).isdisjoint(request.codes) or not (kept or _is_at(request.url, one)))
+        attempt
+        for attempt in case.in_force
+        if attempt not in kept
+        and (not set(attempt.codes).isdisjoint(request.codes) or not (kept or _is_at(request.url, attempt)))
     ]
 
 
@@ -168,7 +169,7 @@ def _replace(
     old: Sequence[Attempt],
     moving: Sequence[Attempt],
 ) -> Change:
-    urls = sorted({one.url for one in supplanted if not _is_at(request.url, one)})
+    urls = sorted({attempt.url for attempt in supplanted if not _is_at(request.url, attempt)})
     why = f"the URL changed from {', '.join(urls)}" if urls else "its current subscription awaits removal"
     return case.change(
         Action.REPLACE,
@@ -192,16 +193,18 @@ def _add(case: _Case, request: Request, moving: Sequence[Attempt]) -> Change:
 
 
 def _warnings(case: _Case, request: Request, moving: Sequence[Attempt]) -> list[str]:
-    has_secret = any(_is_at(request.url, one) for one in case.in_force)
+    has_secret = any(_is_at(request.url, attempt) for attempt in case.in_force)
     return [*([reasons.second_secret(request.url)] if has_secret else []), *reasons.moving(request, moving)]
 
 
 def _restore(case: _Case, wanted: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
     if not restored:
         return []
-    warnings = [reasons.cancel_removal(case.address, attempt) for attempt in sorted(one.id for one in restored)]
-    codes = {code for one in restored for code in one.codes}
-    delivered = {code for one in here for code in one.codes}
+    warnings = [
+        reasons.cancel_removal(case.address, attempt_id) for attempt_id in sorted(attempt.id for attempt in restored)
+    ]
+    codes = {code for attempt in restored for code in attempt.codes}
+    delivered = {code for attempt in here for code in attempt.codes}
     warnings += reasons.also_delivered(codes.difference(wanted.codes), "not in config/")
     warnings += reasons.also_delivered(
         codes & delivered.intersection(wanted.codes), "another subscription delivers it too"
@@ -215,14 +218,14 @@ def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:
 
 
 def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt], routes: Routes) -> Change:
-    unresolved = [one for one in elsewhere if one.unresolved]
+    unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
     return case.change(
         Action.BLOCKED,
         block=Block.UNRESOLVED if unresolved else Block.ELSEWHERE,
         concerns=unresolved,
         why=[
-            reasons.elsewhere(case.address, request, one, routes.renaming(one.address, case.address))
-            for one in elsewhere
+            reasons.elsewhere(case.address, request, attempt, routes.renaming(attempt.address, case.address))
+            for attempt in elsewhere
         ],
     )
 

@@ -98,15 +98,15 @@ def needs_attention(outcome: Done) -> bool:
 def resolve_advice(standing: ObservedAttempt) -> str:
     """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
     address = standing.attempt.address
-    if standing.has_evidence and not standing.attempt.kept:
+    if standing.has_evidence and not standing.attempt.recovery_file:
         return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
     return how_to_resolve_attempt(standing.attempt)
 
 
 def how_to_resolve_attempt(attempt: Attempt) -> str:
     """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
-    if attempt.kept:
-        return f"its result is not in the record; run: reconciler state recover {attempt.kept}"
+    if attempt.recovery_file:
+        return f"its result is not in the record; run: reconciler state recover {attempt.recovery_file}"
     return how_to_resolve(attempt.address, stamp(attempt.settled_by))
 
 

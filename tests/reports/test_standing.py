@@ -71,7 +71,7 @@ def test_result_that_is_kept_beside_notifications(standing: TargetStatus) -> Non
     """A result that is kept on this machine settles a create, whatever was received."""
     (lost,) = (one for one in standing.attempts if one.attempt.address.name == "lost")
     assert "state resolve europe/staging/lost --created" in resolve_advice(lost)
-    kept = replace(lost, attempt=replace(lost.attempt, kept="unrecorded.json"))
+    kept = replace(lost, attempt=replace(lost.attempt, recovery_file="unrecorded.json"))
     assert resolve_advice(kept).endswith("reconciler state recover unrecorded.json")
 
 
@@ -269,7 +269,7 @@ def test_status_markdown(standing: TargetStatus) -> None:
 def test_result_in_a_recovery_file(standing: TargetStatus) -> None:
     """A result that only a recovery file holds is recorded first, whatever notifications say."""
     (lost,) = [one for one in standing.attempts if one.attempt.address == address_of("lost")]
-    kept = replace(lost, attempt=replace(lost.attempt, kept="/data/kept.jsonl"))
+    kept = replace(lost, attempt=replace(lost.attempt, recovery_file="/data/kept.jsonl"))
     shown = text(status_text([replace(standing, attempts=(kept,))]))
     assert "      its result is not in the record; run: reconciler state recover /data/kept.jsonl\n" in shown
     assert "its notifications arrive" not in shown

@@ -26,7 +26,7 @@ from reconciler.model.entry import (
     SecretSet,
     Settled,
 )
-from reconciler.model.joining import told
+from reconciler.model.joining import all_entries
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import IN_FORCE, Status, _Fold, fold
 from reconciler.state.heads.remembered import Heads
@@ -142,7 +142,7 @@ def test_joining_is_safe_in_both_directions(parting: Parting) -> None:
 def test_every_entry_is_there(parting: Parting) -> None:
     """What was said on either side is still to be read."""
     common, ours, theirs = parting
-    joined = list(told(join(journal_of(*common, *ours), journal_of(*common, *theirs)).lines))
+    joined = list(all_entries(join(journal_of(*common, *ours), journal_of(*common, *theirs)).lines))
     assert all(entry in joined for entry in (*common, *ours, *theirs))
 
 

@@ -4,7 +4,7 @@ import click
 
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.model.joining import told
+from reconciler.model.joining import all_entries
 from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.history import history_text
@@ -22,7 +22,7 @@ def command(terminal: Terminal, address: str | None) -> None:
     names = workspace.recorded_targets() if only is None else [only.target]
     for name in names:
         journal = workspace.read(name)
-        lines = history_text(name, told(journal.lines), only)
+        lines = history_text(name, all_entries(journal.lines), only)
         if len(lines) == 1:
             raise not_recorded(only)
         terminal.print_lines(lines)
