@@ -85,14 +85,12 @@ class TargetRun:
     # What the driver calls
 
     def start(self, now: Instant) -> list[Effect]:
-        """The first effects."""
         for change in self.changes:
             self.work.add(change)
         effects: list[Effect] = [Authorise()] if self.work.sends else []
         return effects + self._pump(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
-        """The effects that follow from `event`."""
         effects: list[Effect] = []
         match event:
             case Authorised():

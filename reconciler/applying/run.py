@@ -116,7 +116,6 @@ class Apply:
         return self.applied()
 
     def applied(self) -> Applied:
-        """What it came to so far."""
         results = sorted(self._results, key=lambda result: (result.address, result.action))
         return Applied(tuple(results), tuple(self._removal), worst(self._verdicts), tuple(self._unrecorded))
 

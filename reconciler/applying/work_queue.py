@@ -44,7 +44,6 @@ class WorkQueue:
                 assert_never(change.action)
 
     def take_all(self) -> list[Change]:
-        """Empty the queue, and give what was in it."""
         waiting = [*self.sends, *self.local]
         self.sends.clear()
         self.local.clear()

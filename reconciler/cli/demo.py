@@ -12,7 +12,9 @@ from pathlib import Path
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import ReconcilerError
-from reconciler.receiver import CaptureFile, Receiver, Server
+from reconciler.receiver.capture_file import CaptureFile
+from reconciler.receiver.receiver import Receiver
+from reconciler.receiver.shell import Server
 from reconciler.reports.line import Line, Tone
 from reconciler.sandbox.sandbox import Sandbox
 
@@ -50,6 +52,8 @@ def command(terminal: Terminal) -> None:
     In a temporary directory, runs `state init`, `plan`, `apply`, a second `plan` without changes, and delivers one
     event. Calls nothing outside this machine and leaves nothing behind.
     """
+    from reconciler.sandbox.sandbox import Sandbox
+
     with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as folder, Sandbox() as sandbox:
         place = Path(folder)
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:

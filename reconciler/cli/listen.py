@@ -13,7 +13,9 @@ from reconciler.disk.directories import private_directory
 from reconciler.errors import SettingsError
 from reconciler.operations.signature_checker import SignatureChecker
 from reconciler.operations.workspace import Workspace
-from reconciler.receiver import Behaviour, CaptureFile, Receiver, Server
+from reconciler.receiver.capture_file import CaptureFile
+from reconciler.receiver.receiver import Behaviour, Receiver
+from reconciler.receiver.shell import Server
 
 
 @cli_command("listen")
@@ -51,6 +53,8 @@ def command(
     printed: formatted on a terminal, otherwise as one line of JSON. To let the service reach it, expose the port with
     a tunnel and use the tunnel's URL as webhookUrl in config/.
     """
+    from reconciler.receiver.receiver import Behaviour
+
     if not 0 <= delay <= 3600:
         raise SettingsError("expected 0 to 3600 seconds", where="--delay", remedy="the default is 0")
     if identity is not None and not verify:

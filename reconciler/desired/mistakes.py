@@ -67,7 +67,6 @@ class Mistakes:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return self._in_file.total()
 
     def first_of_each_file(self) -> list[Mistake]:

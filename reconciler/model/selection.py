@@ -36,7 +36,6 @@ class Selection:
         return cls(tuple(sorted(set(patterns))))
 
     def has(self, address: Address) -> bool:
-        """Whether the address is selected."""
         if not self.patterns:
             return True
         target = address.target

@@ -18,7 +18,7 @@ from reconciler.operations.edit import now_by, record_entries
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import Matches, Received, match_notifications
-from reconciler.receiver import Captured, captured_in
+from reconciler.receiver.captured import Captured, captured_in
 from reconciler.reports.wording import counted
 
 _AHEAD = 300.0

@@ -10,8 +10,7 @@ from reconciler.errors import Refused, SettingsError
 from reconciler.model.desired import Verification
 from reconciler.operations.input_files import read_input
 from reconciler.operations.workspace import Workspace
-from reconciler.receiver import Captured
-from reconciler.receiver.captured import LINE_LIMIT, parse_captured
+from reconciler.receiver.captured import LINE_LIMIT, Captured, parse_captured
 from reconciler.service.signatures import infer
 
 

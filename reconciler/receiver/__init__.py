@@ -23,24 +23,3 @@ readers ignore it if it cannot be read, and the next append removes it.
 
 Nothing here is shared with `reconciler.service`: the receiver is given the function that checks a signature.
 """
-
-from __future__ import annotations
-
-from reconciler.receiver.capture_file import CaptureFile
-from reconciler.receiver.captured import Captured, captured_in, parse_captured
-from reconciler.receiver.exchange import Request, Response
-from reconciler.receiver.receiver import Behaviour, Delivery, Receiver
-from reconciler.receiver.shell import Server
-
-__all__ = [
-    "Behaviour",
-    "CaptureFile",
-    "Captured",
-    "Delivery",
-    "Receiver",
-    "Request",
-    "Response",
-    "Server",
-    "captured_in",
-    "parse_captured",
-]

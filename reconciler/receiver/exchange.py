@@ -23,7 +23,6 @@ class Request:
     problem: Response | None = None
 
     def header(self, name: str) -> str | None:
-        """The value of a header, its name in any case."""
         return next((value for sent_name, value in self.headers.items() if sent_name.lower() == name.lower()), None)
 
 

@@ -73,7 +73,6 @@ class Deliveries:
             return self._changed.wait_for(lambda: self._unfinished == 0, timeout)
 
     def close(self) -> None:
-        """Cancel the deliveries, and end the threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

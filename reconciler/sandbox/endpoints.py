@@ -19,94 +19,76 @@ _TOKEN_PARAMETERS = ("grant_type", "client_id", "client_secret", "audience")
 _NOTHING = Response(status=0)
 
 
-class TokenEndpoint:
+def request_token(world: World, provider: Provider, request: Request) -> Response:
     """POST {auth_url}/oauth/token of one identity provider. Errors, which are not documented, are those of RFC 6749."""
-
-    def __init__(self, world: World, provider: Provider) -> None:
-        self._world = world
-        self._provider = provider
-
-    def __call__(self, request: Request) -> Response:
-        self._world.count_request("token", self._provider.name)
-        fault = self._world.draw_fault(Kind.TOKEN, self._provider.targets)
-        if fault is not None and fault.stage is not Stage.COMMITTED:
-            return _lose(fault, request)
-        response = self._issue(request)
-        return response if fault is None else fault.spoil(response)
-
-    def _issue(self, request: Request) -> Response:
-        parameters = _token_parameters(request)
-        if parameters["grant_type"] != "client_credentials":
-            raise refusal(400, "unsupported_grant_type", "grant_type must be client_credentials")
-        client_id, audience = parameters["client_id"], parameters["audience"]
-        expected = self._provider.clients.get(client_id)
-        if not _equal(expected or "", parameters["client_secret"]) or expected is None:
-            raise refusal(401, "invalid_client", "unknown client or wrong secret")
-        if audience not in self._provider.audiences:
-            raise refusal(
-                403, "access_denied", "unknown audience: expected the audience base, a slash and the API's name"
-            )
-        return json_response(
-            200,
-            {
-                "access_token": self._world.issue_token(self._provider, client_id, audience),
-                "token_type": "Bearer",
-                "expires_in": self._world.token_lifetime,
-            },
-            ("Cache-Control", "no-store"),
-        )
+    world.count_request("token", provider.name)
+    fault = world.draw_fault(Kind.TOKEN, provider.targets)
+    if fault is not None and fault.stage is not Stage.COMMITTED:
+        return _lose(fault, request)
+    response = _issue(world, provider, request)
+    return response if fault is None else fault.spoil(response)
 
 
-class CreateSubscription:
+def _issue(world: World, provider: Provider, request: Request) -> Response:
+    parameters = _token_parameters(request)
+    if parameters["grant_type"] != "client_credentials":
+        raise refusal(400, "unsupported_grant_type", "grant_type must be client_credentials")
+    client_id, audience = parameters["client_id"], parameters["audience"]
+    expected = provider.clients.get(client_id)
+    if not _equal(expected or "", parameters["client_secret"]) or expected is None:
+        raise refusal(401, "invalid_client", "unknown client or wrong secret")
+    if audience not in provider.audiences:
+        raise refusal(403, "access_denied", "unknown audience: expected the audience base, a slash and the API's name")
+    return json_response(
+        200,
+        {
+            "access_token": world.issue_token(provider, client_id, audience),
+            "token_type": "Bearer",
+            "expires_in": world.token_lifetime,
+        },
+        ("Cache-Control", "no-store"),
+    )
+
+
+def create_subscription(world: World, target: Target, request: Request) -> Response:
     """POST {base_url}/notification/webhooksubscription of one target.
 
     The response is not documented (SERVICE.md, section 2.4). Here it is a 201 with subscriptionId, what was sent, and
     secretKey: 32 random bytes in base64.
     """
-
-    def __init__(self, world: World, target: Target) -> None:
-        self._world = world
-        self._target = target
-
-    def __call__(self, request: Request) -> Response:
-        self._world.count_request("create", self._target.name)
-        bearer = request.headers.get("authorization", "").rpartition(" ")[2]
-        fault = self._world.draw_fault(Kind.CREATE, (self._target.name,), bearer)
-        if fault is not None and fault.stage is not Stage.COMMITTED:
-            if fault.revokes:
-                self._world.revoke_token(bearer)
-            return _lose(fault, request)
-        response = self._create(request)
-        return response if fault is None else fault.spoil(response)
-
-    def _create(self, request: Request) -> Response:
-        _authorize(self._world, self._target, "notification", request)
-        codes, url = subscription_of(json_object(request))
-        commit = self._world.commit_subscription(self._target.name, codes, url)
-        return json_response(
-            201,
-            {
-                "subscriptionId": commit.id,
-                "eventCodes": list(commit.codes),
-                "webhookUrl": commit.url,
-                "secretKey": commit.secret,
-            },
-        )
+    world.count_request("create", target.name)
+    bearer = request.headers.get("authorization", "").rpartition(" ")[2]
+    fault = world.draw_fault(Kind.CREATE, (target.name,), bearer)
+    if fault is not None and fault.stage is not Stage.COMMITTED:
+        if fault.revokes:
+            world.revoke_token(bearer)
+        return _lose(fault, request)
+    response = _create(world, target, request)
+    return response if fault is None else fault.spoil(response)
 
 
-class CreateLead:
+def _create(world: World, target: Target, request: Request) -> Response:
+    _authorize(world, target, "notification", request)
+    codes, url = subscription_of(json_object(request))
+    commit = world.commit_subscription(target.name, codes, url)
+    return json_response(
+        201,
+        {
+            "subscriptionId": commit.id,
+            "eventCodes": list(commit.codes),
+            "webhookUrl": commit.url,
+            "secretKey": commit.secret,
+        },
+    )
+
+
+def create_lead(world: World, target: Target, request: Request) -> Response:
     """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not documented."""
-
-    def __init__(self, world: World, target: Target) -> None:
-        self._world = world
-        self._target = target
-
-    def __call__(self, request: Request) -> Response:
-        self._world.count_request("lead", self._target.name)
-        _authorize(self._world, self._target, "onboarding", request)
-        check_accept(request)
-        lead = self._world.add_lead(self._target.name, json_object(request))
-        return json_response(201, {"leadId": lead.id, "status": "created"})
+    world.count_request("lead", target.name)
+    _authorize(world, target, "onboarding", request)
+    check_accept(request)
+    lead = world.add_lead(target.name, json_object(request))
+    return json_response(201, {"leadId": lead.id, "status": "created"})
 
 
 def _lose(fault: Fault, request: Request) -> Response:
@@ -139,6 +121,6 @@ def _authorize(world: World, target: Target, api_name: str, request: Request) ->
         raise refusal(403, "insufficient_scope", f"the token is for another audience than the API {api_name}")
 
 
-def _equal(one: str, other: str) -> bool:
+def _equal(secret: str, other: str) -> bool:
     """Whether two secrets are equal, compared in constant time."""
-    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+    return hmac.compare_digest(secret.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))

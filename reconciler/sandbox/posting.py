@@ -49,7 +49,6 @@ class Post:
             self._connection.close()
 
     def cut(self) -> None:
-        """End the call at any stage."""
         connected = self._connection.sock
         if connected is not None:
             with suppress(OSError):

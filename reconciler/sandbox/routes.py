@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.sandbox.admin import Admin
-from reconciler.sandbox.endpoints import CreateLead, CreateSubscription, TokenEndpoint
+from reconciler.sandbox.endpoints import create_lead, create_subscription, request_token
 from reconciler.sandbox.exchange import Refusal, error_response
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ class Routes:
         }
         for target in world.targets.values():
             base, auth = target.base_url.removeprefix(root), target.provider.auth_url.removeprefix(root)
-            self._endpoints[f"{auth}/oauth/token"] = ("POST", TokenEndpoint(world, target.provider))
-            self._endpoints[f"{base}/notification/webhooksubscription"] = ("POST", CreateSubscription(world, target))
-            self._endpoints[f"{base}/onboarding/leads"] = ("POST", CreateLead(world, target))
+            self._endpoints[f"{auth}/oauth/token"] = ("POST", partial(request_token, world, target.provider))
+            create = partial(create_subscription, world, target)
+            self._endpoints[f"{base}/notification/webhooksubscription"] = ("POST", create)
+            self._endpoints[f"{base}/onboarding/leads"] = ("POST", partial(create_lead, world, target))
 
     def handle(self, request: Request) -> Response:
         """The response to any request."""

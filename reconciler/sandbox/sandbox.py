@@ -47,7 +47,6 @@ class Sandbox:
         self._routes = Routes(self.world, self.deliveries, self.url)
 
     def start(self) -> None:
-        """Start to serve, in threads, and return."""
         self._server.start(self._routes.handle, self.world.log_failure)
 
     def variables(self) -> list[tuple[str, str]]:

@@ -35,7 +35,6 @@ class Server(LoopbackServer):
         self.start_accepting()
 
     def stop(self) -> None:
-        """Close the port and every connection, and end the threads."""
         self.stop_accepting()
         self.end_connections(SHUT_RDWR, 5)
 

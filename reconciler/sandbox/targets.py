@@ -48,7 +48,6 @@ class Target:
     client_secret: str = field(repr=False)
 
     def audience(self, api_name: str) -> str:
-        """The audience of one API (SERVICE.md, section 5)."""
         return f"{self.provider.audience_base}/{api_name}"
 
     def variables(self) -> list[tuple[str, str]]:

@@ -103,7 +103,6 @@ class World:
             return self._faults.draw(kind, targets, spared=token is not None and token.spared)
 
     def count_request(self, endpoint: str, place: str) -> None:
-        """Count a request, whatever its outcome."""
         with self._lock:
             self.requests[endpoint, place] += 1
 
@@ -156,7 +155,6 @@ class World:
             return commit
 
     def add_lead(self, target: str, document: Mapping[str, object]) -> Lead:
-        """A new lead."""
         lead = Lead(time.time(), target, str(uuid.uuid4()), document)
         with self._lock:
             self.leads.append(lead)
@@ -180,7 +178,6 @@ class World:
             ]
 
     def log_delivery(self, attempt: DeliveryAttempt) -> None:
-        """Log an attempt to deliver."""
         with self._lock:
             self.delivery_attempts.append(attempt)
 

@@ -44,7 +44,6 @@ class TokenAnswer(BaseModel):
 
     @property
     def lifetime(self) -> int:
-        """Seconds that the token is used for."""
         return min(self.expires_in, _LONGEST_LIFE)
 
 

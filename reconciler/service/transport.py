@@ -134,7 +134,6 @@ class Transport:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
     def post(

@@ -19,7 +19,7 @@ from support.lending_service import SIGNING_KEY
 from support.notified import listening, notification, post, talk, wait_until
 from support.project import EXECUTABLE, end
 
-from reconciler.receiver import captured_in
+from reconciler.receiver.captured import captured_in
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SettingsError
-from reconciler.receiver import Captured, CaptureFile, captured_in
-from reconciler.receiver.captured import line_of
+from reconciler.receiver.capture_file import CaptureFile
+from reconciler.receiver.captured import Captured, captured_in, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from support.notified import notification
 
 from reconciler.errors import SettingsError
-from reconciler.receiver import Captured, captured_in, parse_captured
-from reconciler.receiver.captured import UNRECORDED, line_of
+from reconciler.receiver.captured import UNRECORDED, Captured, captured_in, line_of, parse_captured
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.notified import notification
 
-from reconciler.receiver import Behaviour, Captured, Delivery, Receiver, Request, Response, parse_captured
+from reconciler.receiver.captured import Captured, parse_captured
+from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.readable import DEPTH_LIMIT, unreadable
+from reconciler.receiver.receiver import Behaviour, Delivery, Receiver
 from reconciler.receiver.redeliveries import Redeliveries
 
 if TYPE_CHECKING:

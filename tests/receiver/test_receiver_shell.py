@@ -13,9 +13,10 @@ import pytest
 from support.notified import Answered, notification, post, talk
 
 from reconciler.errors import SettingsError
-from reconciler.receiver import Request, Response, Server
 from reconciler.receiver.bodies import BODY_LIMIT
+from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.pace import PacedSocket, TooSlow
+from reconciler.receiver.shell import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -148,7 +148,8 @@ def test_two_histories_merged() -> None:
     assert damage(b"".join([*LINES[:3], other[2], LINES[3], other[3]]))[0] == 4
 
 
-@pytest.mark.parametrize("marker", [b"def test_conflict_markers(marker: bytes) -> None:
+@pytest.mark.parametrize("marker", [b"<<<<<<< HEAD", b"=======", b">>>>>>> theirs", b"||||||| base"])
+def test_conflict_markers(marker: bytes) -> None:
     """A conflict marker is called one."""
     line, what = damage(b"".join([*LINES[:2], marker, b"\n", *LINES[2:]]))
     assert (line, "conflict marker" in what) == (3, True)
@@ -200,8 +201,7 @@ def test_entry_that_cannot_follow() -> None:
 def test_journal_that_does_not_begin() -> None:
     """The first entry must begin the record."""
     line, what = damage(journal_bytes([imported("a1")]))
-<<<<<<< HEAD
-    assert (line, what.endswith(": expected `begun` as the first entry and only there")) == (1, True), what
+    assert (line, "expected `begun` as the first entry" in what) == (1, True)
 
 
 def test_seq_as_something_else() -> None:

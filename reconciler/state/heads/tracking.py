@@ -44,7 +44,6 @@ class HeadTrackingStore:
         return journal
 
     def targets(self) -> list[TargetName]:
-        """See Store.targets."""
         return self._store.targets()
 
     def read(self, target: TargetName) -> bytes | None:

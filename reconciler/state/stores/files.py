@@ -58,7 +58,6 @@ class FileStore:
             )
 
     def read(self, target: TargetName) -> bytes | None:
-        """See Store.read."""
         path = self._path(target)
         with _failures_mapped(path, "read"):
             try:

@@ -49,7 +49,6 @@ class GitStore:
         )
 
     def read(self, target: TargetName) -> bytes | None:
-        """See Store.read."""
         path = self._path(target)
         self._tip = tip = self._mirror.fetch()
         return self._mirror.read(tip, path)
