@@ -39,17 +39,17 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
 
 
 def _remove_entries(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
-    found = []
+    credentials = []
     for name, (key, value) in node.entries.items():
         if isinstance(value, MapNode):
             is_target = "/" in name and TARGET.fullmatch(name)
             _remove_entries(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
         elif _is_credential(name) and not is_plain(value, "null"):
             _refuse(key, prefix, mistakes)
-            found.append(name)
+            credentials.append(name)
         elif not isinstance(value, Scalar) or "@" in value.value:
             remove(value, mistakes, prefix)
-    for name in found:
+    for name in credentials:
         del node.entries[name]
 
 

@@ -17,23 +17,23 @@ _KEYS: Final = ("address", "reason")
 
 def read(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
     """The exceptions under `parity: {ignore: […]}`, in the order in which they are given."""
-    found = shapes.fields(node, "parity", ("ignore",), mistakes)
-    if found is None or "ignore" not in found:
+    given = shapes.fields(node, "parity", ("ignore",), mistakes)
+    if given is None or "ignore" not in given:
         return ()
-    items = shapes.items(found["ignore"], "ignore", mistakes) or []
+    items = shapes.items(given["ignore"], "ignore", mistakes) or []
     exceptions = (_exception(item, mistakes) for item in items)
     return tuple(exception for exception in exceptions if exception is not None)
 
 
 def _exception(node: Node, mistakes: Mistakes) -> ParityException | None:
-    found = shapes.fields(node, "ignore", _KEYS, mistakes)
-    if found is None:
+    given = shapes.fields(node, "ignore", _KEYS, mistakes)
+    if given is None:
         return None
     for field in _KEYS:
-        if field not in found:
+        if field not in given:
             mistakes.add(place(node), f"ignore: the exception is missing {field}", f"add `{field}`")
-    address = _address(found["address"], mistakes) if "address" in found else None
-    reason = _reason(found["reason"], mistakes) if "reason" in found else None
+    address = _address(given["address"], mistakes) if "address" in given else None
+    reason = _reason(given["reason"], mistakes) if "reason" in given else None
     return ParityException(address, reason, place(node)) if address and reason else None
 
 

@@ -19,7 +19,7 @@ def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
     items = shapes.items(node, "recipients", mistakes)
     if items == []:
         mistakes.add(place(node), "recipients is empty", "add one, or remove the key")
-    found: dict[str, Node] = {}
+    recipients: dict[str, Node] = {}
     for item in items or []:
         recipient = shapes.text(item, "recipients", mistakes)
         if recipient is None:
@@ -27,10 +27,10 @@ def read(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
         remedy = _refusal(recipient)
         if remedy:
             mistakes.add(place(item), "recipients: not an age X25519 public key", remedy)
-        elif found.setdefault(recipient, item) is not item:
-            what = f"duplicate recipient: already listed at {place(found[recipient])}"
+        elif recipients.setdefault(recipient, item) is not item:
+            what = f"duplicate recipient: already listed at {place(recipients[recipient])}"
             mistakes.add(place(item), what, "remove one of them")
-    return tuple(found)
+    return tuple(recipients)
 
 
 def _refusal(recipient: str) -> str | None:

@@ -74,11 +74,11 @@ def _add_pattern(pattern: Pattern, entry: tuple[Scalar, Node], mistakes: Mistake
 
 def _entries(node: Node, name: str, mistakes: Mistakes) -> Entries:
     """The entries of a section; where it is no mapping, whatever it was meant to declare is hidden."""
-    found = shapes.entries(node, name, mistakes)
-    if found is None:
+    entries = shapes.entries(node, name, mistakes)
+    if entries is None:
         mistakes.hidden = True
         return {}
-    return found
+    return entries
 
 
 def _is_named(rule: re.Pattern[str], key: Scalar, expected: str, mistakes: Mistakes) -> bool:

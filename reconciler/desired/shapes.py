@@ -45,11 +45,11 @@ def entries(node: Node, field: str, mistakes: Mistakes) -> dict[str, tuple[Scala
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """The values of a mapping whose keys are `known`; the others are reported, their values never shown."""
-    found = entries(node, name, mistakes)
-    if found is None:
+    given = entries(node, name, mistakes)
+    if given is None:
         return None
     values = {}
-    for key, (at, value) in found.items():
+    for key, (at, value) in given.items():
         if key in known:
             values[key] = value
         else:

@@ -66,16 +66,16 @@ class _Reader:
         self._mistakes = mistakes
 
     def read(self, node: Node) -> Declared:
-        found = shapes.fields(node, self._name, _KEYS, self._mistakes)
-        if found is None:
+        fields = shapes.fields(node, self._name, _KEYS, self._mistakes)
+        if fields is None:
             return Declared(None, None)
-        auth_url, base_url = (self._required(field, found.get(field)) for field in ("auth_url", "base_url"))
-        audience_base = self._url("audience_base", found.get("audience_base"))
+        auth_url, base_url = (self._required(field, fields.get(field)) for field in ("auth_url", "base_url"))
+        audience_base = self._url("audience_base", fields.get("audience_base"))
         if audience_base == "":
             audience_base = base_url
-        overlap = self._choice("overlap", found.get("overlap"), Overlap.REFUSE)
-        replace = self._choice("replace", found.get("replace"), Replace.OVERLAP)
-        variables = self._variables(found.get("vars"))
+        overlap = self._choice("overlap", fields.get("overlap"), Overlap.REFUSE)
+        replace = self._choice("replace", fields.get("replace"), Replace.OVERLAP)
+        variables = self._variables(fields.get("vars"))
         if auth_url and base_url and audience_base and overlap and replace:
             target = Target(self._name, auth_url, base_url, audience_base, overlap, replace, self._place)
             return Declared(target, variables)
@@ -119,10 +119,10 @@ class _Reader:
         given = {"region": self._name.region, "environment": self._name.environment}
         if node is None:
             return {**given}
-        found = shapes.entries(node, "vars", self._mistakes)
-        if found is None:
+        fields = shapes.entries(node, "vars", self._mistakes)
+        if fields is None:
             return None
-        named = {name: value for name, (key, value) in found.items() if self._is_variable(name, key)}
+        named = {name: value for name, (key, value) in fields.items() if self._is_variable(name, key)}
         return {name: shapes.text(value, name, self._mistakes) for name, value in named.items()} | given
 
     def _is_variable(self, name: str, key: Scalar) -> bool:

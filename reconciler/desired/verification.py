@@ -24,13 +24,13 @@ _PREFIX = re.compile("[ -~]*")
 
 def read(node: Node, mistakes: Mistakes) -> Verification | None:
     """How notifications are signed; None where that has a mistake."""
-    found = shapes.fields(node, "verification", _KEYS, mistakes)
-    if found is None:
+    given = shapes.fields(node, "verification", _KEYS, mistakes)
+    if given is None:
         return None
-    missing = [field for field in _REQUIRED if field not in found]
+    missing = [field for field in _REQUIRED if field not in given]
     for field in missing:
         mistakes.add(place(node), f"verification: missing {field}", f"add `{field}`")
-    values = {field: _value(field, value, mistakes) for field, value in found.items()}
+    values = {field: _value(field, value, mistakes) for field, value in given.items()}
     if missing or None in values.values():
         return None
     return Verification(**values)  # type: ignore[arg-type]  # each field was read as what it is

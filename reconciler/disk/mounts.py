@@ -44,15 +44,15 @@ def find_host_only_locks(mounts: str, path: str) -> str | None:
 
     `mounts` is a mountinfo table (proc(5)), `path` is absolute and without symbolic links.
     """
-    found = "/", "", ""
+    mount = "/", "", ""
     for line in mounts.splitlines():
         place, _, source = line.partition(" - ")
         match place.split(" "), source.split(" "):
             case [_, _, _, _, point, *_], [kind, _, options, *_]:
                 mounted = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)
-                if _is_below(path, mounted) and len(mounted) >= len(found[0]):  # of two at one point, the later
-                    found = mounted, kind, options
-    return _reason(found[1], set(found[2].split(",")))
+                if _is_below(path, mounted) and len(mounted) >= len(mount[0]):  # of two at one point, the later
+                    mount = mounted, kind, options
+    return _reason(mount[1], set(mount[2].split(",")))
 
 
 def _is_below(path: str, directory: str) -> bool:

@@ -38,13 +38,13 @@ def all_entries(lines: Iterable[Numbered]) -> Iterator[AnyEntry]:
 
 def index(lines: Iterable[Numbered], before: str = "") -> dict[str, tuple[AnyEntry, str]]:
     """Each entry of the lines by its hash, merged ones included, with the hash of the one before it."""
-    found: dict[str, tuple[AnyEntry, str]] = {}
+    indexed: dict[str, tuple[AnyEntry, str]] = {}
     for entry, digest in lines:
         if isinstance(entry, Joined):
-            found = {**index(entry.lines, entry.after), **found}
-        found.setdefault(digest, (entry, before))
+            indexed = {**index(entry.lines, entry.after), **indexed}
+        indexed.setdefault(digest, (entry, before))
         before = digest
-    return found
+    return indexed
 
 
 def history(known: Mapping[str, tuple[AnyEntry, str]], head: str) -> list[Numbered]:

@@ -58,7 +58,7 @@ def match_notifications(records: Iterable[Record], notifications: Iterable[Recei
         else:
             where = notification.url or notification.path
             left.setdefault((notification.code, where), []).append((notification.at, addresses))
-    unexplained = (_unexplained(code, where, found) for (code, where), found in sorted(left.items()))
+    unexplained = (_unexplained(code, where, deliveries) for (code, where), deliveries in sorted(left.items()))
     return Matches(received, tuple(unexplained))
 
 
@@ -71,12 +71,12 @@ def evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
     url = normal_url(attempt.url)
     others = (other for other in record.at_address(attempt.address) if other.in_force and other.id != attempt.id)
     explained = {route for other in others for route in other.routes} if not attempt.in_force else set()
-    found = {
+    last_received = {
         code: record.received.get((attempt.address, code, url), "")
         for code in attempt.codes
         if (code, url) not in explained
     }
-    return {code: at for code, at in found.items() if at >= attempt.since}
+    return {code: at for code, at in last_received.items() if at >= attempt.since}
 
 
 def _matching(attempts: Iterable[Attempt], notification: Received) -> list[Attempt]:
@@ -102,5 +102,5 @@ def _path(url: str) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _unexplained(code: str, where: str, found: Sequence[tuple[str, tuple[Address, ...]]]) -> Unexplained:
-    return Unexplained(code, where, len(found), max(at for at, _ in found), found[-1][1])
+def _unexplained(code: str, where: str, deliveries: Sequence[tuple[str, tuple[Address, ...]]]) -> Unexplained:
+    return Unexplained(code, where, len(deliveries), max(at for at, _ in deliveries), deliveries[-1][1])

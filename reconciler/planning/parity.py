@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 def compare(desired: Desired, records: Mapping[TargetName, Record], a: TargetName, b: TargetName) -> Parity:
     """Desired against desired, and where both have a record, what is in force against what is in force."""
-    found = _differences(View.DESIRED, _wanted(desired, a), _wanted(desired, b))
+    differences = _differences(View.DESIRED, _wanted(desired, a), _wanted(desired, b))
     if a in records and b in records:
-        found += _differences(View.IN_FORCE, _in_force(records[a]), _in_force(records[b]))
-    return _declared(desired, a, b, found)
+        differences += _differences(View.IN_FORCE, _in_force(records[a]), _in_force(records[b]))
+    return _declared(desired, a, b, differences)
 
 
 def gate(desired: Desired, records: Mapping[TargetName, Record], a: TargetName, b: TargetName) -> Parity:
     """Whether all that `b` desires is in force in `a` already, so that `b` may follow."""
     there = _live_as_wanted(desired, records[a]) if a in records else {}
-    found = [
+    differences = [
         Difference(name, View.GATE, there.get(name), wanted)
         for name, wanted in sorted(_wanted(desired, b).items())
         if not _covers(there.get(name), wanted)
     ]
-    return replace(_declared(desired, a, b, found), unused=())  # a gate looks at one side of what they declare
+    return replace(_declared(desired, a, b, differences), unused=())  # a gate looks at one side of what they declare
 
 
 def _wanted(desired: Desired, target: TargetName) -> dict[str, Mapping[str, object]]:
@@ -82,13 +82,13 @@ def _differences(
     return [Difference(name, what, a.get(name), b.get(name)) for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 
 
-def _declared(desired: Desired, a: TargetName, b: TargetName, found: Iterable[Difference]) -> Parity:
+def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Iterable[Difference]) -> Parity:
     """Set aside what is declared to differ. Declarations about other targets are not called unused."""
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: set[ParityException] = set()
     ignore = desired.parity_ignore
-    for difference in found:
+    for difference in differences:
         addresses = (Address.of(a, difference.name), Address.of(b, difference.name))
         declared = [exception for exception in ignore if any(_is_about(exception, address) for address in addresses)]
         used.update(declared)

@@ -55,13 +55,13 @@ def plan_target(
     differing = [
         address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
     ]
-    found = [
+    planned = [
         change
         for address in differing
         for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
     ]
-    changed = {change.address for change in found}
-    changes = tuple(change for change in with_dependencies(found, selection) if selection.has(change.address))
+    changed = {change.address for change in planned}
+    changes = tuple(change for change in with_dependencies(planned, selection) if selection.has(change.address))
     selected = [address for address in differing if address in wanted and selection.has(address)]
     surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]
     return TargetPlan(
@@ -90,14 +90,14 @@ def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], se
 
 
 def _without_wanted_elsewhere(
-    found: Sequence[Surplus], record: Record, wanted: Mapping[Address, Subscription]
+    surplus: Sequence[Surplus], record: Record, wanted: Mapping[Address, Subscription]
 ) -> Iterator[Surplus]:
     """The surplus without routes that another subscription wants: they are to be renamed, and not to be removed."""
     takers: dict[tuple[str, str], set[Address]] = {}
-    for subscription in wanted.values() if found else ():
+    for subscription in wanted.values() if surplus else ():
         for code in subscription.codes:
             takers.setdefault((code, normal_url(subscription.url)), set()).add(subscription.address)
-    for extra in found:
+    for extra in surplus:
         url = normal_url(record.attempts[extra.attempt].url)
         codes = tuple(code for code in extra.codes if not takers.get((code, url), set()) - {extra.address})
         if codes:

@@ -62,11 +62,11 @@ class Renames:
 
 
 def _matched(wanted: Mapping[Address, Subscription], held: Mapping[Address, list[Attempt]]) -> dict[Address, Address]:
-    found: dict[Address, Address] = {}
+    becomes: dict[Address, Address] = {}
     for _, source, destination in sorted(_candidates(wanted, held)):
-        if source not in found and destination not in found.values():
-            found[source] = destination
-    return found
+        if source not in becomes and destination not in becomes.values():
+            becomes[source] = destination
+    return becomes
 
 
 def _candidates(

@@ -49,28 +49,28 @@ class Routes:
 
     @cached_property
     def _by_route(self) -> dict[tuple[str, str], list[Attempt]]:
-        found: dict[tuple[str, str], list[Attempt]] = {}
+        attempts: dict[tuple[str, str], list[Attempt]] = {}
         for attempt in self._attempts():
             for route in attempt.routes:
-                found.setdefault(route, []).append(attempt)
-        return found
+                attempts.setdefault(route, []).append(attempt)
+        return attempts
 
     @cached_property
     def _unwanted(self) -> dict[str, list[Attempt]]:
-        found: dict[str, list[Attempt]] = {}
+        attempts: dict[str, list[Attempt]] = {}
         for attempt in self._attempts():
             wanted = self._desired.subscriptions.get(attempt.address)
             for code in attempt.codes:
                 if wanted is None or code not in wanted.codes:
-                    found.setdefault(code, []).append(attempt)
-        return found
+                    attempts.setdefault(code, []).append(attempt)
+        return attempts
 
     def _attempts(self) -> Iterator[Attempt]:
         for record in self._records:
             yield from (attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE)
 
 
-def _others(address: Address, found: Iterable[Iterable[Attempt]]) -> list[Attempt]:
+def _others(address: Address, groups: Iterable[Iterable[Attempt]]) -> list[Attempt]:
     """Each attempt once, sorted, without those of `address` itself."""
-    others = {attempt.id: attempt for attempts in found for attempt in attempts if attempt.address != address}
+    others = {attempt.id: attempt for attempts in groups for attempt in attempts if attempt.address != address}
     return sorted(others.values(), key=lambda attempt: (attempt.address, attempt.id))

@@ -50,14 +50,14 @@ def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplu
     """Codes that are live at the wanted URL but no longer wanted, or live there a second time."""
     url = normal_url(wanted.url)
     delivered: set[str] = set()
-    found = []
+    surplus = []
     for attempt in attempts:
         if attempt.status is Status.LIVE and normal_url(attempt.url) == url:
             extra = tuple(code for code in attempt.codes if code not in wanted.codes or code in delivered)
             delivered.update(attempt.codes)
             if extra:
-                found.append(Surplus(wanted.address, attempt.id, extra))
-    return found
+                surplus.append(Surplus(wanted.address, attempt.id, extra))
+    return surplus
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,12 @@ def _restorable(case: _Case, wanted: Request, here: Sequence[Attempt]) -> list[A
     """
     codes = set(wanted.codes).difference(*(attempt.codes for attempt in here))
     left = [attempt for attempt in case.attempts if _is_retired_by_plan(attempt) and _is_at(wanted.url, attempt)]
-    found = []
+    restorable = []
     while useful := [attempt for attempt in left if not codes.isdisjoint(attempt.codes)]:
         best = max(useful, key=lambda attempt: (len(codes.intersection(attempt.codes)), -len(attempt.codes)))
-        found.append(best)
+        restorable.append(best)
         codes.difference_update(best.codes)
-    return found
+    return restorable
 
 
 def _is_retired_by_plan(attempt: Attempt) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import secrets
 import time
 import uuid
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from reconciler.sandbox.faults import FaultPlan
-from reconciler.sandbox.tokens import sign_token
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -118,7 +120,7 @@ class World:
             "exp": expires_at,
             "jti": str(uuid.uuid4()),
         }
-        token = sign_token(claims, provider.key)
+        token = _sign_token(claims, provider.key)
         with self._lock:
             revoked = [self.tokens[text] for text in self._revoked]
             spared = any((other.client_id, other.audience) == (client_id, audience) for other in revoked)
@@ -225,3 +227,17 @@ def _describe_delivery(attempt: DeliveryAttempt) -> dict[str, object]:
         "status": attempt.status,
         "detail": attempt.detail,
     }
+
+
+def _sign_token(claims: Mapping[str, object], key: bytes) -> str:
+    """The compact form of a JWT (RFC 7519), signed with HMAC SHA-256."""
+    signed = f"{_encode_json({'alg': 'HS256', 'typ': 'JWT'})}.{_encode_json(claims)}"
+    return f"{signed}.{_encode(hmac.digest(key, signed.encode(), hashlib.sha256))}"
+
+
+def _encode_json(document: Mapping[str, object]) -> str:
+    return _encode(json.dumps(document, separators=(",", ":")).encode())
+
+
+def _encode(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
