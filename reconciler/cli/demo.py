@@ -52,8 +52,6 @@ def command(terminal: Terminal) -> None:
     In a temporary directory, runs `state init`, `plan`, `apply`, a second `plan` without changes, and delivers one
     event. Calls nothing outside this machine and leaves nothing behind.
     """
-    from reconciler.sandbox.sandbox import Sandbox
-
     with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as folder, Sandbox() as sandbox:
         place = Path(folder)
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:

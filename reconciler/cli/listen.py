@@ -53,8 +53,6 @@ def command(
     printed: formatted on a terminal, otherwise as one line of JSON. To let the service reach it, expose the port with
     a tunnel and use the tunnel's URL as webhookUrl in config/.
     """
-    from reconciler.receiver.receiver import Behaviour
-
     if not 0 <= delay <= 3600:
         raise SettingsError("expected 0 to 3600 seconds", where="--delay", remedy="the default is 0")
     if identity is not None and not verify:
