@@ -16,6 +16,7 @@ from support import journal_strategies
 
 import reconciler.cli
 from reconciler.cli.demo import EXAMPLE
+from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.main import cli
 from reconciler.desired import parity, patches, sections, targets, verification
 from reconciler.model.entry import AnyEntry, Entry
@@ -61,8 +62,9 @@ def test_every_command_can_be_called() -> None:
     """A file with a command is in the table of its group."""
     modules = [module.name for module in walk_packages(reconciler.cli.__path__, "reconciler.cli.")]
     files = {name for name in modules if isinstance(vars(import_module(name)).get("command"), click.Command)}
-    tables = [cli.table, *(vars(import_module(name)).get("COMMANDS", {}) for name in files)]
-    assert files == {module for table in tables for module, _ in table.values()}
+    groups = [cli, *(group for name in files if isinstance(group := import_module(name).command, LazyGroup))]
+    called = {group.get_command(click.Context(group), name) for group in groups for name in group.table}
+    assert {import_module(name).command for name in files} == called
 
 
 # Actions
