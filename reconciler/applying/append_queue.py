@@ -55,14 +55,14 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
+class Appending:
     """An append has been sent to the store, and has not ended."""
 
     batch: Batch
 
 
 @dataclass(frozen=True, slots=True)
-class RetryWaiting:
+class AwaitingRetry:
     """An append has failed, and the same lines are appended again `at` (steady seconds)."""
 
     batch: Batch
@@ -74,7 +74,7 @@ class Abandoned:
     """The store has not answered in time; nothing more is appended."""
 
 
-State = Idle | InFlight | RetryWaiting | Abandoned
+State = Idle | Appending | AwaitingRetry | Abandoned
 
 
 class AppendQueue:
@@ -112,7 +112,7 @@ class AppendQueue:
         match self._state:
             case Idle():
                 return self._has_new_pending
-            case InFlight() | RetryWaiting():
+            case Appending() | AwaitingRetry():
                 return True
             case Abandoned():
                 return False
@@ -135,9 +135,9 @@ class AppendQueue:
         match self._state:
             case Idle():
                 return self._batch_due if self._has_new_pending else None
-            case InFlight():
+            case Appending():
                 return self.give_up_at
-            case RetryWaiting(_, at):
+            case AwaitingRetry(_, at):
                 return at if self.give_up_at is None else min(at, self.give_up_at)
             case Abandoned():
                 return None
@@ -161,9 +161,9 @@ class AppendQueue:
     def next_append(self, drafts: Sequence[Draft], now: Instant) -> Append | None:
         """The append to make now, None if there is none, or none yet. `drafts` are empty unless the queue is idle."""
         match self._state:
-            case InFlight() | Abandoned():
+            case Appending() | Abandoned():
                 return None
-            case RetryWaiting(batch, at):
+            case AwaitingRetry(batch, at):
                 if now.steady < at:
                     return None
             case Idle():
@@ -173,13 +173,13 @@ class AppendQueue:
                 self.first_tried_at = now
             case _:
                 assert_never(self._state)
-        self._state = InFlight(batch)
+        self._state = Appending(batch)
         self._started = now
         return batch.effect
 
     def conclude(self, event: Appended | Conflict | AppendFailed, now: Instant) -> tuple[AppendEnd, Batch]:
         """How the append in flight has ended, and what it carried."""
-        assert isinstance(self._state, InFlight)  # noqa: S101 - only an append in flight can end
+        assert isinstance(self._state, Appending)  # noqa: S101 - only an append in flight can end
         batch, self._state = self._state.batch, Idle()
         self._took = now.steady - self._started.steady
         journal = None if isinstance(event, Appended) else event.journal
@@ -197,7 +197,7 @@ class AppendQueue:
         match self._state:
             case Idle() | Abandoned():
                 return None
-            case InFlight(batch) | RetryWaiting(batch):
+            case Appending(batch) | AwaitingRetry(batch):
                 if self.give_up_at is None or now.steady < self.give_up_at:
                     return None
             case _:
@@ -278,7 +278,7 @@ class AppendQueue:
         backoff = self._context.limits.backoff
         self._failures += 1
         if self._failures <= len(backoff):
-            self._state = RetryWaiting(batch, now.steady + backoff[self._failures - 1])
+            self._state = AwaitingRetry(batch, now.steady + backoff[self._failures - 1])
             return "retry", batch
         self._failed_pending = batch.pending
         return "failed", batch
