@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.clock import Instant
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Journals
 
 log = logging.getLogger("reconciler.applying")
 
@@ -101,7 +101,7 @@ class Driver:
     def __init__(
         self,
         target: TargetName,
-        store: Store,
+        store: Journals,
         caller: Caller | None,
         clock: Callable[[], Instant],
         inbox: Inbox,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
     from reconciler.model.selection import Selection
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Journals
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Apply:
     plan: Plan
     desired: Desired
     selection: Selection
-    store: Store
+    store: Journals
     read: Callable[[TargetName], Journal]
     accounts: Mapping[TargetName, Account]
     clock: Callable[[], Instant]

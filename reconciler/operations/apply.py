@@ -80,7 +80,7 @@ def plan_to_apply(
 def _refuse_unencrypted(workspace: Workspace, planned: Planned) -> None:
     """Raises Refused if responses, and the secrets in them, would be stored on a disk that does not last."""
     creates = any(change.action in SENDS for change in planned.plan.changes)
-    if creates and not planned.desired.recipients and (workspace.in_ci or not workspace.store.local):
+    if creates and not planned.desired.recipients and (workspace.in_ci or workspace.store.path is None):
         raise Refused(
             "create responses may contain secrets that the service sends only once; without `recipients`, they are"
             " stored unencrypted on this machine",

@@ -11,8 +11,8 @@ from reconciler.operations.edit import now_by
 from reconciler.operations.workspace import Workspace, whole_selection
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads, seen_at, seen_elsewhere, targets_seen
-from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, rollback_entries
-from reconciler.state.journal.chain import Journal, parse
+from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
+from reconciler.state.journal.chain import Journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
     Unless forced, raises Refused on a disk that does not last, and for a record that exists, or existed, elsewhere.
     """
     names = whole_selection(patterns, workspace.desired.targets)
-    if workspace.in_ci and workspace.store.local and not force:
+    if workspace.in_ci and workspace.store.path and not force:
         raise Refused(
             "a CI runner's disk is lost with the job, so the next job would create everything again",
             where=workspace.store.location,
@@ -70,7 +70,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     """Raises Refused if a record of the target, for this service, existed here and is missing, or exists elsewhere."""
     base_url = workspace.desired.targets[name].base_url
     lost = _lost(workspace, name)
-    elsewhere = seen_elsewhere(workspace.heads.seen(), name, absolute_location(workspace.store))
+    elsewhere = seen_elsewhere(workspace.heads.seen(), name, workspace.store.place)
     others = [] if _is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
     if not (lost or others) or workspace.store.read(name) is not None:
         return
@@ -92,7 +92,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
 
 def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
     """What was seen here of the target's records for this service; lost if there is no journal."""
-    known = seen_at(workspace.heads.seen(), name, absolute_location(workspace.store))
+    known = seen_at(workspace.heads.seen(), name, workspace.store.place)
     return [seen for seen in known if seen.concerns(workspace.desired.targets[name].base_url)]
 
 
@@ -112,11 +112,11 @@ class Rollback:
 
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
     """Each selected target, read when it is asked for. Raises RecordMissing for one that never had a record."""
-    location, seen = absolute_location(workspace.store), workspace.heads.seen()
-    known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, location)}
+    place, seen = workspace.store.place, workspace.heads.seen()
+    known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, place)}
     for name in whole_selection((pattern,), known):
-        journal = _read(workspace, name)
-        lost = seen_at(seen, name, location) if journal is None else missing_heads(journal, seen, location)
+        journal = load_journal(workspace.store, name)
+        lost = seen_at(seen, name, place) if journal is None else missing_heads(journal, seen, place)
         if journal is None and not lost:
             raise RecordMissing(
                 f"{name} has no state record here, and never had one",
@@ -136,15 +136,9 @@ def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:
             workspace.store, journal, rollback_entries(lost, at, by, forced=force), workspace.heads, note
         )
         workspace.notices.work_is_done()
-        workspace.heads.accept(accepted, absolute_location(workspace.store))
+        workspace.heads.accept(accepted, workspace.store.place)
         return
     _begin(workspace, name, _service(workspace, name, lost), note, lost, force=force)
-
-
-def _read(workspace: Workspace, name: TargetName) -> Journal | None:
-    """The journal, not checked against what was last known of it; None if there is none."""
-    data = workspace.store.read(name)
-    return None if data is None else parse(data, name, f"{workspace.store.location} {name}")
 
 
 def _service(workspace: Workspace, name: TargetName, lost: list[KnownHead]) -> str:

@@ -12,6 +12,7 @@ from reconciler.model.joining import all_entries
 from reconciler.model.unrecorded import followable
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.workspace import Workspace
+from reconciler.state.heads.tracking import load_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
@@ -81,11 +82,10 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
 def _read(workspace: Workspace, target: TargetName) -> Journal:
     """The journal, not checked against its last known head: a record that was rolled back is recovered into as well."""
     store = workspace.store
-    place = f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"
-    data = store.read(target)
-    if data is None:
-        raise RecordMissing("no state record here", where=place, remedy="check --state")
-    return parse(data, target, place)
+    journal = load_journal(store, target)
+    if journal is None:
+        raise RecordMissing("no state record here", where=store.where(target), remedy="check --state")
+    return journal
 
 
 def _append(workspace: Workspace, target: TargetName, draft: Callable[[Journal], list[AnyEntry]], note: str) -> None:

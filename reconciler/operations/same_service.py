@@ -12,7 +12,6 @@ from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.remembered import targets_seen
-from reconciler.state.heads.tracking import absolute_location
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
@@ -36,10 +35,10 @@ def read_others(
 
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
-    seen, location = workspace.heads.seen(), absolute_location(workspace.store)
-    names = {*recorded, *targets_seen(seen, location)}
+    seen, place = workspace.heads.seen(), workspace.store.place
+    names = {*recorded, *targets_seen(seen, place)}
     others: dict[TargetName, Record] = {}
-    unread = [stray for record in records.values() for stray in replaced_records(record, seen, location)]
+    unread = [stray for record in records.values() for stray in replaced_records(record, seen, place)]
     for name in sorted(names - records.keys()):
         try:
             others[name] = read_with_known_results(workspace, name)
@@ -48,9 +47,9 @@ def read_others(
         except StateError as problem:
             target = desired.targets.get(name)
             declared = None if target is None else target.base_url
-            unread.append(unusable_record(workspace.store, name, problem, seen, location, declared))
+            unread.append(unusable_record(workspace.store, name, problem, seen, declared))
         else:
-            unread += replaced_records(others[name], seen, location)
+            unread += replaced_records(others[name], seen, place)
     services = (desired.targets[name].base_url for name in records)
     same = desired.of_services(services, {name: record.base_url for name, record in others.items()})
     return StoreRecords(

@@ -142,12 +142,12 @@ class Workspace:
 
     def warn_of_host_only_locks(self) -> None:
         """Warn of a store in a directory that other hosts may share, but not its locks."""
-        if not self.store.local:
+        if self.store.path is None:
             return
         from reconciler.disk.mounts import host_only_locks  # noqa: PLC0415
 
         location = self.store.location
-        if kind := host_only_locks(Path(location)):
+        if kind := host_only_locks(self.store.path):
             self.notices.warn(
                 f"{location}: file locks on this file system ({kind}) may not work across hosts; run reconciler on one"
                 " host only, or use --state git:BRANCH"
@@ -181,9 +181,8 @@ class Workspace:
     def targets_seen(self) -> set[TargetName]:
         """The targets of which this machine has seen a record in the store. Raises SettingsError."""
         from reconciler.state.heads.remembered import targets_seen  # noqa: PLC0415
-        from reconciler.state.heads.tracking import absolute_location  # noqa: PLC0415
 
-        return targets_seen(self.heads.seen(), absolute_location(self.store))
+        return targets_seen(self.heads.seen(), self.store.place)
 
     def recorded_targets(self) -> list[TargetName]:
         """The targets that have a record. Raises RecordMissing if none has: the location is probably wrong."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Record
     from reconciler.model.result import Applied
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Journals
 
 THIRD = TargetName("usa/staging")
 SERVICES = {TARGET: SERVICE, OTHER: "https://api.us.example", THIRD: SERVICE}
@@ -91,7 +91,7 @@ class Office:
         records = {name: self.store.record(name) for name in self.wants if name in self.store.data}
         return make_plan(self.desired, records, Selection())
 
-    def apply(self, plan: Plan | None = None, store: Store | None = None) -> Applied:
+    def apply(self, plan: Plan | None = None, store: Journals | None = None) -> Applied:
         """Apply the plan that is given, or one made now."""
         plan = plan or self.plan()
         return Apply(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.applying.context import RunContext
     from reconciler.applying.events import Effect, Event
     from reconciler.model.clock import Instant
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Journals
 
 LIMITS = Limits(backoff=(0.01, 0.01))
 
@@ -42,7 +42,7 @@ class Drive:
         self.steps: list[str] = []
         self.seen: list[int] = []
 
-    def run(self, store: Store | None = None, *, credentials: bool = True) -> TargetRun:
+    def run(self, store: Journals | None = None, *, credentials: bool = True) -> TargetRun:
         """Drive the run to its end."""
         caller = self.caller if credentials else None
         driver = Driver(TARGET, store or self.store, caller, now, self.inbox, self.steps.append)

@@ -212,7 +212,7 @@ def test_other_files_are_left_alone(store: FileStore, root: Path) -> None:
 
 def test_location_is_the_path_as_given() -> None:
     """Messages name the store as the user did."""
-    assert (FileStore(Path("some/state")).location, FileStore(Path("some/state")).local) == ("some/state", True)
+    assert FileStore(Path("some/state")).location == "some/state"
 
 
 def test_linked_journal(store: FileStore, root: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from support.store_conformance import StoreConformance, append_one, read_back
 from reconciler.errors import HeadMoved, RecordLost, RecordRolledBack, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import absolute_location, append_entries, read_journal
+from reconciler.state.heads.tracking import append_entries, read_journal
 from reconciler.state.journal.chain import link
 from reconciler.state.stores.git.command import Git
 
@@ -221,21 +221,21 @@ def test_another_repository(world: GitWorld, url: str, tmp_path: Path, monkeypat
     store.append(TARGET, None, journal_bytes(entries(2)), "begun")
     assert ["begun"] == world.log()
     assert journal_bytes(entries(2)) == store.read(TARGET)
-    assert absolute_location(store) == store.location == f"git+{url[4:].format(origin=world.origin)}"
+    assert store.place.location == store.location == f"git+{url[4:].format(origin=world.origin)}"
 
 
 def test_two_repositories_are_told_apart(world: GitWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same words in another repository name another place, with nothing of the first in it."""
     world.begin()
-    here = absolute_location(world.open())
+    here = world.open().place.location
     world.git("init", "--quiet", "--bare", "other.git", at=tmp_path)
     world.git("remote", "set-url", "origin", "../other.git")
     assert world.open().read(TARGET) is None
     assert [f"git:state of {tmp_path}/{name}.git" for name in ("origin", "other")] == [
         here,
-        absolute_location(world.open()),
+        world.open().place.location,
     ]
-    assert not world.open().local
+    assert world.open().path is None
 
 
 def test_deleted_branch(world: GitWorld) -> None:

@@ -17,12 +17,16 @@ from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.state.heads.known_head import KnownHead, load_known_head
 from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.journal.chain import parse
+from reconciler.state.stores.files import FileStore
+from reconciler.state.stores.store import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from reconciler.state.journal.chain import Journal
+
+HERE, THERE, NOWHERE = (Place(location) for location in ("here", "there", "nowhere"))
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_nothing_remembered(heads: Heads, cache: Path) -> None:
 
 def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of other targets is read once; of the target itself, and of new records, every time."""
-    Heads(cache).remember(journal(1), "here")
+    Heads(cache).remember(journal(1), HERE)
     other = replace(seen_of(journal(1))[RECORD], record="01" * 8, target=OTHER)
     (cache / "heads" / f"{other.record}.json").write_text(json.dumps(asdict(other)))
     read: list[str] = []
@@ -69,7 +73,7 @@ def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: p
 
     monkeypatch.setattr("reconciler.state.heads.remembered.load_known_head", load)
     assert {**seen_of(journal(1)), other.record: other} == heads.seen(TARGET)
-    Heads(cache).remember(journal(2), "here")
+    Heads(cache).remember(journal(2), HERE)
     read.clear()
     assert {**seen_of(journal(2)), other.record: other} == heads.seen(TARGET)
     assert [RECORD] == read
@@ -77,7 +81,7 @@ def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: p
 
 def test_remembered(heads: Heads, cache: Path) -> None:
     """A head is remembered for later runs, in files of their owner's alone."""
-    assert heads.remember(journal(3), "here") is None
+    assert heads.remember(journal(3), HERE) is None
     assert seen_of(journal(3)) == Heads(cache).seen()
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (cache, cache / "heads", cache / "heads" / f"{RECORD}.json")]
     assert modes == [0o700, 0o700, 0o600]
@@ -85,36 +89,36 @@ def test_remembered(heads: Heads, cache: Path) -> None:
 
 def test_nothing_written_anew(heads: Heads, cache: Path) -> None:
     """A head that is remembered already costs no write."""
-    heads.remember(journal(3), "here")
+    heads.remember(journal(3), HERE)
     path = cache / "heads" / f"{RECORD}.json"
     before = path.stat().st_ino
-    heads.remember(journal(3), "here")
+    heads.remember(journal(3), HERE)
     assert before == path.stat().st_ino
 
 
 def test_records_side_by_side(heads: Heads) -> None:
     """Records do not touch each other."""
     one, other = journal(3), journal(2, OTHER, "f" * 32)
-    heads.remember(one, "here")
-    heads.remember(other, "here")
+    heads.remember(one, HERE)
+    heads.remember(other, HERE)
     assert seen_of(one) | seen_of(other) == heads.seen()
 
 
 @pytest.mark.parametrize("count", [3, 4])
 def test_same_or_longer_passes(count: int) -> None:
     """A record that holds the remembered head is the record."""
-    Heads.check(journal(count), seen_of(journal(3)))
+    Heads.check(journal(count), seen_of(journal(3)), NOWHERE)
 
 
 def test_unknown_record_passes() -> None:
     """Of a record never seen before nothing can be said."""
-    Heads.check(journal(1), seen_of(journal(3, record="f" * 32)))
+    Heads.check(journal(1), seen_of(journal(3, record="f" * 32)), NOWHERE)
 
 
 def test_shorter_record() -> None:
     """A record without its last lines is an error that says how many, and names the way out."""
     with pytest.raises(RecordRolledBack) as caught:
-        Heads.check(journal(2), seen_of(journal(5)))
+        Heads.check(journal(2), seen_of(journal(5)), NOWHERE)
     assert "the last 3 of 5 entries are missing" in caught.value.what
     assert caught.value.where == "here"
     assert "backup may have been restored" in str(caught.value.remedy)
@@ -125,78 +129,78 @@ def test_shorter_record() -> None:
 def test_other_history(count: int) -> None:
     """A record with other entries in place of the remembered one is an error, however long it is."""
     with pytest.raises(RecordRolledBack, match="entry 3 differs from the one last seen on this machine"):
-        Heads.check(journal(count, mark="b"), seen_of(journal(3)))
+        Heads.check(journal(count, mark="b"), seen_of(journal(3)), NOWHERE)
 
 
 def test_accepted_loss(heads: Heads) -> None:
     """A record that says its loss was accepted passes, and is remembered in its place."""
     lost = journal(5)
-    heads.remember(lost, "here")
+    heads.remember(lost, HERE)
     accepted = accepting(2, lost)
-    Heads.check(accepted, heads.seen())
-    heads.remember(accepted, "here")
+    Heads.check(accepted, heads.seen(), NOWHERE)
+    heads.remember(accepted, HERE)
     assert seen_of(accepted) == heads.seen()
 
 
 def test_another_loss_is_not_accepted() -> None:
     """Accepting one loss accepts no other."""
     with pytest.raises(RecordRolledBack):
-        Heads.check(accepting(2, journal(5)), seen_of(journal(6)))
+        Heads.check(accepting(2, journal(5)), seen_of(journal(6)), NOWHERE)
 
 
 @pytest.mark.parametrize("late", [journal(2), journal(5, mark="b")])
 def test_never_backwards(heads: Heads, late: Journal) -> None:
     """What was remembered is not forgotten for a record that lacks it."""
-    heads.remember(journal(4), "here")
-    assert heads.remember(late, "here") is None
+    heads.remember(journal(4), HERE)
+    assert heads.remember(late, HERE) is None
     assert seen_of(journal(4)) == heads.seen()
 
 
 def test_accept(heads: Heads) -> None:
     """Accepting a journal remembers it whatever was remembered before."""
-    heads.remember(journal(4), "here")
-    assert heads.accept(journal(2), "here") is None
+    heads.remember(journal(4), HERE)
+    assert heads.accept(journal(2), HERE) is None
     assert seen_of(journal(2)) == heads.seen()
 
 
 def test_remembering_at_once(cache: Path) -> None:
     """Of many that remember at once the longest stays."""
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda count: Heads(cache).remember(journal(count), "here"), [5, 9, 2, 7, 3, 8, 1]))
+        list(pool.map(lambda count: Heads(cache).remember(journal(count), HERE), [5, 9, 2, 7, 3, 8, 1]))
     assert seen_of(journal(9)) == Heads(cache).seen()
 
 
 def test_seen_at(heads: Heads) -> None:
     """A record that was here before is known by its place and target, the longest of several."""
-    heads.remember(journal(3), "here")
-    heads.remember(journal(5, record="f" * 32), "here")
-    heads.remember(journal(6, record="e" * 32), "there")
-    heads.remember(journal(7, OTHER, record="d" * 32), "here")
-    assert ["f" * 32, RECORD] == [known.record for known in seen_at(heads.seen(), TARGET, "here")]
-    assert [] == seen_at(heads.seen(), TARGET, "nowhere")
+    heads.remember(journal(3), HERE)
+    heads.remember(journal(5, record="f" * 32), HERE)
+    heads.remember(journal(6, record="e" * 32), THERE)
+    heads.remember(journal(7, OTHER, record="d" * 32), HERE)
+    assert ["f" * 32, RECORD] == [known.record for known in seen_at(heads.seen(), TARGET, HERE)]
+    assert [] == seen_at(heads.seen(), TARGET, NOWHERE)
 
 
 def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
     """A path is known by each name it had: as it was written, and where it led; and nothing else by that."""
     (tmp_path / "link").symlink_to("real")
-    heads.remember(journal(3), f"{tmp_path}/link")
+    heads.remember(journal(3), FileStore(tmp_path / "link").place)
     (tmp_path / "link").unlink()
-    names = [f"{tmp_path}/{name}" for name in ("link", "real", "cache/../real", "other")]
-    assert [1, 1, 1, 0] == [len(seen_at(heads.seen(), TARGET, name)) for name in names]
-    assert [] == seen_at(heads.seen(), TARGET, "")
-    assert [] == seen_at(heads.seen(), OTHER, names[0])
+    places = [FileStore(tmp_path / name).place for name in ("link", "real", "cache/../real", "other")]
+    assert [1, 1, 1, 0] == [len(seen_at(heads.seen(), TARGET, place)) for place in places]
+    assert [] == seen_at(heads.seen(), TARGET, Place(""))
+    assert [] == seen_at(heads.seen(), OTHER, places[0])
 
 
 @pytest.mark.parametrize("resolved", [None, 1, "there"])
 def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> None:
     """A file of an earlier version, which did not say where a path led, still says what was seen."""
-    heads.remember(journal(3), "here")
+    heads.remember(journal(3), HERE)
     path = cache / "heads" / f"{RECORD}.json"
     fields = {**json.loads(path.read_bytes()), "resolved": resolved}
     if resolved is None:
         del fields["resolved"]
     path.write_text(json.dumps(fields))
-    (found,) = seen_at(heads.seen(), TARGET, "here")
+    (found,) = seen_at(heads.seen(), TARGET, HERE)
     assert (3, resolved if resolved == "there" else "") == (found.entries, found.resolved)
 
 
@@ -213,8 +217,8 @@ def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> No
 )
 def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
     """A damaged file, or one of another record's name, is never taken for none: an older record would pass."""
-    heads.remember(journal(3), "here")
-    heads.remember(journal(2, record="f" * 32), "here")
+    heads.remember(journal(3), HERE)
+    heads.remember(journal(2, record="f" * 32), HERE)
     path = cache / "heads" / f"{RECORD}.json"
     path.write_bytes(damage)
     (cache / "heads" / "notes.txt").write_bytes(damage)
@@ -225,9 +229,9 @@ def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
         SettingsError,
         match=f"cannot read the last known head of state record {RECORD}: it is empty or has another content",
     ):
-        heads.remember(journal(1), "here")
+        heads.remember(journal(1), HERE)
     path.unlink()
-    heads.remember(journal(1), "here")
+    heads.remember(journal(1), HERE)
     assert seen_of(journal(1))[RECORD] == heads.seen()[RECORD]
 
 
@@ -267,7 +271,7 @@ def test_no_file(heads: Heads, cache: Path, put: Callable[[Path], None], trouble
 
 def test_file_that_may_not_be_read(heads: Heads, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is one whose mode forbids to read it."""
-    heads.remember(journal(3), "here")
+    heads.remember(journal(3), HERE)
 
     def refuse(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -285,8 +289,8 @@ def test_another_record_in_its_place() -> None:
     with pytest.raises(
         RecordRolledBack, match=f"was replaced: expected record {'f' * 32} .5 entries., found record {RECORD} .3 "
     ):
-        Heads.check(journal(3), before, "here")
-    Heads.check(accepting(2, journal(5, record="f" * 32)), before, "here")
+        Heads.check(journal(3), before, HERE)
+    Heads.check(accepting(2, journal(5, record="f" * 32)), before, HERE)
 
 
 def test_another_record_in_another_place() -> None:
@@ -297,18 +301,18 @@ def test_another_record_in_another_place() -> None:
         replace(seen, target=OTHER),
         replace(seen, base_url="https://sandbox.example"),
     ):
-        Heads.check(journal(3), {other.record: other}, "here")
+        Heads.check(journal(3), {other.record: other}, HERE)
     unknown = replace(seen, base_url="")  # an earlier version did not note it
     with pytest.raises(RecordRolledBack, match="was replaced: expected record"):
-        Heads.check(journal(3), {unknown.record: unknown}, "here")
+        Heads.check(journal(3), {unknown.record: unknown}, HERE)
 
 
 def test_each_place_is_remembered(heads: Heads) -> None:
     """A record that was seen in two clones of a repository is missed in either."""
-    heads.remember(journal(3), "here")
-    heads.remember(journal(4), "there")
-    heads.remember(journal(5), "here")
-    found = [seen_at(heads.seen(), TARGET, location) for location in ("here", "there")]
+    heads.remember(journal(3), HERE)
+    heads.remember(journal(4), THERE)
+    heads.remember(journal(5), HERE)
+    found = [seen_at(heads.seen(), TARGET, place) for place in (HERE, THERE)]
     assert [[5], [5]] == [[known.entries for known in there] for there in found]
     assert ("here", ("there",)) == (heads.seen()[RECORD].location, heads.seen()[RECORD].places)
 
@@ -318,7 +322,7 @@ def test_record_id_that_is_no_name(heads: Heads, cache: Path, record: str) -> No
     """An id from a journal names a file only if it is hexadecimal."""
     told = parse(journal_bytes([begun(record=record), imported("a2")]), TARGET, "state")
     with pytest.raises(RecordDamaged, match="id is not hexadecimal"):
-        heads.remember(told, "here")
+        heads.remember(told, HERE)
     assert not cache.exists()
 
 
@@ -326,7 +330,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     """Where nothing can be remembered the run goes on, with a warning that says what is not noticed then."""
     (tmp_path / "file").write_text("")
     heads = Heads(tmp_path / "file" / "cache")
-    warning = heads.remember(journal(1), "here")
+    warning = heads.remember(journal(1), HERE)
     assert warning is not None
     assert "cannot save the last known head" in warning
     assert "a later rollback would not be detected" in warning
@@ -343,9 +347,9 @@ def test_cache_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", ["", "heads"])
 def test_cache_of_anybody(heads: Heads, cache: Path, below: str) -> None:
     """Heads that somebody else may have written are neither read nor added to."""
-    heads.remember(journal(2), "here")
+    heads.remember(journal(2), HERE)
     (cache / below).chmod(0o777)
     with pytest.raises(SettingsError, match="unsafe directory"):
         heads.seen()
     with pytest.raises(SettingsError, match="unsafe directory"):
-        heads.remember(journal(3), "here")
+        heads.remember(journal(3), HERE)

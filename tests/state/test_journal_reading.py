@@ -19,7 +19,7 @@ from reconciler.errors import (
     StoreUnavailable,
 )
 from reconciler.state.heads.remembered import Heads, seen_at
-from reconciler.state.heads.tracking import absolute_location, append_entries, begin_journal, read_journal
+from reconciler.state.heads.tracking import append_entries, begin_journal, read_journal
 from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def path_of(root: Path) -> Path:
 def test_read(store: FileStore, heads: Heads) -> None:
     """A journal is read, and remembered with where it was."""
     assert journal(2) == read_journal(store, TARGET, heads)
-    (found,) = seen_at(heads.seen(), TARGET, store.location)
+    (found,) = seen_at(heads.seen(), TARGET, store.place)
     assert (journal(2).head, 2) == (found.head, found.entries)
 
 
@@ -107,17 +107,10 @@ def test_same_path_elsewhere(heads: Heads, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path / "one")
     store = FileStore(Path("state"))
     begin_journal(store, begun(), heads, "begin")
-    assert str(tmp_path / "one" / "state") == absolute_location(store)
+    assert str(tmp_path / "one" / "state") == store.place.location
     monkeypatch.chdir(tmp_path / "two")
     with pytest.raises(RecordMissing, match="no state record for europe/staging"):
         read_journal(FileStore(Path("state")), TARGET, heads)
-
-
-def test_whereabouts_of_a_remote_store(root: Path) -> None:
-    """The location of a store elsewhere does not depend on the working directory."""
-    store = FileStore(root)
-    store.local, store.location = False, "s3://bucket/state"
-    assert absolute_location(store) == "s3://bucket/state"
 
 
 def test_damaged(store: FileStore, heads: Heads, root: Path) -> None:
@@ -151,10 +144,10 @@ def test_heads_are_read_before_the_record(store: FileStore, heads: Heads) -> Non
     class Slow(FileStore):
         def read(self, target: TargetName) -> bytes | None:
             data = super().read(target)
-            heads.remember(journal(3), absolute_location(self))
+            heads.remember(journal(3), self.place)
             return data
 
-    slow = Slow(store.root)
+    slow = Slow(store.path)
     assert journal(2) == read_journal(slow, TARGET, heads)
     assert heads.seen()[journal(3).record().id].entries == 3
 

@@ -39,6 +39,7 @@ from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.origin import open_git
 from reconciler.state.stores.git.remote import Remote, Side
 from reconciler.state.stores.location import open_store
+from reconciler.state.stores.store import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +52,7 @@ Act: TypeAlias = "Callable[[Path], object]"
 DISK = "check the disk and the permissions, then run the command again"
 RESTORE = "restore the journal from version control or a backup, then run `reconciler state verify`"
 KEEPING = "check permissions and free space, or add `recipients` to encrypt responses into the record"
-DIRECTORY = "use a directory, for example --state state or --state file:///srv/state"
+DIRECTORY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
 BRANCH = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
 
@@ -151,7 +152,7 @@ def test_files(here: Path, act: Act, expected: ReconcilerError) -> None:
         SettingsError(
             "unknown store type gopher:",
             where="--state",
-            remedy="valid types: file:, git:, s3:, gs:, az:, postgresql:; write a path that contains a colon as ./PATH",
+            remedy="valid types: file:, git:; write a path that contains a colon as ./PATH",
         ),
     ),
     (
@@ -169,8 +170,8 @@ def rolled_back(count: int, mark: str) -> Act:
 
     def act(here: Path) -> None:
         heads = Heads(here / "cache")
-        heads.remember(journal(3), "there")
-        Heads.check(journal(count, mark=mark), heads.seen())
+        heads.remember(journal(3), Place("there"))
+        Heads.check(journal(count, mark=mark), heads.seen(), Place("there"))
 
     return act
 
@@ -198,7 +199,9 @@ def not_the_last_read(what: str) -> RecordRolledBack:
     (rolled_back(2, "a"), not_the_last_read("the last 1 of 3 entries are missing")),
     (rolled_back(3, "b"), not_the_last_read("entry 3 differs from the one last seen on this machine")),
     (
-        lambda here: Heads(here / "cache").remember(parse(journal_bytes([begun(record="x")]), TARGET, ""), "there"),
+        lambda here: Heads(here / "cache").remember(
+            parse(journal_bytes([begun(record="x")]), TARGET, ""), Place("there")
+        ),
         RecordDamaged("the record's id is not hexadecimal", where="there: europe/staging"),
     ),
 )
@@ -209,7 +212,7 @@ def test_heads(here: Path, act: Act, expected: ReconcilerError) -> None:
 
 def test_head_that_cannot_be_remembered(here: Path) -> None:
     """The warning says where, why, and what is lost by it."""
-    assert Heads(here / "file" / "cache").remember(journal(1), "there") == (
+    assert Heads(here / "file" / "cache").remember(journal(1), Place("there")) == (
         f"{here}/file/cache/heads: cannot save the last known head of the state record: Not a directory; "
         "a later rollback would not be detected"
     )
@@ -253,12 +256,17 @@ def rehashed(line: bytes) -> bytes:
     return body + f',"hash":"{sha256(body).hexdigest()}"}}\n'.encode()
 
 
+class Elsewhere(FileStore):
+    """A store with other words for where a journal is."""
+
+    def where(self, target: TargetName) -> str:
+        return f"s3://bucket/state {target}"
+
+
 def elsewhere(here: Path, data: bytes) -> FileStore:
     """A store of which messages speak as of one that is no disk of this machine, with that journal."""
     (here / "state" / "europe" / "staging.jsonl").write_bytes(data)
-    found = store(here)
-    found.location, found.local = "s3://bucket/state", False
-    return found
+    return Elsewhere(here / "state")
 
 
 def read_until_it_is_gone(here: Path) -> None:

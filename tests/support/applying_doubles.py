@@ -33,7 +33,6 @@ class MemoryStore:
 
     data: dict[TargetName, bytes] = field(default_factory=dict)
     location: str = "memory"
-    local: bool = True
     appended: Callable[[], None] = lambda: None
     notes: list[str] = field(default_factory=list)
     _lost_answers: int = 0
@@ -57,6 +56,10 @@ class MemoryStore:
 
     def targets(self) -> list[TargetName]:
         return sorted(self.data)
+
+    def where(self, target: TargetName) -> str:
+        """See Journals.where."""
+        return f"{self.location} {target}"
 
     def read(self, target: TargetName) -> bytes | None:
         if self._unreadable is not None:

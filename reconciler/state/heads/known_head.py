@@ -7,14 +7,18 @@ import os
 import shlex
 from dataclasses import dataclass
 from errno import ELOOP
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.disk.durable import open_regular
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.url import same_service
 from reconciler.state.journal.chain import count_entries
-from reconciler.state.stores.git.places import branch_place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.state.stores.store import Place
 
 _LIMIT = 1 << 20
 """Bytes of such a file that are read; one with the most locations remembered has a few thousand."""
@@ -24,7 +28,7 @@ _LIMIT = 1 << 20
 class KnownHead:
     """The last known head of one record: the hash of its `entries`-th line, and the store it was read from.
 
-    `resolved` is a path `location` with its symbolic links resolved at that time: either may be missing now.
+    `resolved` is `location` with its symbolic links resolved at that time: either may be missing now.
     `base_url` is the service the record was bound to, "" if an earlier version did not write it. `places` are the
     locations of other stores that the record was seen in, such as clones of one repository.
     """
@@ -43,24 +47,13 @@ class KnownHead:
         """The number of its entries, in words."""
         return count_entries(self.entries)
 
-    def was_at(self, names: frozenset[str]) -> bool:
-        """Whether it was seen in the store of these names (see `names_of`)."""
-        places = (self.location, self.resolved, *self.places)
-        return not names.isdisjoint((*places, *map(branch_place, places)))
+    def was_at(self, place: Place) -> bool:
+        """Whether it was seen in the store at `place`."""
+        return place.has_any((self.location, self.resolved, *self.places))
 
     def concerns(self, base_url: str) -> bool:
         """Whether the record's subscriptions may exist at the service at `base_url`."""
         return not self.base_url or same_service(self.base_url, base_url)
-
-
-def resolved(location: str) -> str:
-    """An absolute path with its symbolic links resolved; "" for any other location."""
-    return os.path.realpath(location) if Path(location).is_absolute() else ""
-
-
-def names_of(location: str) -> frozenset[str]:
-    """All names of a store: one location may be spelled in several ways."""
-    return frozenset((location, resolved(location), branch_place(location))) - {""}
 
 
 def load_known_head(path: Path) -> KnownHead | None:

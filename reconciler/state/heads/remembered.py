@@ -13,7 +13,7 @@ from reconciler.disk.durable import written_beside
 from reconciler.disk.locks import LockHeld, locked_file
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.model.address import TargetName
-from reconciler.state.heads.known_head import KnownHead, load_known_head, names_of, resolved
+from reconciler.state.heads.known_head import KnownHead, load_known_head
 from reconciler.state.journal.chain import count_entries
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
+    from reconciler.state.stores.store import Place
 
 _PATIENCE = 30.0  # seconds to wait for another process that remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
@@ -76,32 +77,32 @@ class Heads:
         return read
 
     @staticmethod
-    def check(journal: Journal, seen: Mapping[str, KnownHead], location: str = "") -> None:
+    def check(journal: Journal, seen: Mapping[str, KnownHead], place: Place) -> None:
         """Raises RecordRolledBack for a journal without a head last known of it, or of its target at that location.
 
         Not if the operator accepted that loss, and not for another record of another service.
         """
         record = journal.record()
-        for known in missing_heads(journal, seen, location):
+        for known in missing_heads(journal, seen, place):
             if known.record == record.id:
                 raise _rolled_back(journal, known)
             if known.concerns(record.base_url):
-                raise record_replaced(record, known, location)
+                raise record_replaced(record, known, place)
 
-    def remember(self, journal: Journal, location: str, appended: Sequence[str] = ()) -> str | None:
+    def remember(self, journal: Journal, place: Place, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
 
         `appended` are the hashes of lines that were appended to it since; the last of them is its head then. Returns a
         warning if that fails, None otherwise. Raises SettingsError for a directory that is not safe.
         """
-        head = _known_head_of(journal, location)
+        head = _known_head_of(journal, place)
         if appended:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
         return self._write(head, lambda known: _covers(journal, known, appended))
 
-    def accept(self, journal: Journal, location: str) -> str | None:
+    def accept(self, journal: Journal, place: Place) -> str | None:
         """As `remember`, whatever was remembered before."""
-        return self._write(_known_head_of(journal, location), lambda _: True)
+        return self._write(_known_head_of(journal, place), lambda _: True)
 
     def _write(self, head: KnownHead, covers: Callable[[KnownHead], bool]) -> str | None:
         """Write `head`, unless it does not cover the head that is remembered already."""
@@ -136,44 +137,41 @@ class Heads:
             raise
 
 
-def seen_at(seen: Mapping[str, KnownHead], target: TargetName, location: str) -> list[KnownHead]:
-    """The heads of a target last seen in the store at `location`, the longest record first."""
-    names = names_of(location)
-    return _longest_first(known for known in seen.values() if known.target == target and known.was_at(names))
+def seen_at(seen: Mapping[str, KnownHead], target: TargetName, place: Place) -> list[KnownHead]:
+    """The heads of a target last seen in the store at `place`, the longest record first."""
+    return _longest_first(known for known in seen.values() if known.target == target and known.was_at(place))
 
 
-def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, location: str) -> list[KnownHead]:
+def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, place: Place) -> list[KnownHead]:
     """The heads of a target last seen in other stores only, the longest record first."""
-    names = names_of(location)
-    return _longest_first(known for known in seen.values() if known.target == target and not known.was_at(names))
+    return _longest_first(known for known in seen.values() if known.target == target and not known.was_at(place))
 
 
-def targets_seen(seen: Mapping[str, KnownHead], location: str) -> set[TargetName]:
-    """The targets of which a record was seen in the store at `location`."""
-    names = names_of(location)
-    return {known.target for known in seen.values() if known.was_at(names)}
+def targets_seen(seen: Mapping[str, KnownHead], place: Place) -> set[TargetName]:
+    """The targets of which a record was seen in the store at `place`."""
+    return {known.target for known in seen.values() if known.was_at(place)}
 
 
-def replaced_heads(record: Record, seen: Mapping[str, KnownHead], location: str) -> list[KnownHead]:
-    """The heads of other records of the target last seen at `location`, unless their loss was accepted."""
-    others = (known for known in seen_at(seen, record.target, location) if known.record != record.id)
+def replaced_heads(record: Record, seen: Mapping[str, KnownHead], place: Place) -> list[KnownHead]:
+    """The heads of other records of the target last seen at `place`, unless their loss was accepted."""
+    others = (known for known in seen_at(seen, record.target, place) if known.record != record.id)
     return [known for known in others if known.head not in record.accepted_losses]
 
 
-def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], location: str) -> list[KnownHead]:
-    """The heads last seen of the journal, or at its location, that it neither contains nor accepts as lost."""
+def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], place: Place) -> list[KnownHead]:
+    """The heads last seen of the journal, or at `place`, that it neither contains nor accepts as lost."""
     record = journal.record()
     known = seen.get(record.id)
     own = [] if known is None or _covers(journal, known) else [known]
-    return own + replaced_heads(record, seen, location)
+    return own + replaced_heads(record, seen, place)
 
 
-def record_replaced(record: Record, known: KnownHead, location: str) -> RecordRolledBack:
+def record_replaced(record: Record, known: KnownHead, place: Place) -> RecordRolledBack:
     """The error for a record at a location where another one was last seen."""
     return RecordRolledBack(
         f"the state record of {record.target} was replaced: expected record {known.record} ({known.length}), found"
         f" record {record.id} ({count_entries(record.entries)}), which does not list what {known.record} created",
-        where=location,
+        where=place.location,
         remedy="a branch or directory may have been deleted, or `state init` run on another machine; restore the other"
         f" journal; if it is lost for good, run: reconciler state accept-rollback -t {record.target}",
     )
@@ -208,13 +206,13 @@ def _with_places(head: KnownHead, known: KnownHead | None) -> KnownHead:
     return replace(head, places=tuple(others[-_PLACES:]))
 
 
-def _known_head_of(journal: Journal, location: str) -> KnownHead:
+def _known_head_of(journal: Journal, place: Place) -> KnownHead:
     """Raises RecordDamaged for a record id that is not a valid file name."""
     record = journal.record()
     if not _RECORD_ID.fullmatch(record.id):
-        raise RecordDamaged("the record's id is not hexadecimal", where=f"{location}: {journal.target}")
-    path = resolved(location)
-    return KnownHead(record.id, journal.target, journal.head, len(journal.lines), location, path, record.base_url)
+        raise RecordDamaged("the record's id is not hexadecimal", where=f"{place.location}: {journal.target}")
+    entries, location = len(journal.lines), place.location
+    return KnownHead(record.id, journal.target, journal.head, entries, location, place.resolved, record.base_url)
 
 
 def _covers(journal: Journal, known: KnownHead, appended: Sequence[str] = ()) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
@@ -10,7 +9,6 @@ from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
 from reconciler.state.heads.remembered import seen_at, seen_elsewhere
 from reconciler.state.journal.chain import extend, head_of, link, parse
-from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.heads.remembered import Heads
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Journals, Store
 
 
 class HeadTrackingStore:
@@ -32,7 +30,7 @@ class HeadTrackingStore:
 
     def __init__(self, store: Store, heads: Heads) -> None:
         self.location = store.location
-        self.local = store.local
+        self.where = store.where
         self._store = store
         self._heads = heads
         self._followed: dict[TargetName, tuple[Journal, list[str]]] = {}
@@ -42,9 +40,6 @@ class HeadTrackingStore:
         """Track the head of a journal that was read and remembered, and return the journal."""
         self._followed[journal.target] = (journal, [])
         return journal
-
-    def targets(self) -> list[TargetName]:
-        return self._store.targets()
 
     def read(self, target: TargetName) -> bytes | None:
         """See Store.read; the journal is followed and remembered: only a read shows what an unanswered append did.
@@ -56,10 +51,10 @@ class HeadTrackingStore:
         if data is None:
             return None
         try:
-            journal = parse(data, target, _place(self._store, target))
+            journal = parse(data, target, self._store.where(target))
         except StateError:  # the caller parses the data too, and reports what is wrong with it
             return data
-        self._heads.check(journal, seen, absolute_location(self._store))
+        self._heads.check(journal, seen, self._store.place)
         self.follow(journal)
         self._remember(target)
         return data
@@ -82,7 +77,7 @@ class HeadTrackingStore:
     def _remember(self, target: TargetName) -> None:
         journal, appended = self._followed[target]
         try:
-            self._heads.remember(journal, absolute_location(self._store), appended)
+            self._heads.remember(journal, self._store.place, appended)
         except ReconcilerError as problem:
             self._heads.warning = str(problem)
 
@@ -96,18 +91,18 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     journal = load_journal(store, target)
     if journal is None:
         raise _missing(store, target, seen)
-    heads.check(journal, seen, absolute_location(store))
-    heads.remember(journal, absolute_location(store))
+    heads.check(journal, seen, store.place)
+    heads.remember(journal, store.place)
     return journal
 
 
-def load_journal(store: Store, target: TargetName) -> Journal | None:
+def load_journal(store: Journals, target: TargetName) -> Journal | None:
     """The target's journal as it is in the store, whatever head was last known; None if there is none.
 
     Raises StateError.
     """
     data = store.read(target)
-    return None if data is None else parse(data, target, _place(store, target))
+    return None if data is None else parse(data, target, store.where(target))
 
 
 def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, lost: Sequence[KnownHead] = ()) -> Journal:
@@ -116,7 +111,7 @@ def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, lost: Seq
     Raises HeadMoved if the target has a journal, and StoreUnavailable.
     """
     lines, _ = link(None, 0, [begun, *rollback_entries(lost, begun.at, begun.by, forced=begun.forced)])
-    journal = parse(lines, begun.target, _place(store, begun.target))
+    journal = parse(lines, begun.target, store.where(begun.target))
     return _append(store, None, journal, lines, heads, note)
 
 
@@ -145,13 +140,6 @@ def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], 
     return _append(store, journal.head, extended, lines, heads, note)
 
 
-def absolute_location(store: Store) -> str:
-    """The store's location, with a relative path made absolute."""
-    if not store.local:
-        return store.location
-    return str(store.root if isinstance(store, FileStore) else Path(store.location).absolute())
-
-
 def _append(store: Store, head: str | None, extended: Journal, lines: bytes, heads: Heads, note: str) -> Journal:
     """Append `lines`, which make the journal `extended`."""
     try:
@@ -161,7 +149,7 @@ def _append(store: Store, head: str | None, extended: Journal, lines: bytes, hea
         if found is None:
             raise
         extended = found
-    heads.remember(extended, absolute_location(store))
+    heads.remember(extended, store.place)
     return extended
 
 
@@ -175,23 +163,17 @@ def _read_back(store: Store, extended: Journal) -> Journal | None:
 
 
 def _missing(store: Store, target: TargetName, seen: Mapping[str, KnownHead]) -> RecordMissing | RecordLost:
-    location = absolute_location(store)
-    for known in seen_at(seen, target, location):
+    for known in seen_at(seen, target, store.place):
         return RecordLost(
             f"the state record of {target} is missing: it was last read here with {known.length}",
             where=store.location,
             remedy="restore it (version control, a backup, another --state); if it is lost for good, its subscriptions"
             f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
         )
-    elsewhere = seen_elsewhere(seen, target, location)
+    elsewhere = seen_elsewhere(seen, target, store.place)
     hint = f" (a record with {elsewhere[0].length} was last seen at {elsewhere[0].location})" if elsewhere else ""
     return RecordMissing(
         f"no state record for {target}",
         where=store.location,
         remedy=f"check --state{hint}; if {target} never had one, run: reconciler state init -t {target}",
     )
-
-
-def _place(store: Store, target: TargetName) -> str:
-    """The location of a journal, for messages."""
-    return f"{store.location}/{target}.jsonl" if store.local else f"{store.location} {target}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
     from reconciler.state.heads.known_head import KnownHead
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Place, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,13 @@ def unusable_record(
     target: TargetName,
     problem: StateError,
     seen: Mapping[str, KnownHead],
-    location: str,
     declared: str | None,
 ) -> UnusableRecord:
     """The record of a target that cannot be used because of `problem`; `declared` is the target's service, if any.
 
     Its services are those it was last known to belong to, and those that the readable lines of its journal name.
     """
-    services = {known.base_url for known in seen_at(seen, target, location)}
+    services = {known.base_url for known in seen_at(seen, target, store.place)}
     with suppress(StateError):
         services |= set(_services_named(store.read(target) or b""))
     if not services or "" in services:
@@ -54,11 +53,11 @@ def unusable_record(
     return UnusableRecord(target, problem, frozenset(services | ({declared} if declared else set())))
 
 
-def replaced_records(record: Record, seen: Mapping[str, KnownHead], location: str) -> list[UnusableRecord]:
-    """The records that `record` replaced at its location, and whose loss it does not accept."""
+def replaced_records(record: Record, seen: Mapping[str, KnownHead], place: Place) -> list[UnusableRecord]:
+    """The records that `record` replaced in its place, and whose loss it does not accept."""
     return [
-        UnusableRecord(record.target, record_replaced(record, known, location), frozenset({known.base_url} - {""}))
-        for known in replaced_heads(record, seen, location)
+        UnusableRecord(record.target, record_replaced(record, known, place), frozenset({known.base_url} - {""}))
+        for known in replaced_heads(record, seen, place)
     ]
 
 

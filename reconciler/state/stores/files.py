@@ -20,6 +20,7 @@ from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.journal.chain import head_of
+from reconciler.state.stores.store import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,26 +40,29 @@ class FileStore:
     process that wrote it was killed before: heads are remembered, and plans made, of durable entries only.
     """
 
-    local = True
-
     def __init__(self, root: Path) -> None:
-        self.root = root.absolute()  # the working directory may be deleted later
+        self.path = root.absolute()  # the working directory may be deleted later
         self.location = str(root)
         self._patience = _PATIENCE
+
+    @property
+    def place(self) -> Place:
+        """See Store.place."""
+        return Place(str(self.path), os.path.realpath(self.path))
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
         with _failures_mapped(Path(self.location), "list"):
             return sorted(
                 TargetName(f"{region.name}/{journal.name.removesuffix(_SUFFIX)}")
-                for region in _visible(self.root)
+                for region in _visible(self.path)
                 if region.is_dir()
                 for journal in _visible(Path(region))
                 if journal.name.endswith(_SUFFIX)
             )
 
     def read(self, target: TargetName) -> bytes | None:
-        path = self._path(target)
+        path = self.journal_file(target)
         with _failures_mapped(path, "read"):
             try:
                 descriptor = open_regular(path, os.O_RDONLY)
@@ -72,7 +76,7 @@ class FileStore:
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
         """See Store.append; files have no history of their own, so `note` is not used."""
-        path = self._path(target)
+        path = self.journal_file(target)
         with _failures_mapped(path, "write"):
             if head is None:
                 _create(path, lines)
@@ -84,11 +88,15 @@ class FileStore:
                 raise
             self._patience = _PATIENCE
 
-    def _path(self, target: TargetName) -> Path:
+    def where(self, target: TargetName) -> str:
+        """See Store.where."""
+        return f"{self.location}/{target}{_SUFFIX}"
+
+    def journal_file(self, target: TargetName) -> Path:
         """The real path of the target's journal, which may be a symbolic link."""
         if any(not part or part.startswith(".") or "/" in part for part in (target.region, target.environment)):
             raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
-        return Path(os.path.realpath(self.root / target.region / f"{target.environment}{_SUFFIX}"))
+        return Path(os.path.realpath(self.path / target.region / f"{target.environment}{_SUFFIX}"))
 
 
 def _visible(root: Path) -> list[os.DirEntry[str]]:

@@ -35,7 +35,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
         return FileStore(Path(spec))
     scheme = found[0].lower()
     if scheme not in _OPENERS:
-        known = ", ".join(f"{scheme}:" for scheme in _OPENERS)
+        known = ", ".join(f"{scheme}:" for scheme, opener in _OPENERS.items() if opener is not None)
         remedy = f"valid types: {known}; write a path that contains a colon as ./PATH"
         raise SettingsError(f"unknown store type {scheme}:", where="--state", remedy=remedy)
     opener = _OPENERS[scheme]
@@ -95,7 +95,7 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
 
 _PASSWORD = re.compile(r"://[^/@]*:[^/]*@")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_REMEDY = "use a directory, for example --state state or --state file:///srv/state"
+_REMEDY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
 
 _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
     "file": _open_files,

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
     from reconciler.model.address import TargetName
 
 
-class Store(Protocol):
-    """A place for journals. A store reads and writes bytes, and does not interpret them.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a store is, independent of the working directory: heads are remembered with it.
 
-    It holds no lock between two calls, so none can get stuck.
+    `location` is the store's, with a relative path made absolute; `resolved` the same with symbolic links resolved, ""
+    for a store that is not on this machine. `normalized` gives the spellings of one location one form, "" for the
+    location of another type of store.
     """
 
     location: str
-    """Its name for messages, as the user writes it; free of credentials."""
+    resolved: str = ""
+    normalized: Callable[[str], str] = str
 
-    local: bool
-    """Whether it is on a disk of this machine (on a CI runner, a disk that is lost with the job)."""
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether one of these remembered locations is this place."""
+        ours = {self.location, self.resolved, self.normalized(self.location)} - {""}
+        return any(name in ours or self.normalized(name) in ours for name in names)
 
-    def targets(self) -> list[TargetName]:
-        """The targets that have a journal in this store, sorted. Raises StoreUnavailable."""
+
+class Journals(Protocol):
+    """What an apply needs of a store. A store reads and writes bytes, and does not interpret them.
+
+    It holds no lock between two calls, so none can get stuck. No call waits for another process for longer than 30 s,
+    and signals end every wait. Threads may share a store.
+    """
+
+    location: str
+    """Its name for messages, free of credentials; of a store on this machine, a value that `--state` accepts."""
+
+    def where(self, target: TargetName) -> str:
+        """The location of a journal, for messages."""
         ...
 
     def read(self, target: TargetName) -> bytes | None:
-        """The journal's current bytes, never cached; None if there is none. Raises StoreUnavailable."""
+        """The journal's current bytes, never cached; None if there is none. Raises StoreUnavailable.
+
+        They are durable, even if the process that wrote them was killed before it had made sure of that.
+        """
         ...
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
@@ -37,4 +61,26 @@ class Store(Protocol):
         Raises HeadMoved if the head is another one, and StoreUnavailable if the append failed. After either, the lines
         may have been written nevertheless, since an answer can be lost: the caller must read again to find out.
         """
+        ...
+
+
+class Store(Journals, Protocol):
+    """A place for journals."""
+
+    @property
+    def path(self) -> Path | None:
+        """Its directory or file, absolute, if it is on a disk of this machine (on a CI runner, lost with the job)."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        ...
+
+    def targets(self) -> list[TargetName]:
+        """The targets that have a journal in this store, sorted. Raises StoreUnavailable."""
+        ...
+
+    def journal_file(self, target: TargetName) -> Path | None:
+        """The file of this machine that is the journal, which git may track; None for a store without such files."""
         ...

@@ -221,7 +221,7 @@ def plan_on_the_record_alone(patch: pytest.MonkeyPatch) -> None:
 
 def know_records_by_their_id_alone(patch: pytest.MonkeyPatch) -> None:
     """Of a record in whose place another was seen before, nothing is missed."""
-    patch.setattr(heads, "replaced_heads", lambda record, seen, location: [])
+    patch.setattr(heads, "replaced_heads", lambda record, seen, place: [])
 
 
 def praise_every_run(patch: pytest.MonkeyPatch) -> None:

@@ -67,11 +67,11 @@ class Disk:
 
     def missed(self, journal: Journal) -> list[KnownHead]:
         """What was seen in the place of the journal, and is neither in it nor given up."""
-        return heads.missing_heads(journal, self._seen, self._world.store.location)
+        return heads.missing_heads(journal, self._seen, self._world.store.place)
 
     def seen_of(self, name: TargetName) -> list[KnownHead]:
         """What was seen of a target."""
-        return heads.seen_at(self._seen, name, self._world.store.location)
+        return heads.seen_at(self._seen, name, self._world.store.place)
 
     def has_read_more(self, name: TargetName, head: str) -> bool:
         """Whether a record was seen to go on from that head."""

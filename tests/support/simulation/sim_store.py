@@ -9,6 +9,7 @@ from reconciler.errors import HeadMoved, RecordMissing
 from reconciler.model.record import MeaninglessEntry
 from reconciler.state.journal.chain import extend, link, parse
 from reconciler.state.journal.entries import from_fields
+from reconciler.state.stores.store import Place
 from support.simulation.sim_service import Promise, Violation
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class SimStore:
     """Journals in memory. `watch` is told of each append: the journal before, the journal after, the new entries."""
 
     location = "simulated"
-    local = False
+    place = Place(location)
 
     def __init__(self, watch: Callable[[Journal, Journal, Sequence[AnyEntry]], None]) -> None:
         self.watch = watch
@@ -53,6 +54,10 @@ class SimStore:
 
     def targets(self) -> list[TargetName]:
         return sorted(self.data.keys() - self.hidden)
+
+    def where(self, target: TargetName) -> str:
+        """See Journals.where."""
+        return f"{self.location} {target}"
 
     def read(self, target: TargetName) -> bytes | None:
         return self.data.get(target)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.journal.chain import head_of
+from reconciler.state.stores.git.places import branch_place
+from reconciler.state.stores.store import Place
 
 if TYPE_CHECKING:
     from reconciler.state.stores.git.mirror import Mirror
@@ -30,7 +32,7 @@ _SUFFIX = ".jsonl"
 class GitStore:
     """Journals on a branch of `remote`, accessed through `mirror`. Threads may share it."""
 
-    local = False
+    path = None
 
     def __init__(self, location: str, mirror: Mirror, remote: Remote) -> None:
         self.location = location
@@ -38,6 +40,7 @@ class GitStore:
         self._remote = remote
         self._tip: str | None = None
         self._appending = threading.Lock()
+        self.place = Place(location, normalized=branch_place)
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
@@ -124,6 +127,13 @@ class GitStore:
         if not _has_head(journal, head):
             raise HeadMoved(_how_moved(journal, head), where=f"{self.location} {path.removesuffix(_SUFFIX)}")
         return tip, journal
+
+    def where(self, target: TargetName) -> str:
+        """See Store.where."""
+        return f"{self.location} {target}"
+
+    def journal_file(self, target: TargetName) -> None:
+        """See Store.journal_file: a branch has none."""
 
     def _path(self, target: TargetName) -> str:
         parts = (target.region, target.environment)

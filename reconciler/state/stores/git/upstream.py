@@ -47,13 +47,13 @@ def refuse_behind(
     `warn` and compares with the last fetched state. Raises SettingsError and StoreUnavailable if git cannot be used.
     """
     environment = {**clean(environment), "GIT_NO_LAZY_FETCH": "1"}
-    if not store.local or shutil.which("git", path=environment.get("PATH")) is None:
+    if shutil.which("git", path=environment.get("PATH")) is None:
         return
     copies = Copies(cache_directory.absolute() / "git", environment, _PATIENCE)
     readers: dict[_Upstream, _Reader] = {}
     for target in targets:
-        journal = Path(os.path.realpath(Path(store.location, f"{target}.jsonl")))
-        upstream, path = _followed(journal, environment, warn)
+        journal = store.journal_file(target)
+        upstream, path = (None, "") if journal is None else _followed(journal, environment, warn)
         if upstream is None:
             continue
         if upstream not in readers:
