@@ -21,23 +21,13 @@ from support.store_conformance import StoreConformance, append_one, read_back
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.journal.chain import link, parse
+from reconciler.state.stores import files
 from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reconciler.state.stores.store import Store
-
-APPEND_IN_A_PROCESS = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from reconciler.state.stores.files import FileStore
-from support.store_conformance import append_one
-store = FileStore(Path(sys.argv[2]))
-for turn in range(5):
-    assert any(append_one(store, f"{sys.argv[3]}-{turn}") for _ in range(1000))
-"""
 
 APPEND_ON_A_FULL_DISK = """
 import resource, sys
@@ -86,9 +76,27 @@ class TestFileStore(StoreConformance):
     """The file store is a store."""
 
     @pytest.fixture
-    def open_store(self, root: Path) -> Callable[[], Store]:
+    def another_handle(self, root: Path) -> Callable[[], Store]:
         """Another handle on the same directory."""
         return lambda: FileStore(root)
+
+    @pytest.fixture
+    def spec(self, root: Path) -> str:
+        """Its path."""
+        return str(root)
+
+    @pytest.fixture
+    def spec_at(self) -> Callable[[Path], str]:
+        """The path alone."""
+        return str
+
+    @pytest.fixture
+    def locked_out(self, store: Store, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+        """The journal is locked."""
+        monkeypatch.setattr(files, "_PATIENCE", 0.1)
+        with path_of(root).open() as locked:
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            yield FileStore(root)
 
     @pytest.fixture
     def tear(self, root: Path) -> Callable[[TargetName, bytes], None]:
@@ -115,15 +123,6 @@ def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     # A measurement of coverage writes files of its own, which a full disk would keep it from.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def test_racing_processes(store: FileStore, root: Path) -> None:
-    """Processes that append again and again leave every entry there once."""
-    racers = [run(APPEND_IN_A_PROCESS, str(root), f"p{number}") for number in range(4)]
-    said = [racer.communicate(timeout=60) for racer in racers]
-    assert said == [("", "")] * 4
-    expected = {"a2"} | {f"p{number}-{turn}" for number in range(4) for turn in range(5)}
-    assert (expected, 22) == (set(read_back(store).record().attempts), len(read_back(store).lines))
 
 
 def test_full_disk(store: FileStore, root: Path) -> None:

@@ -23,7 +23,7 @@ from reconciler.state.journal.chain import link
 from reconciler.state.stores.git.command import Git
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from reconciler.state.stores.git.command import Ran
     from reconciler.state.stores.store import Store
@@ -60,10 +60,27 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitWorld:
 class TestGitStore(StoreConformance):
     """The git store is a store."""
 
+    turns = 1
+
     @pytest.fixture
-    def open_store(self, world: GitWorld) -> Callable[[], Store]:
+    def another_handle(self, world: GitWorld) -> Callable[[], Store]:
         """Another handle on the same branch; the copy of it is shared, as on one machine."""
         return world.open
+
+    @pytest.fixture
+    def spec(self) -> str:
+        """The branch, in the repository that one stands in."""
+        return "git:state"
+
+    @pytest.fixture
+    def spec_at(self) -> Callable[[Path], str]:
+        """A branch is no path."""
+        pytest.skip("not on this machine")
+
+    @pytest.fixture
+    def locked_out(self) -> Iterator[Store]:
+        """A push that git refuses for a lock is told of in test_git_store_failures."""
+        pytest.skip("without a lock")
 
     @pytest.fixture
     def tear(self, world: GitWorld) -> Callable[[TargetName, bytes], None]:

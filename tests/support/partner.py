@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Partner(Project):
-    """A project with one target, europe/staging, which is a `LendingService`."""
+    """A project with one target, europe/staging, which is a `LendingService`, on plain http as a sandbox is."""
 
     service: LendingService = field(kw_only=True)
 

@@ -1,28 +1,51 @@
-"""What every store must do: subclass StoreConformance, give it the two fixtures, and these tests hold or fail.
+"""What every store must do: subclass StoreConformance and give it the fixtures that raise NotImplementedError here.
 
 What a store promises is in `reconciler.state.stores.store`.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.errors import HeadMoved
+from reconciler.errors import HeadMoved, RecordDamaged, RecordMissing, StoreUnavailable
 from reconciler.model.address import TargetName
+from reconciler.state.heads.remembered import Heads, seen_at
+from reconciler.state.heads.tracking import begin_journal, load_journal, read_journal
 from reconciler.state.journal.chain import link, parse
-from support.journal_samples import OTHER, TARGET, begun, entries, imported, journal_bytes
+from reconciler.state.stores.location import open_store
+from support.journal_samples import OTHER, TARGET, begun, entries, imported, journal, journal_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from reconciler.state.journal.chain import Journal
     from reconciler.state.stores.store import Store
 
 RACERS = 6
+
+APPEND_IN_A_PROCESS = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from reconciler.state.stores.location import open_store
+from support.store_conformance import append_one
+store = open_store(sys.argv[2], Path(sys.argv[3]), os.environ)
+for turn in range(int(sys.argv[4])):
+    assert any(append_one(store, f"{sys.argv[5]}-{turn}") for _ in range(1000))
+"""
+
+
+def opened(spec: str) -> Store:
+    """The store that a value of `--state` names."""
+    return open_store(spec, Path("cache"), os.environ)
 
 
 def read_back(store: Store, target: TargetName = TARGET) -> Journal:
@@ -46,9 +69,27 @@ def append_one(store: Store, attempt: str) -> bool:
 class StoreConformance:
     """The tests that every store passes."""
 
+    turns = 5
+    """How often each process appends."""
+
     @pytest.fixture
-    def open_store(self) -> Callable[[], Store]:
+    def another_handle(self) -> Callable[[], Store]:
         """Opens the store under test, empty at first; each call as another process or machine would."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def spec(self) -> str:
+        """The value of `--state` that names the store under test."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def spec_at(self) -> Callable[[Path], str]:
+        """The value of `--state` for a store at a path, relative or not; skips if stores are not on this machine."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def locked_out(self, store: Store) -> Iterator[Store]:
+        """The store with short waits, while somebody else holds its lock; skips where there is none."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -57,21 +98,21 @@ class StoreConformance:
         raise NotImplementedError
 
     @pytest.fixture
-    def store(self, open_store: Callable[[], Store]) -> Store:
+    def store(self, another_handle: Callable[[], Store]) -> Store:
         """The store, with a journal of two entries."""
-        store = open_store()
+        store = another_handle()
         store.append(TARGET, None, journal_bytes(entries(2)), "begin")
         return store
 
-    def test_empty_store(self, open_store: Callable[[], Store]) -> None:
+    def test_empty_store(self, another_handle: Callable[[], Store]) -> None:
         """Where nothing was written there are no targets, and no journal."""
-        store = open_store()
+        store = another_handle()
         assert (store.targets(), store.read(TARGET)) == ([], None)
 
-    def test_what_is_written_is_read(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_what_is_written_is_read(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """The bytes come back as they were, to others as well."""
         expected = journal_bytes(entries(2))
-        assert expected == store.read(TARGET) == open_store().read(TARGET)
+        assert expected == store.read(TARGET) == another_handle().read(TARGET)
 
     def test_begun_once(self, store: Store) -> None:
         """A journal that is there is never begun again."""
@@ -94,19 +135,19 @@ class StoreConformance:
                 store.append(TARGET, head, lines, "too late")
         assert journal_bytes(entries(3)) == store.read(TARGET)
 
-    def test_append_to_no_journal(self, open_store: Callable[[], Store]) -> None:
+    def test_append_to_no_journal(self, another_handle: Callable[[], Store]) -> None:
         """A journal that is not there has no head to append to, and none is begun by that."""
-        store = open_store()
+        store = another_handle()
         with pytest.raises(HeadMoved):
             store.append(TARGET, "f" * 64, journal_bytes([begun()]), "append")
         assert store.read(TARGET) is None
 
-    def test_targets(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_targets(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """Every journal's target is listed, sorted; they do not touch each other."""
         store.append(OTHER, None, journal_bytes(entries(1, OTHER)), "begin")
         third = TargetName("europe/production")
         store.append(third, None, journal_bytes(entries(1, third)), "begin")
-        assert [third, TARGET, OTHER] == open_store().targets()
+        assert [third, TARGET, OTHER] == another_handle().targets()
         assert (len(read_back(store).lines), len(read_back(store, OTHER).lines)) == (2, 1)
 
     def test_torn_tail_is_cut_off(self, store: Store, tear: Callable[[TargetName, bytes], None]) -> None:
@@ -133,12 +174,12 @@ class StoreConformance:
         store.append(TARGET, read_back(store).head, lines, "large")
         assert append_one(store, "after")
 
-    def test_racers_to_begin(self, open_store: Callable[[], Store]) -> None:
+    def test_racers_to_begin(self, another_handle: Callable[[], Store]) -> None:
         """Of many that begin a journal at once one wins, and it is the journal."""
         barrier = threading.Barrier(RACERS)
 
         def begin(number: int) -> bool:
-            store, lines = open_store(), journal_bytes([begun(record=f"{number:032x}")])
+            store, lines = another_handle(), journal_bytes([begun(record=f"{number:032x}")])
             barrier.wait()
             try:
                 store.append(TARGET, None, lines, "begin")
@@ -148,15 +189,15 @@ class StoreConformance:
 
         with ThreadPoolExecutor(RACERS) as pool:
             won = list(pool.map(begin, range(RACERS)))
-        assert [f"{won.index(True):032x}"] == [read_back(open_store()).record().id] * sum(won)
+        assert [f"{won.index(True):032x}"] == [read_back(another_handle()).record().id] * sum(won)
 
-    def test_racers_for_a_head(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_racers_for_a_head(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """Of many appends for one head one wins, and nothing of the others is left."""
         barrier = threading.Barrier(RACERS)
         journal = read_back(store)
 
         def append(number: int) -> bool:
-            racer = open_store()
+            racer = another_handle()
             lines, _ = link(journal.head, 2, [imported(f"r{number}"), imported(f"s{number}")])
             barrier.wait()
             try:
@@ -171,11 +212,11 @@ class StoreConformance:
         assert sum(won) == 1
         assert journal_bytes([*entries(2), imported(f"r{winner}"), imported(f"s{winner}")]) == store.read(TARGET)
 
-    def test_nobody_loses_an_entry(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_nobody_loses_an_entry(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """Many that append again and again, each until it has won, leave every entry there once."""
 
         def append(number: int) -> None:
-            racer = open_store()
+            racer = another_handle()
             for turn in range(3):
                 assert any(append_one(racer, f"r{number}-{turn}") for _ in range(1_000))
 
@@ -185,12 +226,12 @@ class StoreConformance:
         journal = read_back(store)
         assert (expected, 2 + RACERS * 3) == (set(journal.record().attempts), len(journal.lines))
 
-    def test_reading_while_appending(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_reading_while_appending(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """A reader beside a writer sees, at any moment, a journal that holds together and never shrinks."""
         done = threading.Event()
 
         def watch() -> list[int]:
-            reader, lengths = open_store(), [2]
+            reader, lengths = another_handle(), [2]
             while not done.is_set():
                 lengths.append(len(read_back(reader).lines))
             return lengths
@@ -203,3 +244,89 @@ class StoreConformance:
                 done.set()
             lengths = watched.result()
         assert sorted(lengths) == lengths
+
+    def test_threads_share_a_store(self, store: Store) -> None:
+        """Threads that append through one object lose nothing either."""
+
+        def append(number: int) -> None:
+            assert any(append_one(store, f"t{number}") for _ in range(1_000))
+
+        with ThreadPoolExecutor(RACERS) as pool:
+            list(pool.map(append, range(RACERS)))
+        assert {"a2"} | {f"t{number}" for number in range(RACERS)} == set(read_back(store).record().attempts)
+
+    def test_racing_processes(self, store: Store, spec: str, tmp_path: Path) -> None:
+        """Processes that append again and again leave every entry there once."""
+        tests = str(Path(__file__).parents[1])
+        command = [sys.executable, "-c", APPEND_IN_A_PROCESS, tests, spec, str(tmp_path / "cache"), str(self.turns)]
+        racers = [
+            subprocess.Popen([*command, f"p{number}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for number in range(4)
+        ]
+        assert [""] * 4 == [racer.communicate(timeout=60)[0] for racer in racers]
+        expected = {"a2"} | {f"p{number}-{turn}" for number in range(4) for turn in range(self.turns)}
+        assert (expected, len(expected) + 1) == (
+            set(read_back(store).record().attempts),
+            len(read_back(store).lines),
+        )
+
+    def test_locked_out(self, locked_out: Store) -> None:
+        """A lock that another process keeps is an error, not a conflict and not a wait without an end."""
+        lines, _ = link(journal(2).head, 2, [imported("a3")])
+        with pytest.raises(StoreUnavailable):
+            locked_out.append(TARGET, journal(2).head, lines, "late")
+
+    def test_where_a_journal_is(self, store: Store) -> None:
+        """Messages name a file only if it is the journal; the place of damage names the store."""
+        file = store.journal_file(TARGET)
+        if file is None:
+            assert f"{store.location} {TARGET}" == store.where(TARGET)
+        else:
+            assert Path(store.where(TARGET)).samefile(file)
+            assert file.read_bytes() == store.read(TARGET)
+        store.append(OTHER, None, b"damaged\n", "begin")
+        with pytest.raises(RecordDamaged) as caught:
+            load_journal(store, OTHER)
+        assert f"{store.where(OTHER)}:1" == caught.value.where
+
+    def test_its_locations_name_it(
+        self, spec_at: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`--state` takes its location and, from another directory, that of its place; it stays where it was opened."""
+        for name in ("here", "away"):
+            (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / "here")
+        store = opened(spec_at(Path("records")))
+        store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        assert (spec_at(Path("records")), tmp_path / "here" / "records") == (store.location, store.path)
+        assert journal_bytes(entries(2)) == opened(store.location).read(TARGET)
+        monkeypatch.chdir(tmp_path / "away")
+        assert journal_bytes(entries(2)) == store.read(TARGET) == opened(store.place.location).read(TARGET)
+        assert opened(store.place.location).place == store.place
+
+    def test_same_location_elsewhere(
+        self, spec_at: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One relative path in two directories is two stores: what was seen in one is not missed in the other."""
+        heads = Heads(tmp_path / "heads")
+        for name in ("here", "away"):
+            (tmp_path / name).mkdir()
+            monkeypatch.chdir(tmp_path / name)
+            store = opened(spec_at(Path("records")))
+            with pytest.raises(RecordMissing):
+                read_journal(store, TARGET, heads)
+            begin_journal(store, begun(record=name.encode().hex()), heads, "begin")
+
+    def test_symbolic_links(self, spec_at: Callable[[Path], str], tmp_path: Path) -> None:
+        """A link to a store, or to the directory it is in, is the same store: also in what is remembered."""
+        (tmp_path / "here").mkdir()
+        (tmp_path / "link").symlink_to("here")
+        (tmp_path / "alias").symlink_to("here/records")
+        paths = [tmp_path / name for name in ("here/records", "link/records", "alias")]
+        store, *links = (opened(spec_at(path)) for path in paths)
+        store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        for number, other in enumerate(links):
+            for first, second in ((store, other), (other, store)):
+                heads = Heads(tmp_path / f"heads{number}{first is store}")
+                assert journal(2) == read_journal(first, TARGET, heads)
+                assert [2] == [known.entries for known in seen_at(heads.seen(), TARGET, second.place)]
