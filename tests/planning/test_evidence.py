@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
 
 import pytest
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
@@ -10,7 +12,10 @@ from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, t
 from reconciler.model.entry import Observed
 from reconciler.model.status import Proof
 from reconciler.planning.evidence import Received, match_notifications
-from reconciler.planning.status import SILENT_AFTER, status_of
+from reconciler.planning.status import SILENT_AFTER, status_of, status_of_undeclared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LATER = "2026-11-20T14:00:00Z"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -103,6 +108,24 @@ def test_silent(scene: Scene, seconds: int, proof: Proof) -> None:
     assert proof is standing(scene, now.astimezone(timezone(timedelta(hours=9))))["ONB10011"]
 
 
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine nine hours ahead of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize(("seconds", "proof"), [(0, Proof.PROVEN), (1, Proof.SILENT)])
+def test_silent_wherever_the_machine_is(scene: Scene, zone: None, seconds: int, proof: Proof) -> None:
+    """The zone of the machine does not matter."""
+    observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=LATER)
+    now = datetime.fromisoformat(LATER) + SILENT_AFTER + timedelta(seconds=seconds)
+    assert proof is standing(scene, now)["ONB10011"]
+
+
 def test_as_it_began(scene: Scene) -> None:
     """What was received in the very second in which the subscription was created came of it."""
     observe(scene, "offers", "https://eu.partner.example/offers?v=1", ONB10011=AT)
@@ -149,3 +172,52 @@ def test_unknown_that_has_spoken(scene: Scene) -> None:
     observe(scene, "leads", hooks("leads"), ONB10001=LATER)
     found = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
     assert {"leads": True, "offers": False} == {one.attempt.address.name: one.has_evidence for one in found.attempts}
+
+
+def test_evidence_is_for_what_delivers(scene: Scene) -> None:
+    """What an attempt in force delivers is evidence for it, and not for one of unknown outcome beside it."""
+    url = "https://eu.partner.example/offers?v=1"
+    scene.lose("offers", "ONB10011 ONB10013", url)
+    observe(scene, "offers", url, ONB10011=LATER, ONB10013=LATER)
+    live, unknown = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW).attempts
+    assert {"ONB10011": Proof.PROVEN, "ONB10012": Proof.NEVER_SEEN} == {
+        code: evidence.proof for code, evidence in live.evidence.items()
+    }
+    assert {"ONB10011": Proof.NEVER_SEEN, "ONB10013": Proof.PROVEN} == {
+        code: evidence.proof for code, evidence in unknown.evidence.items()
+    }
+
+
+def test_evidence_of_two_unknown(scene: Scene) -> None:
+    """What one of two attempts of unknown outcome may have delivered is evidence for both."""
+    for _ in range(2):
+        scene.lose("leads", "ONB10001", hooks("leads"))
+    observe(scene, "leads", hooks("leads"), ONB10001=LATER)
+    found = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW).attempts
+    assert [True, True, False] == [observed.has_evidence for observed in found]
+
+
+def test_evidence_beside_another_address(scene: Scene) -> None:
+    """What another address delivers is taken from nothing: its evidence has a key of its own."""
+    url = "https://eu.partner.example/offers?v=1"
+    scene.lose("leads", "ONB10011", url)
+    observe(scene, "leads", url, ONB10011=LATER)
+    leads, _ = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW).attempts
+    assert Proof.PROVEN is leads.evidence["ONB10011"].proof
+
+
+def test_status_of_an_undeclared_target(scene: Scene) -> None:
+    """No plan is left for a target that is not declared, but what awaits removal is named, in order."""
+    for name in ("b", "a", "a", "gone"):
+        scene.retire(scene.hold(name, "ONB10001", hooks(name)))
+    scene.remove("a6")
+    record = scene.records[EUROPE]
+    found = status_of_undeclared(record, NOW)
+    assert (["a4", "a5", "a3"], ["a", "a", "b", "offers"]) == (
+        [attempt.id for attempt in found.plan.awaiting_removal],
+        [observed.attempt.address.name for observed in found.attempts],
+    )
+    plan = found.plan
+    assert (EUROPE, EUROPE, False) == (found.name, plan.name, found.declared)
+    assert (record.head, record.entries, "") == (plan.head, plan.entries, plan.digest)
+    assert ((), (), 0) == (plan.changes, plan.surplus, plan.unchanged)

@@ -342,6 +342,13 @@ def test_restore_the_closest(scene: Scene) -> None:
     assert (Action.RESTORE, (exact,)) == (scene.change().action, scene.change().concerns)
 
 
+def test_restore_of_what_delivers_more(scene: Scene) -> None:
+    """What is restored delivers all its codes again; those that are not desired are named in order."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.retire(scene.hold("offers", "ONB10003 ONB10001 ONB10002", hooks("offers")))
+    assert "it also delivers ONB10002, ONB10003 (not in config/)" in scene.change().warnings
+
+
 def test_restore_beside_what_is_live(scene: Scene) -> None:
     """A route that still delivers is not created again, though a code beside it is live a second time then."""
     scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
