@@ -96,9 +96,9 @@ OTHERS = [
     ("recipients: ¦[]", "recipients is empty"),
     ("recipients: ¦age1", "recipients: expected a list"),
     ("recipients: [¦age1short]", "not an age X25519 public key"),
-    ("recipients: [¦~]", "expected text, got no value"),
+    ("recipients: [¦~]", "recipients: expected text, got no value; add a value, or remove the key"),
     (f"recipients: [¦{KEY.upper()}]", "use the public key (age1 and 58 characters), never the secret key"),
-    (f"recipients: [¦{KEY[:-1]}q]", "its checksum does not match (a typo?); copy the line"),
+    (f"recipients: [¦{KEY[:-1]}q]", "; its checksum does not match (a typo?); copy the line"),
     (f"recipients: [{KEY}, ¦{KEY[:30]}z{KEY[31:]}]", "not an age X25519 public key"),
     (f"recipients: [{KEY}, ¦{KEY}]", "duplicate recipient: already listed at"),
     ("verification: ¦[]", "verification: expected a mapping"),
@@ -111,7 +111,10 @@ OTHERS = [
     ("verification: {header: X, algorithm: hmac-sha1, content: ¦body}", "use {body} exactly once"),
     ("verification: {header: X, algorithm: hmac-sha1, content: ¦'{body}{body}'}", "use {body} exactly once"),
     ("verification: {header: X, algorithm: hmac-sha1, content: ¦'{body}{timestamp}'}", "use {body} exactly once"),
-    ('verification: {header: X, algorithm: hmac-sha1, prefix: ¦"a\\n"}', "printable ASCII"),
+    (
+        'verification: {header: X, algorithm: hmac-sha1, prefix: ¦"a\\n"}',
+        r"prefix: invalid value 'a\n'; use printable ASCII",
+    ),
     (
         "verification: {header: X, algorithm: hmac-sha1, enforce: ¦yes}",
         "enforce: invalid value; expected true or false",

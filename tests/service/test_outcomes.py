@@ -175,7 +175,7 @@ UUID = "9b2e4c1a-7d55-4f0e-8f2b-0c8d5a1e6b37"
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:partner-notifications-production:42"
 
 
-@pytest.mark.parametrize("value", ["a1", 7, UUID, ARN, "x" * 64, ":".join(["part"] * 25)])
+@pytest.mark.parametrize("value", ["a1", 7, UUID, ARN, "x" * 64, "a:" * 64])
 def test_an_identifier_lies_open(value: object) -> None:
     """What identifies lies open, up to 128 characters."""
     assert {"id": value} == harmless_fields(json.dumps({"id": value}).encode(), (), [TOKEN])

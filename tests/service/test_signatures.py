@@ -104,6 +104,15 @@ class TestVerify:
         assert SignatureMatch.MISMATCH == verify(how, [b"no base64!", b""], headers, BODY)
         assert SignatureMatch.MISMATCH == verify(how, [], headers, BODY)
 
+    @pytest.mark.parametrize(
+        "content", ["{body}.{header:X-Timestamp}", "{header:X-Id}.{header:X-Timestamp}.{body}", "v1{body}v2"]
+    )
+    def test_content_around_the_body(self, content: str) -> None:
+        """What is before and after the body is signed with it, in its place."""
+        how = replace(PLAIN, content=content)
+        headers = {**signed(replace(how, content=content.replace("{header:X-Id}", "n7")), KEY), "X-Id": "n7"}
+        assert SignatureMatch.MATCH == verify(how, [KEY], headers, BODY)
+
     def test_an_empty_secret_is_none(self) -> None:
         """Anyone could sign with it."""
         headers = {"X-Signature": hmac.digest(b"", BODY, "sha256").hex()}

@@ -252,6 +252,7 @@ class TestExpiry:
     @pytest.mark.parametrize(
         ("wall", "steady", "boot", "fresh"),
         [
+            (0, 0, "boot-1", True),
             (60, 60, "boot-1", True),
             (-1, 60, "boot-1", False),
             (60, 90_000, "boot-1", False),
