@@ -15,8 +15,9 @@ from support.desired_configs import (
     write,
 )
 
-from reconciler.desired import load
+from reconciler.desired import load, merging
 from reconciler.desired.mistakes import shown
+from reconciler.desired.templates import expand
 from reconciler.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -239,7 +240,9 @@ def test_values_are_shown_with_care(text: str, expected: str) -> None:
 def test_warnings_do_not_keep_a_configuration_from_loading(tmp_path: Path) -> None:
     """What is only doubtful stands in `warnings`, sorted."""
     text = "subscriptions: {europe/staging: {one: {eventCodes: [ABC00002, ABC00001], webhookUrl: https://x.example}}}"
-    assert ["ABC00002", "ABC00001"] == [one.what.split()[2] for one in load_beside_targets(tmp_path, text).warnings]
+    warnings = load_beside_targets(tmp_path, text).warnings
+    assert ["ABC00002", "ABC00001"] == [warning.what.split()[2] for warning in warnings]
+    assert all(warning.remedy for warning in warnings)
 
 
 def test_two_mistakes_in_one_subscription(tmp_path: Path) -> None:
@@ -270,6 +273,46 @@ subscriptions:
     two: {eventCodes: [ONB10002], webhookUrl: ¦ftp://two.example/}
 """
     assert_mistakes(tmp_path, text, "expected a mapping", "is neither https nor http")
+
+
+def test_every_recipient_is_checked(tmp_path: Path) -> None:
+    """One that is no text does not hide a mistake in the next."""
+    assert_mistakes(tmp_path, "recipients: [¦~, ¦age1short]", "expected text, got no value", "not an age X25519")
+
+
+def test_every_brace_is_checked(tmp_path: Path) -> None:
+    """A single brace is a mistake, and a doubled one stands for itself, whether or not the other kind is there."""
+    for url in ("https://x.example/}", "https://x.example/{"):
+        text = f'subscriptions: {{europe/staging: {{one: {{eventCodes: [ONB10001], webhookUrl: ¦"{url}"}}}}}}'
+        assert_mistakes(tmp_path, text, "unmatched brace")
+
+
+@pytest.mark.parametrize(("template", "text"), [("a{{", "a{"), ("}}a", "}a"), ("{{v}}{v}", "{v}1"), ("{{}}", "{}")])
+def test_doubled_braces(template: str, text: str) -> None:
+    """A doubled brace stands for itself, alone or with others."""
+    assert text == expand(template, {"v": "1"}, 10)
+
+
+def test_a_long_template_is_broken_off() -> None:
+    """A value put in often does not fill memory: at most one piece is put in beyond the limit."""
+    assert "xxx" * 4 == expand("{v}" * 1000, {"v": "xxx"}, 9)
+
+
+def test_too_many_routes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns that come to too many routes are one mistake, at the pattern with most subscriptions."""
+    monkeypatch.setattr(merging, "ROUTE_LIMIT", 5)
+    text = """\
+subscriptions:
+  "europe/*":
+    one: {eventCodes: [ONB10001], webhookUrl: https://one.example/}
+  ¦"*/staging":
+    two: {eventCodes: [ONB10002], webhookUrl: https://two.example/}
+    three: {eventCodes: [ONB10003], webhookUrl: https://three.example/}
+"""
+    more = "the configuration defines more than 5 routes; split it, with a separate state record for each part"
+    assert_mistakes(tmp_path, text, more)
+    monkeypatch.setattr(merging, "ROUTE_LIMIT", 6)
+    load_beside_targets(tmp_path / "fewer", text.replace("¦", ""))
 
 
 def test_very_many_mistakes_are_counted(tmp_path: Path) -> None:

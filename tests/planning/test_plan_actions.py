@@ -169,6 +169,7 @@ def test_extend_and_retire(scene: Scene) -> None:
     extend, retire = scene.changes()
     assert (Action.EXTEND, Request(("ONB10002",), hooks("new"))) == (extend.action, extend.request)
     assert (Action.RETIRE, (old,)) == (retire.action, retire.concerns)
+    assert (f"superseded: already delivered to {hooks('new')}",) == retire.reasons
 
 
 def test_replace_while_awaiting(scene: Scene) -> None:
@@ -212,6 +213,7 @@ def test_wait(scene: Scene) -> None:
         ),
     ) == blocked.reasons
     assert (Action.RETIRE, (old,), ()) == (retire.action, retire.concerns, retire.depends_on)
+    assert ("to be replaced after its removal",) == retire.reasons
 
 
 def test_wait_waits(scene: Scene) -> None:

@@ -42,7 +42,14 @@ def test_blocked_in_flight(scene: Scene) -> None:
     scene.begin("offers", "ONB10001", hooks("offers"))
     change = scene.change()
     assert Block.UNRESOLVED is change.block
-    assert "may be in flight until 2027-01-15T08:01:00Z" in change.reasons[0]
+    assert (
+        (
+            "a create started 2026-11-20T13:30:00Z by deployer on build-7 may be in flight until 2027-01-15T08:01:00Z;"
+            " if it has no outcome after that, check with the operator whether the subscription exists;"
+            " if it does, run: reconciler state resolve europe/staging/offers --created;"
+            " if it certainly does not, run: reconciler state resolve europe/staging/offers --not-created"
+        ),
+    ) == change.reasons
 
 
 def test_blocked_beside_live(scene: Scene) -> None:

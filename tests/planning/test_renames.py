@@ -86,6 +86,26 @@ def test_a_name_that_stays_is_no_rename() -> None:
     assert "mv" not in scene.change().reasons[0]
 
 
+def test_the_name_with_most_routes() -> None:
+    """What is split over two names was renamed to the one with more of it, whichever comes first."""
+    scene = Scene()
+    scene.hold("old", "ONB10001 ONB10002 ONB10003", hooks("a"))
+    scene.want("a-new", "ONB10001", hooks("a"))
+    scene.want("b-new", "ONB10002 ONB10003", hooks("a"))
+    first, second, _ = scene.changes()
+    assert "mv" not in first.reasons[0]
+    assert second.reasons[0].endswith("run: reconciler state mv europe/staging/old europe/staging/b-new")
+
+
+def test_two_names_for_one() -> None:
+    """Of two subscriptions that became one, only one is renamed."""
+    scene = Scene()
+    scene.hold("old-a", "ONB10001", hooks("a"))
+    scene.hold("old-b", "ONB10002", hooks("a"))
+    scene.want("new", "ONB10001 ONB10002", hooks("a"))
+    assert ["europe/staging/old-a europe/staging/new"] == advice(scene)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whoever_follows_the_advice_gets_there(data: st.DataObject) -> None:
