@@ -222,6 +222,16 @@ class TestHits:
         monkeypatch.setattr(Purpose, "key", "one key for all")
         assert decrypt(encrypt(Token("t", Instant(0, 0), "", 1), other, SECRET), PURPOSE, SECRET) is None
 
+    def test_a_kept_token_still_opens(self) -> None:
+        """The derivation of the key is part of the format: what an earlier version wrote is read."""
+        kept = (
+            b"gAAAAABrArSk7Lj84DQAowhoZ8MOnW9e7crjT7kYAQsp3idfiRVbh9DTVjXSEJdcG1P2Wq_nO4ZvNDfz9ZQg-kNuE5XMugD-"
+            b"cvC7mFBNy__Pv-HwTbbo2Rf6-GKST932fKwhoO7DTQolPKqzPNHJe4jF5WMVX8UWdlVXctbF3ck8aUU9gZCsmEUzw3MHmt00"
+            b"CAgn7VEqPhGmv2szEiY7QtgftlIZ5YxoPFLo9fw9eAcMJ4Znotwy-mvvJdgkkh_sDeGJA6FtQQAkyjUtOW_UNef58yE4FFZ5"
+            b"80i6EY9LDx2KwXxbH4u96R441khpl6OY4W2CQOh72nI2"
+        )
+        assert Token("an access token", Instant(1.5, 2.5), "boot-1", 86_400.0) == decrypt(kept, PURPOSE, SECRET)
+
     @pytest.mark.parametrize("boot", ["", "boot-1"])
     @pytest.mark.parametrize("lifetime", [86_400, 3_000, 100])
     def test_what_is_sealed_comes_back(self, boot: str, lifetime: int) -> None:
