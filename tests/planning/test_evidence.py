@@ -188,6 +188,15 @@ def test_evidence_is_for_what_delivers(scene: Scene) -> None:
     }
 
 
+def test_evidence_of_two_live(scene: Scene) -> None:
+    """What either of two subscriptions of an address delivers is evidence for both."""
+    url = "https://eu.partner.example/offers?v=1"
+    scene.hold("offers", "ONB10011", url)
+    observe(scene, "offers", url, ONB10011=LATER)
+    found = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW).attempts
+    assert [True, True] == [observed.has_evidence for observed in found]
+
+
 def test_evidence_of_two_unknown(scene: Scene) -> None:
     """What one of two attempts of unknown outcome may have delivered is evidence for both."""
     for _ in range(2):

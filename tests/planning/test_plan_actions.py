@@ -413,3 +413,12 @@ def test_retire_the_live(scene: Scene) -> None:
     held = scene.hold("offers", "ONB10001", hooks("new"))
     change = scene.change()
     assert ((held,), {gone, held}) == (change.concerns, {one.id for one in change.before})
+
+
+def test_removals_of_a_part(scene: Scene) -> None:
+    """A narrowed plan names what awaits removal at its addresses only."""
+    for name in ("a", "b"):
+        scene.retire(scene.hold(name, "ONB10001", hooks(name)))
+    narrowed, whole = scene.plan("europe/staging/a").targets[EUROPE], scene.plan().targets[EUROPE]
+    assert (EUROPE, ["a"]) == (narrowed.name, [attempt.address.name for attempt in narrowed.awaiting_removal])
+    assert ["a", "b"] == [attempt.address.name for attempt in whole.awaiting_removal]

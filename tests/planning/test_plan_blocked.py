@@ -247,3 +247,11 @@ def test_target_declared_no_more(scene: Scene, other: str | None) -> None:
         scene.targets[USA] = target(USA, base_url=other)
     scene.want("offers", "ONB10001", hooks("offers"))
     assert Block.ELSEWHERE is scene.changes("europe/*")[0].block
+
+
+def test_blocked_whose_code_moves(scene: Scene) -> None:
+    """An unknown outcome stays blocked, and waits for nothing, where another subscription now has its code."""
+    scene.lose("a", "ONB10001", hooks("a"))
+    scene.want("b", "ONB10001", hooks("b"))
+    unresolved = scene.changes()[0]
+    assert ("a", Block.UNRESOLVED, ()) == (unresolved.address.name, unresolved.block, unresolved.depends_on)

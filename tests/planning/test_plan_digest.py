@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.value_scene import AT, BY, EUROPE, USA, Scene, hooks, target
 
+from reconciler.model.desired import Replace
 from reconciler.model.entry import Begun, Bound
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
@@ -169,3 +170,18 @@ def test_form(scene: Scene) -> None:
     assert "sha256:" == digest(scene)[:7]
     assert 64 == len(digest(scene)[7:])
     assert digest(Scene()) == digest(Scene())
+
+
+def test_what_a_blocked_change_waits_for() -> None:
+    """A blocked change does nothing: which attempts of other addresses it waits for does not enter into the digest."""
+    digests = set()
+    for attempts in (1, 2):
+        scene = Scene()
+        scene.set_mode(Replace.WAIT)
+        for _ in range(attempts):
+            scene.hold("old", "ONB10001", hooks("old"))
+        scene.want("new", "ONB10001", hooks("new"))
+        (change,) = scene.changes("europe/staging/new")
+        assert (Action.BLOCKED, attempts) == (change.action, len(change.concerns))
+        digests.add(scene.plan("europe/staging/new").targets[EUROPE].digest)
+    assert 1 == len(digests)

@@ -106,6 +106,24 @@ def test_two_names_for_one() -> None:
     assert ["europe/staging/old-a europe/staging/new"] == advice(scene)
 
 
+def test_a_name_that_is_held_takes_no_other() -> None:
+    """No rename is advised to a name under which something else is recorded."""
+    scene = Scene()
+    scene.hold("a", "ONB10001", hooks("a"))
+    scene.hold("b", "ONB10002", hooks("b"))
+    scene.want("b", "ONB10001", hooks("a"))
+    blocked = next(change for change in scene.changes() if change.action is Action.BLOCKED)
+    assert "mv" not in blocked.reasons[0]
+
+
+def test_all_shared_codes_are_named() -> None:
+    """The reason names each code that another name already delivers."""
+    scene = Scene()
+    scene.hold("old", "ONB10001 ONB10002", hooks("a"))
+    scene.want("new", "ONB10001 ONB10002", hooks("a"))
+    assert scene.changes()[0].reasons[0].startswith(f"ONB10001, ONB10002 to {hooks('a')} is already in force as ")
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whoever_follows_the_advice_gets_there(data: st.DataObject) -> None:
