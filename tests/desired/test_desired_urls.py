@@ -59,7 +59,10 @@ def test_sound_urls_are_taken(url: str) -> None:
         ("https://hooks.example/\n", "white space"),
         ("https://hooks.example/\x00", "control character"),
         ("https://hooks.example/\x7f", "control character"),
-        ("https://bücher.example/", "punycode"),
+        (
+            "https://bücher.example/",
+            "contains non-ASCII characters write the host in punycode (xn--…), and percent-encode",
+        ),
         ("https://hooks.example/ä", "punycode"),
         ("https://hoo\u212as.example/", "punycode"),
         ("https://hooks.example/\udc80", "punycode"),

@@ -26,10 +26,10 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.mark.parametrize(
     ("marked", "words"),
     [
-        ("parity: ¦&here {}", ["anchor"]),
+        ("parity: ¦&here {}", ["YAML anchors are not supported; repeat the value"]),
         ("recipients: ¦*there", ["YAML aliases are not supported; repeat the value"]),
         ("recipients: [¦*there]", ["alias"]),
-        ("parity: ¦!local {}", ["tag"]),
+        ("parity: ¦!local {}", ["YAML tags are not supported; remove the tag"]),
         ("parity: {ignore: ¦!!seq []}", ["tag"]),
         ("¦!!str parity: {}", ["tag"]),
         ("¦&a parity: {ignore: ¦&b []}", ["anchor", "anchor"]),
@@ -62,10 +62,11 @@ def test_an_escape_beyond_unicode_is_a_mistake(tmp_path: Path) -> None:
     assert mistake.place.line == 1
 
 
-def test_nesting_has_a_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("opening", ["[", "{a: "])
+def test_nesting_has_a_limit(tmp_path: Path, opening: str) -> None:
     """What goes deeper than 64 levels is given up where it does, at once."""
-    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": "[" * 100_000}))
-    assert (1, nodes.DEPTH_LIMIT + 1) == (mistake.place.line, mistake.place.column)
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": opening * 100_000}))
+    assert (1, nodes.DEPTH_LIMIT * len(opening) + 1) == (mistake.place.line, mistake.place.column)
     assert "64 levels" in mistake.what
 
 

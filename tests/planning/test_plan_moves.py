@@ -183,3 +183,11 @@ def test_duplicate(scene: Scene) -> None:
     assert ([], [Surplus(address_of("offers"), second, ("ONB10001",))]) == (scene.changes(), scene.surplus())
     scene.ask_away(second)
     assert ([], []) == (scene.changes(), scene.surplus())
+
+
+def test_surplus_of_what_is_partly_to_be_renamed(scene: Scene) -> None:
+    """Of the codes too many, only those that no other subscription is to take over are surplus."""
+    scene.hold("a", "ONB10001 ONB10002 ONB10003", hooks("a"))
+    scene.want("a", "ONB10001", hooks("a"))
+    scene.want("b", "ONB10002", hooks("a"))
+    assert [("ONB10003",)] == [surplus.codes for surplus in scene.surplus()]
