@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.reports.formats import PARITY, STATUS
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def test_in_line(partner: Project) -> None:
     assert (0, "europe/staging and europe/production match.\n") == (done.code, done.out)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@pytest.mark.parametrize("form", PARITY)
 def test_differ(partner: Project, form: str) -> None:
     """Two that do not are not: 2, and what differs."""
     partner.write("config/more.yaml", "subscriptions: {europe/staging: {offers: {eventCodes: [ONB10011, ONB10012]}}}\n")
@@ -71,7 +72,7 @@ def test_missing_side(partner: Project) -> None:
     partner.step("state", "import", "--all")
     partner.step("state", "removed", "europe/production/offers", "--force")
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
-    for form in ("text", "markdown"):
+    for form in PARITY.keys() - {"json"}:
         done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
         told = "desired and in force in europe/staging only"
         assert (2, 1) == (done.code, unescape(done.out).count(told))
@@ -84,7 +85,7 @@ def test_declared_and_unused(partner: Project) -> None:
     """A declared difference is none; a declaration that nothing needs is a warning with its place."""
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
     partner.write("config/parity.yaml", "parity: {ignore: [{address: offers, reason: not yet}]}\n")
-    for form in ("text", "markdown", "json"):
+    for form in PARITY:
         done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
         assert (0, True, "") == (done.code, "not yet" in done.out, done.err)
     partner.write("config/more.yaml", "")
@@ -118,7 +119,7 @@ def test_gate_without_a_record(partner: Project) -> None:
     assert (1, True) == (done.code, "state init" in done.err)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@pytest.mark.parametrize("form", STATUS)
 def test_status(partner: Project, form: str) -> None:
     """What is in force is shown with what was heard of it, and what is left to do."""
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
@@ -135,7 +136,7 @@ def test_status(partner: Project, form: str) -> None:
         assert 1 == done.document["targets"]["europe/production"]["changes"]
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@pytest.mark.parametrize("form", STATUS)
 def test_status_of_what_waits(partner: Project, form: str) -> None:
     """An unknown outcome whose notifications arrive is suggested as created; a removal comes with its request."""
     partner.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "http://127.0.0.1:1"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.reports.formats import LIST
+
 if TYPE_CHECKING:
     from support.partner import Partner
 
@@ -106,7 +108,7 @@ class TestReading:
         (imported.path / "state" / "asia" / "b.jsonl").unlink()
         return imported
 
-    @pytest.mark.parametrize("form", ["text", "json"])
+    @pytest.mark.parametrize("form", LIST)
     def test_one_bad_journal_hides_no_other(self, three: Partner, form: str) -> None:
         """What is damaged, gone or missing is named on stderr; the rest is listed, and the exit code is 1."""
         done = three.run("state", "list", "--format", form)

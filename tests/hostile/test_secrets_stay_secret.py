@@ -14,6 +14,7 @@ from pyrage import x25519  # type: ignore[import-untyped]
 from support.glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
 
 from reconciler.cli.main import cli
+from reconciler.reports.formats import LIST, PARITY, PLAN, STATUS
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS
 
 if TYPE_CHECKING:
@@ -40,16 +41,16 @@ class Step:
 STEPS = (
     Step("validate"),
     Step("state init"),
-    Step("plan"),
+    *(Step(f"plan --format {form}") for form in PLAN),
     Step("plan --out plan.json"),
-    Step("parity europe/staging europe/production --format markdown"),
+    *(Step(f"parity europe/staging europe/production --format {form}") for form in PARITY),
     Step("token -t europe/staging"),
     Step("token -t europe/production --api loan"),
     Step("apply --auto-approve", code=3),
     Step("apply plan.json", code=1),
     Step(f"state resolve {THERE} --created --note mail --force"),
-    Step("status --format json"),
-    Step("state list"),
+    *(Step(f"status --format {form}") for form in STATUS),
+    *(Step(f"state list --format {form}") for form in LIST),
     Step("state observe seen.jsonl"),
     Step(f"state show {HERE}"),
     Step("state history"),

@@ -7,20 +7,18 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
+from support.report_values import printed
 from support.value_scene import AT, EUROPE, Scene, hooks
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.result import Applied, Verdict
 from reconciler.planning.status import status_of
-from reconciler.reports.documents import applied_document, render, status_document
-from reconciler.reports.markdown import applied_markdown, status_markdown
-from reconciler.reports.text import applied_text, status_text
+from reconciler.reports.formats import APPLIED, STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.model.record import Attempt
-    from reconciler.reports.line import Line
 
 REQUEST = f"Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks('offers')}, "
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -50,18 +48,14 @@ KNOWN: dict[Callable[[Scene], str], str] = {
 }
 
 
-def _joined(lines: list[Line]) -> str:
-    return "\n".join(line.text for line in lines)
-
-
 def _applied(scene: Scene, attempt: Attempt) -> list[str]:
     applied = Applied((), (attempt,), Verdict.DONE)
-    return [_joined(applied_text(applied)), applied_markdown(applied), render(applied_document(applied))]
+    return [printed(render(applied)) for render in APPLIED.values()]
 
 
 def _stands(scene: Scene, attempt: Attempt) -> list[str]:
     stands = [status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)]
-    return [_joined(status_text(stands)), status_markdown(stands), render(status_document(stands))]
+    return [printed(render(stands)) for render in STATUS.values()]
 
 
 @pytest.mark.parametrize("report", [_applied, _stands], ids=["apply", "status"])
@@ -69,7 +63,7 @@ def _stands(scene: Scene, attempt: Attempt) -> list[str]:
 def test_what_is_known(
     begin: Callable[[Scene], str], known: str, report: Callable[[Scene, Attempt], list[str]]
 ) -> None:
-    """No date and no id that nobody knows, in text, Markdown and JSON."""
+    """No date and no id that nobody knows, in any format."""
     scene = Scene()
     attempt = begin(scene)
     scene.retire(attempt)

@@ -29,7 +29,7 @@ OURS = {"eventCodes", "webhookUrl", "digest"}
 """Names of fields and keys whose text, or which themselves, are always the program's own."""
 
 
-def values(*, differing: bool = True) -> dict[str, object]:
+def values(*, differing: bool = True) -> dict[str, Any]:
     """A value for each table, by its name; without `differing`, no report of it has to compare two subscriptions."""
     scene = Scene()
     scene.want("new", "ONB10001", hooks("new"))
