@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -67,6 +68,28 @@ def test_the_root_help_names_every_command(project: Project) -> None:
     text = one_line(project.succeed("-h").out)
     assert [] == [path for path, line, _ in COMMANDS if len(path) == 1 and f"{path[0]} {line}" not in text]
     assert "Exit codes: 0 success; 1 error; 2 " in text
+
+
+def rows_of_the_readme() -> Iterator[tuple[list[tuple[str, ...]], list[str]]]:
+    """Each row of the table of commands: the words of its commands, and the lists of formats that it names."""
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    table = readme.partition("\n## Commands\n")[2].partition("\n## ")[0]
+    for names, text in re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE):
+        first, *others = (tuple(name.split()) for name in re.findall(r"`([^`]+)`", names))
+        yield [first, *((*first[:-1], *name) for name in others)], re.findall(r"`--format ([^`]+)`", text)
+
+
+def test_the_readme_names_every_command_and_its_formats() -> None:
+    """In its table of commands, with the formats other than text that `--format` takes."""
+    formats: dict[tuple[str, ...], list[str]] = {}
+    for path, _, command in COMMANDS:
+        choices = [one.type for one in command.params if "--format" in one.opts and isinstance(one.type, click.Choice)]
+        if not isinstance(command, click.Group):
+            formats[path] = ["\\|".join(form for form in choice.choices if form != "text") for choice in choices]
+    rows = list(rows_of_the_readme())
+    assert sorted(formats) == sorted(path for paths, _ in rows for path in paths)
+    for paths, named in rows:
+        assert [form for path in paths for form in formats[path]] == named, paths
 
 
 @pytest.mark.parametrize("group", [[], ["state"], ["secret"]], ids=" ".join)

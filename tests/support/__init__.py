@@ -31,6 +31,7 @@ Plain values, without files or processes:
 - `store_conformance`: what every store must do; a new store runs it.
 - `applying_bench`, `applying_doubles`: the protocol of an apply without I/O, and the driver with doubles.
 - `simulation`: many machines, people and mishaps in one thread under a seed.
+- `report_values`: the tables of formats, and a value for each; `laced` puts a text before every text in one.
 - `mutations`, `injections`: damaged texts, and texts that would act.
 
 Fixtures: `lending_service`, `partner`, and those of the service room in `service_fixtures`; `tests/conftest.py` has
