@@ -1,6 +1,6 @@
-"""The settings that calls to the service need: each target's credentials.
+"""Each target's credentials, from its variables.
 
-Imported only by commands that call the service: pydantic-settings takes longer to load than most commands to run.
+Imported only by commands that need credentials: pydantic-settings takes longer to load than most commands to run.
 """
 
 from typing import Annotated, Any

@@ -14,7 +14,7 @@ SOURCES = sorted(path for room in ("model", "planning", "reports") for path in (
 
 PURE = {
     "__future__", "collections", "collections.abc", "dataclasses", "datetime", "deepdiff", "enum", "fnmatch",
-    "functools", "hashlib", "html", "ipaddress", "itertools", "json", "operator", "re", "string", "typing",
+    "functools", "hashlib", "html", "ipaddress", "itertools", "json", "operator", "re", "string", "types", "typing",
     "urllib.parse",
 }  # fmt: skip
 
