@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,13 @@ def test_no_choice_by_kind_has_a_default(path: Path) -> None:
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name in allowed]
     spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in functions]
     assert [] == [line for line in open_choices(source) if not any(line in span for span in spans)]
+
+
+def test_no_action_is_taken_for_work_by_default() -> None:
+    """Where an action does something, it is named: `is not Action.BLOCKED` would take any new one for work."""
+    negated = re.compile(r"(?:is not|!=) Action\.\w+|not in \(?Action\b")
+    found = {path.name: negated.findall(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")}
+    assert {"text.py": ["is not Action.CREATE"]} == {name: uses for name, uses in found.items() if uses}
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,9 @@ def test_top_of_the_tree() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=False, capture_output=True).stdout.decode()
     top = {path.partition("/")[0] for path in listed.splitlines()}
     assert set() == {name for name in top if not name.startswith(".")} - TOP
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """pytest and mypy take two files of one name in different directories for one module."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert [] == sorted({name for name in names if names.count(name) > 1})

@@ -20,7 +20,7 @@ from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.main import cli
 from reconciler.desired import parity, patches, sections, targets, verification
 from reconciler.model.entry import AnyEntry, Entry
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import LOCAL, SENDS, Action
 from reconciler.reports.wording import SIGNS
 from reconciler.sandbox.notification import notification_body
 from reconciler.service.notifications import parse_notification
@@ -68,6 +68,12 @@ def test_every_command_can_be_called() -> None:
 
 
 # Actions
+
+
+def test_every_action_sends_or_is_local_or_waits() -> None:
+    """A new action is listed as work, which asks for approval and counts in the exit code of an apply, or here."""
+    does_nothing = {Action.BLOCKED}
+    assert set(Action) == {*SENDS, *LOCAL} | does_nothing
 
 
 @pytest.mark.parametrize("action", Action)

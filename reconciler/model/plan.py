@@ -25,6 +25,8 @@ class Action(StrEnum):
 
 
 SENDS = (Action.CREATE, Action.EXTEND, Action.REPLACE)
+LOCAL = (Action.RESTORE, Action.RETIRE)
+"""The actions that an apply carries out with a call, and those that take entries only; any other does nothing."""
 
 
 class Block(StrEnum):

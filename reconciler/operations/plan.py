@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
-from reconciler.model.plan import Action, Block, Plan
+from reconciler.model.plan import LOCAL, SENDS, Block, Plan
 from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
@@ -34,7 +34,7 @@ class Planned:
     @property
     def has_work(self) -> bool:
         """Whether an apply of the plan would do anything."""
-        return any(change.action is not Action.BLOCKED for change in self.plan.changes)
+        return any(change.action in (*SENDS, *LOCAL) for change in self.plan.changes)
 
     @property
     def verdict(self) -> Verdict:

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import LOCAL, SENDS
 from reconciler.reports.text import result_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
     """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
     creates = sum(change.action in SENDS for change in plan.changes)
-    count = sum(change.action is not Action.BLOCKED for change in plan.changes)
+    count = sum(change.action in (*SENDS, *LOCAL) for change in plan.changes)
     is_text = terminal.flags.get("log_format") != "json"
     if terminal.is_quiet or not count:
         yield lambda _run: None
@@ -59,7 +59,7 @@ def _plain(terminal: Terminal, count: int) -> Callable[[Result], None]:
 
     def show(result: Result) -> None:
         nonlocal over
-        over += result.action is not Action.BLOCKED
+        over += result.action in (*SENDS, *LOCAL)
         line = result_line(result)
         terminal.say_line(replace(line, text=f"{over} of {count}:{line.text}"))
 
