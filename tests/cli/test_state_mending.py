@@ -614,6 +614,15 @@ class TestRebind:
         assert code == done.code
         assert "service: " in done.out
 
+    def test_target_without_a_record(self, moved: Partner) -> None:
+        """A declared target that has no record yet is left out, unless it is selected."""
+        urls = "".join(f"    {name}: https://api.usa.example\n" for name in ("auth_url", "base_url", "audience_base"))
+        moved.write("config/usa.yaml", f"targets:\n  usa/staging:\n{urls}")
+        with moved.appending("bound"):
+            assert "  europe/staging: rebound\n" == moved.step("state", "rebind", "--force").out
+        told = moved.step("state", "rebind", "-t", "usa/staging", code=1).err
+        assert "no state record for usa/staging" in told
+
     def test_another_account(self, partner: Partner) -> None:
         """Another client id is another account, and credentials that are missing say nothing."""
         partner.begin(offers=["ONB10011"])

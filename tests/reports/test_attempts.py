@@ -36,7 +36,7 @@ def text(lines: list[Line]) -> str:
 )
 def test_attempt(scene: Scene, response: str, where: str) -> None:
     """`state show`: an attempt whole, but for its secrets, of which it says where they are."""
-    attempt = scene.begin("offers", "ONB10011", hooks("offers"))
+    attempt = scene.begin("offers", "ONB10011 LOA10013", hooks("offers"))
     fields: dict[str, Scalar] = {"webhookUrl": hooks("offers"), "id": 7}
     told = Settled(
         at="2026-11-20T13:30:01Z", by={"user": "grace"}, attempt=attempt, outcome=Outcome.CREATED, detail="201 Created",
@@ -49,7 +49,7 @@ def test_attempt(scene: Scene, response: str, where: str) -> None:
         == f"""\
   europe/staging/offers  attempt a1
       status: live
-      eventCodes: ONB10011
+      eventCodes: LOA10013, ONB10011
       webhookUrl: https://hooks.partner.example/offers
       started: 2026-11-20T13:30:00Z by deployer on build-7
       last change: 2026-11-20T13:30:02Z by deployer on build-7
