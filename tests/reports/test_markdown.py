@@ -113,6 +113,26 @@ Digest: `{plan.digest}`
     )
 
 
+def test_several_of_each(scene: Scene) -> None:
+    """Codes are listed, rows and reasons have a line each; a change without a call shows what is desired."""
+    scene.want("shrunk", "ONB10001", hooks("shrunk"))
+    scene.hold("shrunk", "ONB10001 ONB10002 ONB10003", hooks("shrunk"))
+    scene.retire(scene.hold("gone", "ONB10004 ONB10005", hooks("gone")))
+    scene.want("more", "ONB10006 ONB10007 ONB10008", hooks("more"))
+    scene.hold("more", "ONB10006", hooks("more"))
+    scene.want("lost", "ONB10009 ONB10010", hooks("lost"))
+    for code in ("ONB10009", "ONB10010"):
+        scene.lose("lost", code, hooks("lost"))
+    report = read(plan_markdown(scene.plan()))
+    assert "delivers surplus event codes `ONB10002, ONB10003`; to have it removed" in report
+    assert "`europe/staging/gone`: `ONB10004, ONB10005` to " in report
+    assert f"| ~ | `europe/staging/more` | extend | `ONB10007, ONB10008` | `{hooks('more')}` |\n" in report
+    assert f"| ! | `europe/staging/lost` | blocked | `ONB10009, ONB10010` | `{hooks('lost')}` |\n" in report
+    rows = "".join(f"  - + `eventCodes: {code}`\n" for code in ("ONB10007", "ONB10008"))
+    assert f"\n- ~ `europe/staging/more`\n{rows}  - `" in report
+    assert 2 == len(re.findall(r"^  - `a create started .* has an unknown outcome;", report, re.MULTILINE))
+
+
 def test_every_action(scene: Scene) -> None:
     """A plan with everything that a plan can have shows each of them."""
     want_everything(scene, 0)
