@@ -1,22 +1,17 @@
 """An HTTP server on 127.0.0.1 with a thread for each connection: the ground of the sandbox and the receiver."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from http.client import responses as reason_phrases
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import Any
 
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from socket import socket
-    from typing import Any
 
 _EXHAUSTED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
 _RETRY_SECONDS = 0.25  # before another attempt to accept a connection that the system has no room for
@@ -40,7 +35,7 @@ class LoopbackServer(ThreadingHTTPServer):
         self._warn = warn
         self._warned = False
         self._lock = Lock()
-        self._connections: dict[Thread, socket] = {}
+        self._connections = dict[Thread, socket]()
         self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name=f"{name}-acceptor", daemon=True)
         try:
             super().__init__(("127.0.0.1", port), handler)

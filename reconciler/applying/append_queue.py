@@ -6,23 +6,17 @@ a store that pushes, this halves the number of appends; with a file, nobody noti
 never given up; drafts are valid only for the head they were made for.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import Literal, assert_never
 
+from reconciler.applying.context import RunContext
 from reconciler.applying.events import Append, Appended, AppendFailed, Conflict
+from reconciler.applying.writing import ApplyEntry
 from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Bound, Intent, Restored, Retired, Settled
-from reconciler.state.journal.chain import link
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.applying.context import RunContext
-    from reconciler.applying.writing import ApplyEntry
-    from reconciler.model.plan import Change
-    from reconciler.state.journal.chain import Journal
+from reconciler.model.plan import Change
+from reconciler.state.journal.chain import Journal, link
 
 AppendEnd = Literal["durable", "conflict", "retry", "failed"]
 _NAMED = 3  # entries that a note names

@@ -1,19 +1,13 @@
 """A create call and its phase, from the draft of its intent to its answer; which are retried, and when."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from reconciler.applying.events import Send
 from reconciler.model.clock import Instant
-from reconciler.model.outcome import Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.outcome import Answer
-    from reconciler.model.plan import Change, Request
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Change, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,7 @@ class CircuitBreaker:
     unknowns: int = 0
     alone: bool = True
 
-    def after(self, outcome: Outcome) -> CircuitBreaker:
+    def after(self, outcome: Outcome) -> "CircuitBreaker":
         """The breaker after one more outcome; a call that was not sent says nothing about the service."""
         match outcome:
             case Outcome.UNKNOWN:

@@ -1,15 +1,10 @@
 """The context of a run of the protocol: its limits, and what it asks of the outside."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.model.plan import Change
-    from reconciler.model.record import Record
+from reconciler.model.plan import Change
+from reconciler.model.record import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,20 @@
 """The create calls of one run, from the drafts of their intents to their pending outcomes."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reconciler.applying.append_queue import Draft
+from reconciler.applying.append_queue import AppendQueue, Draft
 from reconciler.applying.calls import Call, CircuitBreaker, InFlight, Rereading, RereadNeeded, RetryWaiting, retry_delay
-from reconciler.applying.events import Reread
+from reconciler.applying.context import RunContext
+from reconciler.applying.events import Answered, Effect, Reread, RereadDone
 from reconciler.applying.objections import objection
+from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import intent_entry, outcome_entry, retirements
+from reconciler.model.address import Address
+from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Change
 from reconciler.model.result import Done
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.applying.append_queue import AppendQueue
-    from reconciler.applying.context import RunContext
-    from reconciler.applying.events import Answered, Effect, RereadDone
-    from reconciler.applying.work_queue import WorkQueue
-    from reconciler.model.address import Address
-    from reconciler.model.clock import Instant
-    from reconciler.model.plan import Change
 
 LOST_RESPONSE = "stopped: the response to another create could not be saved"
 _TOO_LATE = "send window expired"

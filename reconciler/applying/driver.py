@@ -6,13 +6,12 @@ their own, so that calls that hang cannot keep outcomes from being recorded, and
 from ending.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import Protocol, assert_never
 
 from reconciler.applying.events import (
     Answered,
@@ -22,6 +21,7 @@ from reconciler.applying.events import (
     Authorise,
     Authorised,
     Conflict,
+    Effect,
     Event,
     InterruptAsked,
     Reread,
@@ -32,19 +32,14 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.protocol import TargetRun
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
+from reconciler.model.address import TargetName
+from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.state.heads.tracking import load_journal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.applying.events import Effect
-    from reconciler.applying.protocol import TargetRun
-    from reconciler.model.address import TargetName
-    from reconciler.model.clock import Instant
-    from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Journals
+from reconciler.state.journal.chain import Journal
+from reconciler.state.stores.store import Journals
 
 log = logging.getLogger("reconciler.applying")
 
@@ -137,7 +132,7 @@ class Driver:
             callers.stop()
 
     def _handle_events(
-        self, run: TargetRun, observe: Callable[[TargetRun], None], appender: _Workers, callers: _Workers
+        self, run: TargetRun, observe: Callable[[TargetRun], None], appender: "_Workers", callers: "_Workers"
     ) -> None:
         effects = run.start(self._clock())
         while True:

@@ -1,17 +1,13 @@
 """The events that the protocol handles, and the effects that it asks for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from reconciler.model.address import Address
-    from reconciler.model.clock import Instant
-    from reconciler.model.outcome import Answer
-    from reconciler.model.plan import Request
-    from reconciler.model.record import Record
-    from reconciler.state.journal.chain import Journal
+from reconciler.model.address import Address
+from reconciler.model.clock import Instant
+from reconciler.model.outcome import Answer
+from reconciler.model.plan import Request
+from reconciler.model.record import Record
+from reconciler.state.journal.chain import Journal
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,11 @@
 """Why a call must not be sent, as the records say that were re-read for it."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-from reconciler.model.record import Status
+from reconciler.applying.calls import Call
+from reconciler.model.plan import Request
+from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.url import normal_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.applying.calls import Call
-    from reconciler.model.plan import Request
-    from reconciler.model.record import Attempt, Record
 
 
 def objection(call: Call, record: Record, same_service: Iterable[Record]) -> str | None:

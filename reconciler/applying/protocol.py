@@ -14,12 +14,12 @@ Its invariants:
 - No more intents are open than calls may be in flight; only one is until the service has answered.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from reconciler.applying.append_queue import AppendQueue, Draft
+from reconciler.applying.append_queue import AppendQueue, Batch, Draft
+from reconciler.applying.context import RunContext
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import (
     Answered,
@@ -40,19 +40,11 @@ from reconciler.applying.events import (
 from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import local_entries
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import Action
-from reconciler.model.result import Done
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.applying.append_queue import Batch
-    from reconciler.applying.context import RunContext
-    from reconciler.model.address import Address
-    from reconciler.model.clock import Instant
-    from reconciler.model.plan import Change
-    from reconciler.model.result import Result
-    from reconciler.state.journal.chain import Journal
+from reconciler.model.address import Address
+from reconciler.model.clock import Instant
+from reconciler.model.plan import Action, Change
+from reconciler.model.result import Done, Result
+from reconciler.state.journal.chain import Journal
 
 _CHANGED = "another run changed the record of this address"
 

@@ -1,39 +1,29 @@
 """Takes a plan through the protocol, target by target, and re-reads each record after its run."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from reconciler.applying.context import RunContext
+from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.driver import Driver, describe
+from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import is_in_flight, verdict_of, verdict_without_record, with_others_work, worst
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
-from reconciler.model.entry import Settled
-from reconciler.model.plan import SENDS
+from reconciler.model.address import TargetName
+from reconciler.model.clock import Instant
+from reconciler.model.desired import Desired, Target
+from reconciler.model.entry import AnyEntry, Settled
+from reconciler.model.plan import SENDS, Change, Plan, TargetPlan
+from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.model.selection import Selection
 from reconciler.model.url import same_service
 from reconciler.planning.planner import plan_target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.applying.context import Limits
-    from reconciler.applying.driver import Caller, Inbox
-    from reconciler.model.address import TargetName
-    from reconciler.model.clock import Instant
-    from reconciler.model.desired import Desired, Target
-    from reconciler.model.entry import AnyEntry
-    from reconciler.model.plan import Change, Plan, TargetPlan
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.selection import Selection
-    from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Journals
+from reconciler.state.journal.chain import Journal
+from reconciler.state.stores.store import Journals
 
 
 @dataclass(frozen=True, slots=True)

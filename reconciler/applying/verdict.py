@@ -1,21 +1,13 @@
 """The verdict on a run, after its record was read again for the last time."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from reconciler.model.plan import Action, Block
-from reconciler.model.record import Status
-from reconciler.model.result import Done, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.model.address import Address
-    from reconciler.model.plan import Change
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.result import Result
+from reconciler.model.address import Address
+from reconciler.model.plan import Action, Block, Change
+from reconciler.model.record import Attempt, Record, Status
+from reconciler.model.result import Done, Result, Verdict
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

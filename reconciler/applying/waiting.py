@@ -1,16 +1,11 @@
 """Waits for a job that may hang, unless the run is interrupted."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
+from reconciler.applying.driver import Flag
 from reconciler.errors import StoreUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.applying.driver import Flag
 
 T = TypeVar("T")
 

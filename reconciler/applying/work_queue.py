@@ -1,19 +1,13 @@
 """The changes that a run has not started yet, and the results of those that are over."""
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import assert_never
 
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.address import Address
+from reconciler.model.plan import SENDS, Action, Change
 from reconciler.model.result import Done, Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Set as AbstractSet
-
-    from reconciler.model.address import Address
-    from reconciler.model.plan import Change
 
 
 class WorkQueue:

@@ -1,18 +1,12 @@
 """The entries that an apply appends to the record."""
 
-from __future__ import annotations
+from typing import assert_never
 
-from typing import TYPE_CHECKING, assert_never
-
-from reconciler.model.clock import stamp
+from reconciler.applying.context import RunContext
+from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Bound, Intent, Restored, Retired, Settled
-from reconciler.model.plan import Action
-
-if TYPE_CHECKING:
-    from reconciler.applying.context import RunContext
-    from reconciler.model.clock import Instant
-    from reconciler.model.outcome import Answer
-    from reconciler.model.plan import Change, Request
+from reconciler.model.outcome import Answer
+from reconciler.model.plan import Action, Change, Request
 
 ApplyEntry = Bound | Intent | Settled | Retired | Restored
 

@@ -1,15 +1,10 @@
 """Reading the body of a request, whether its length is announced or it comes in chunks."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from io import BufferedIOBase
 
 from reconciler.receiver.exchange import Response
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from io import BufferedIOBase
 
 BODY_LIMIT = 1024 * 1024
 _LINE_LIMIT = 4096

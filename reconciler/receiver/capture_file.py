@@ -1,26 +1,19 @@
 """The file that captured requests are appended to, durably, many at a time."""
 
-from __future__ import annotations
-
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fcntl import LOCK_UN, flock
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Self
 
 from reconciler.disk.durable import sync_directory, write_at
 from reconciler.disk.locks import lock
 from reconciler.errors import SettingsError
-from reconciler.receiver.captured import LINE_LIMIT, captured_in, parse_captured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import Self
-
-    from reconciler.receiver.captured import Captured
+from reconciler.receiver.captured import LINE_LIMIT, Captured, captured_in, parse_captured
 
 _REMEMBERED = 64 * 1024 * 1024  # bytes at the end of a file that are read when it is opened
 _PATIENCE = 10.0  # seconds to wait for another process that appends; the sender of a notification waits as long

@@ -1,18 +1,14 @@
 """Captured requests, and the lines they are saved as (see the package for the format)."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 LINE_LIMIT = 16 * 1024 * 1024  # bytes; escaped, a body of 1 MiB can take three times as much
 UNRECORDED = ("authorization", "proxy-authorization", "cookie")

@@ -1,12 +1,7 @@
 """Requests and responses as values."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +15,7 @@ class Request:
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    problem: Response | None = None
+    problem: "Response | None" = None
 
     def header(self, name: str) -> str | None:
         return next((value for sent_name, value in self.headers.items() if sent_name.lower() == name.lower()), None)

@@ -1,7 +1,5 @@
 """Whether a body can be a notification: a JSON object in UTF-8 that is not nested too deeply."""
 
-from __future__ import annotations
-
 import json
 from typing import NoReturn
 

@@ -1,21 +1,14 @@
 """The receiver as a function from request to response, and its report of each request."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from reconciler.receiver.captured import Captured, line_of
-from reconciler.receiver.exchange import Response
+from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.readable import unreadable
 from reconciler.receiver.redeliveries import Redeliveries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from reconciler.receiver.exchange import Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Which notifications were delivered before: the service retries what was not confirmed in time."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import sha256

@@ -1,23 +1,18 @@
 """The socket shell: HTTP/1.1 on 127.0.0.1 around a function from request to response."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from email.message import Message
 from http.client import HTTPMessage
 from http.client import responses as reason_phrases
 from io import BufferedReader
 from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
 from reconciler.loopback import LoopbackConnection, LoopbackServer
 from reconciler.receiver.bodies import Unread, check_framing, read_body
 from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.pace import PacedSocket, TooSlow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from email.message import Message
-    from typing import Any, Self
 
 HEAD_LIMIT = 64 * 1024
 _ANSWER_SECONDS = 10.0  # for a sender to take the answer

@@ -5,8 +5,6 @@ here, and the docstrings say so: error bodies, the response to a create, how not
 with `reconciler.service`, so that each checks the other.
 """
 
-from __future__ import annotations
-
 from reconciler.sandbox.sandbox import Sandbox
 
 __all__ = ["Sandbox"]

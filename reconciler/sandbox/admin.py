@@ -1,17 +1,10 @@
 """The sandbox's own endpoints, below `/_sandbox`: what the operator of the service can see and do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from reconciler.errors import ReconcilerError
 from reconciler.sandbox.checks import json_object
-from reconciler.sandbox.exchange import Response, json_response, refusal
-
-if TYPE_CHECKING:
-    from reconciler.sandbox.deliveries import Deliveries
-    from reconciler.sandbox.exchange import Request
-    from reconciler.sandbox.world import World
+from reconciler.sandbox.deliveries import Deliveries
+from reconciler.sandbox.exchange import Request, Response, json_response, refusal
+from reconciler.sandbox.world import World
 
 
 class Admin:

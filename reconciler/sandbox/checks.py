@@ -1,16 +1,11 @@
 """Checks of requests; each gives the value that it checked, or raises the refusal that answers the request."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
-from reconciler.sandbox.exchange import refusal
-
-if TYPE_CHECKING:
-    from reconciler.sandbox.exchange import Request
+from reconciler.sandbox.exchange import Request, refusal
 
 _EVENT_CODE = re.compile(r"[A-Z]{3}[0-9]{5}")
 _JSON = "application/json"

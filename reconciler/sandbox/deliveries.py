@@ -1,13 +1,11 @@
 """Delivers events to each subscription that has the code, with retries, in a few threads."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count as count_up
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.errors import Refused
@@ -15,12 +13,7 @@ from reconciler.model.url import is_loopback
 from reconciler.sandbox.checks import is_event_code
 from reconciler.sandbox.notification import SIGNATURE_HEADER, notification_body, sign_notification
 from reconciler.sandbox.posting import NoAnswer, Post
-from reconciler.sandbox.world import DeliveryAttempt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.sandbox.world import Commit, World
+from reconciler.sandbox.world import Commit, DeliveryAttempt, World
 
 ATTEMPTS = 4  # the first one, and 3 retries (SERVICE.md, section 8)
 ANSWER_WITHIN = 5.0  # seconds; only described as timely (SERVICE.md, section 8)

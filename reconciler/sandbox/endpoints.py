@@ -1,19 +1,12 @@
 """The endpoints of the service (SERVICE.md, section 4), each a function from request to response."""
 
-from __future__ import annotations
-
 import hmac
-from typing import TYPE_CHECKING
 
 from reconciler.sandbox.checks import bearer_token, check_accept, json_object, subscription_of
-from reconciler.sandbox.exchange import Response, json_response, refusal
-from reconciler.sandbox.faults import Kind, Stage
-
-if TYPE_CHECKING:
-    from reconciler.sandbox.exchange import Request
-    from reconciler.sandbox.faults import Fault
-    from reconciler.sandbox.targets import Provider, Target
-    from reconciler.sandbox.world import World
+from reconciler.sandbox.exchange import Request, Response, json_response, refusal
+from reconciler.sandbox.faults import Fault, Kind, Stage
+from reconciler.sandbox.targets import Provider, Target
+from reconciler.sandbox.world import World
 
 _TOKEN_PARAMETERS = ("grant_type", "client_id", "client_secret", "audience")
 _NOTHING = Response(status=0)

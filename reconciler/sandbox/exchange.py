@@ -1,14 +1,9 @@
 """Requests and responses as values, and the manner in which a response is sent."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class Manner(Enum):

@@ -27,19 +27,14 @@ A fault before the commit meets every request. The others only change the answer
 refused as usual.
 """
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from random import Random
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
 from reconciler.sandbox.exchange import Manner, Response, error_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
 
 _HTML = (("Content-Type", "text/html; charset=utf-8"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>Gateway</title></head><body><h1>Something else answered</h1></body></html>"

@@ -1,15 +1,10 @@
 """Event notifications: their bodies and signatures."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
 import uuid
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 SIGNATURE_HEADER = "X-Signature"
 

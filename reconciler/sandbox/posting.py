@@ -1,16 +1,11 @@
 """One POST to a partner's endpoint, with a deadline over all of it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR
 from threading import Timer
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class NoAnswer(Exception):

@@ -1,20 +1,15 @@
 """Which endpoint answers a request: the sandbox as one function."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.sandbox.admin import Admin
+from reconciler.sandbox.deliveries import Deliveries
 from reconciler.sandbox.endpoints import create_lead, create_subscription, request_token
-from reconciler.sandbox.exchange import Refusal, error_response
+from reconciler.sandbox.exchange import Refusal, Request, Response, error_response
+from reconciler.sandbox.world import World
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.sandbox.deliveries import Deliveries
-    from reconciler.sandbox.exchange import Request, Response
-    from reconciler.sandbox.world import World
+_Endpoint = Callable[[Request], Response]
 
 
 class Routes:
@@ -22,7 +17,7 @@ class Routes:
 
     def __init__(self, world: World, deliveries: Deliveries, root: str) -> None:
         admin = Admin(world, deliveries)
-        self._endpoints: dict[str, tuple[str, Callable[[Request], Response]]] = {
+        self._endpoints: dict[str, tuple[str, _Endpoint]] = {
             "/_sandbox/state": ("GET", admin.show_state),
             "/_sandbox/remove": ("POST", admin.remove_subscription),
             "/_sandbox/trigger": ("POST", admin.trigger_event),

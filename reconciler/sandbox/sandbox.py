@@ -1,10 +1,9 @@
 """The sandbox as a whole: how it is built, started and closed."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import Self
 
 from reconciler.sandbox.deliveries import Deliveries
 from reconciler.sandbox.faults import FaultPlan
@@ -12,10 +11,6 @@ from reconciler.sandbox.routes import Routes
 from reconciler.sandbox.shell import Server
 from reconciler.sandbox.targets import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Self
 
 
 class Sandbox:

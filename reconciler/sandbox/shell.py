@@ -1,21 +1,16 @@
 """The socket shell: HTTP/1.1 on 127.0.0.1 around a function from request to response."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
+from email.message import Message
 from http.client import responses as reason_phrases
+from io import BufferedIOBase
 from socket import SHUT_RDWR
-from typing import TYPE_CHECKING
+from typing import Any
 
 from reconciler.loopback import LoopbackConnection, LoopbackServer
 from reconciler.sandbox.exchange import Manner, Request, Response, error_response, refusal
 from reconciler.sandbox.wire import announced_length, transmit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from email.message import Message
-    from io import BufferedIOBase
-    from typing import Any
 
 MAX_BODY = 1024 * 1024
 _MAX_DISCARD = 16 * MAX_BODY

@@ -1,16 +1,11 @@
 """The targets of the sandbox, their identity providers, and the URLs and credentials of both."""
 
-from __future__ import annotations
-
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 

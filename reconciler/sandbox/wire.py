@@ -1,16 +1,11 @@
 """Sends a response: whole, or in one of the ways in which networks lose it."""
 
-from __future__ import annotations
-
 import struct
 import time
-from socket import SO_LINGER, SOL_SOCKET
-from typing import TYPE_CHECKING, assert_never
+from socket import SO_LINGER, SOL_SOCKET, socket
+from typing import assert_never
 
 from reconciler.sandbox.exchange import Manner
-
-if TYPE_CHECKING:
-    from socket import socket
 
 DRIP_INTERVAL = 1.0  # seconds
 HANG_SECONDS = 300.0

@@ -1,7 +1,5 @@
 """The state of the sandbox: subscriptions, tokens, faults, and logs of all requests and deliveries."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -10,17 +8,12 @@ import time
 import uuid
 from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
 
-from reconciler.sandbox.faults import FaultPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.sandbox.faults import Fault, Kind
-    from reconciler.sandbox.targets import Provider, Target
+from reconciler.sandbox.faults import Fault, FaultPlan, Kind
+from reconciler.sandbox.targets import Provider, Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,18 @@ The bearer and the new token after a 401 are plain code rather than an authentic
 retry of a create is a call of its own, which its caller decides on after it has re-read the record.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from reconciler.errors import CallFailed, TokenError
+from reconciler.model.desired import Target
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Request
+from reconciler.service.credentials import Credentials
 from reconciler.service.outcomes import harmless_fields, outcome_of
-from reconciler.service.transport import always
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from reconciler.model.desired import Target
-    from reconciler.model.plan import Request
-    from reconciler.service.credentials import Credentials
-    from reconciler.service.tokens import Tokens
-    from reconciler.service.transport import Transport
+from reconciler.service.tokens import Tokens
+from reconciler.service.transport import Transport, always
 
 _LEAD_FAILURES = {
     Outcome.NOT_SENT: ("the lead was not sent", "nothing was created; retry"),

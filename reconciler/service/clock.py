@@ -1,7 +1,5 @@
 """The clocks of this machine."""
 
-from __future__ import annotations
-
 import sys
 import time
 from functools import cache

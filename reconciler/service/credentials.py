@@ -1,7 +1,5 @@
 """A partner's credentials."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 

@@ -1,12 +1,7 @@
 """The result of one exchange with a server: a reply, or a failure that says whether the request was sent."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 BODY_LIMIT = 1 << 20
 

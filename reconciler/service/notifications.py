@@ -1,11 +1,9 @@
 """Event notifications: what the service posts to a partner's endpoint (SERVICE.md, sections 2.3 and 6)."""
 
-from __future__ import annotations
-
 import json
 import re
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
+from typing import Annotated, Any, NoReturn, Self
 from uuid import UUID
 
 from pydantic import (
@@ -20,11 +18,9 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from reconciler.errors import ServiceError
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 OFFERS_PROVIDED = "ONB10011"
 

@@ -1,23 +1,18 @@
 """The outcome of a call: the one place where a status or a failure turns into an outcome."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Collection
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.pages import is_page
 from reconciler.service.redaction import excerpt, reveals
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 _MOVED = (301, 307, 308)
 _MAYBE_DONE = (408, 499)  # a server or proxy timed out, perhaps while the service still processed the call

@@ -4,14 +4,9 @@ A proxy or a gateway can answer with a login or maintenance page instead of the 
 outcome of a call.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 _PAGE_TYPES = {"text/html", "application/xhtml+xml"}
 _CONSIDERED = 1 << 16  # bytes of a body, once it is decompressed

@@ -1,15 +1,10 @@
 """Makes text from the service safe to show: one short line without secrets."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 REDACTED = "[redacted]"
 

@@ -5,22 +5,18 @@ signature, alone or as one of several items (`t=1700000000,v1=…`); an item bel
 prefix. One item that matches is enough, as is one secret.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from enum import StrEnum
 from itertools import islice, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _DIGEST_SIZES = {name: hashlib.new(hash_name).digest_size for name, hash_name in ALGORITHMS.items()}
 _BODY = "{body}"

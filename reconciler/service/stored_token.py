@@ -1,7 +1,5 @@
 """An access token as a value, and its encrypted form on disk."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -4,26 +4,19 @@ A file contains one token, encrypted under a key derived from the client secret,
 CI cache. A damaged or foreign file is a cache miss, never an error; nor is a file that cannot be written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from reconciler.disk.directories import check_private, private_directory
 from reconciler.disk.durable import written_beside
 from reconciler.disk.locks import locked_file
+from reconciler.model.clock import Instant
 from reconciler.service import clock
-from reconciler.service.stored_token import Token, decrypt, encrypt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from reconciler.model.clock import Instant
-    from reconciler.service.stored_token import Purpose
+from reconciler.service.stored_token import Purpose, Token, decrypt, encrypt
 
 logger = logging.getLogger("reconciler.service")
 

@@ -1,27 +1,22 @@
 """Access tokens for the APIs of the service, cached or requested from an identity provider (SERVICE.md, section 5)."""
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from reconciler.errors import TokenError
+from reconciler.model.desired import Target
+from reconciler.model.outcome import Answer
 from reconciler.service import clock
+from reconciler.service.credentials import Credentials
 from reconciler.service.outcomes import json_object, outcome_of
 from reconciler.service.stored_token import Purpose
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.desired import Target
-    from reconciler.model.outcome import Answer
-    from reconciler.service.credentials import Credentials
-    from reconciler.service.token_cache import TokenCache
-    from reconciler.service.transport import Transport
+from reconciler.service.token_cache import TokenCache
+from reconciler.service.transport import Transport
 
 _PAUSES = (0.5, 1.0, 2.0)
 """Seconds before each retry. Requesting a token again does no harm."""

@@ -8,17 +8,16 @@ can always stop waiting. Past the deadline a request that was not sent can no lo
 shut down.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re
 import socket
 import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from http.cookiejar import DefaultCookiePolicy
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
@@ -29,9 +28,6 @@ from reconciler.errors import SettingsError
 from reconciler.service.clock import steady
 from reconciler.service.exchange import BODY_LIMIT, Failure, Reply, reply_of
 from reconciler.service.redaction import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
 
 logger = logging.getLogger("reconciler.service")
 
