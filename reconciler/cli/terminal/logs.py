@@ -7,23 +7,25 @@ secret; of an exception only the kind and the place are told, since its text may
 import json
 import logging
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from reconciler.cli.terminal.terminal import Terminal
 from reconciler.reports.visible import visible
 
 
-def start_logging(terminal: Terminal) -> None:
-    """Have log records reach stderr, as the flags want it; to be called before what logs is used, once or more."""
+def start_logging(flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+    """Have log records told, as the flags want it; to be called before what logs is used, once or more."""
+    level = _level(flags)
     logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
-    logging.getLogger().handlers[:] = [_Teller(terminal)]
-    logging.getLogger().setLevel(logging.ERROR if terminal.is_quiet else logging.WARNING)
-    logging.getLogger("reconciler").setLevel(_level(terminal))
+    logging.getLogger().handlers[:] = [_Teller(flags, tell)]
+    logging.getLogger().setLevel(max(level, logging.WARNING))
+    logging.getLogger("reconciler").setLevel(level)
 
 
-def _level(terminal: Terminal) -> int:
-    if terminal.is_quiet:
+def _level(flags: Mapping[str, Any]) -> int:
+    if flags.get("quiet"):
         return logging.ERROR
-    match terminal.flags.get("verbose", 0):
+    match flags.get("verbose", 0):
         case 0:
             return logging.WARNING
         case 1:
@@ -41,18 +43,19 @@ def as_object(level: str, logger: str, message: str) -> str:
 
 
 class _Teller(logging.Handler):
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
         super().__init__()
-        self._terminal = terminal
+        self._flags = flags
+        self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
         problem = record.exc_info[1] if record.exc_info else None
         message = record.getMessage() + ("" if problem is None else f": {kind_and_place(problem)}")
-        if self._terminal.flags.get("log_format") == "json":
+        if self._flags.get("log_format") == "json":
             text = as_object(record.levelname.lower(), record.name, message)
         else:
             text = f"{record.levelname.capitalize()}: {visible(message)}"
-        self._terminal.tell_raw(text)
+        self._tell(text)
 
 
 def kind_and_place(problem: BaseException) -> str:

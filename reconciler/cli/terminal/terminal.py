@@ -149,7 +149,7 @@ class Terminal:
         """Have log records reach stderr; to be called before what logs is used, once or more."""
         from reconciler.cli.terminal.logs import start_logging  # noqa: PLC0415 - a command pays only for what it uses
 
-        start_logging(self)
+        start_logging(self.flags, self.tell_raw)
 
     def _tell(self, level: str, text: str, line: Line) -> None:
         """Say something, as --log-format wants it."""
