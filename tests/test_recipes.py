@@ -18,7 +18,8 @@ import reconciler.cli
 from reconciler.cli.demo import EXAMPLE
 from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.main import cli
-from reconciler.desired import parity, patches, sections, targets, verification
+from reconciler.desired import patches, sections, targets
+from reconciler.desired.single_sections import PARITY_KEYS, VERIFICATION_KEYS
 from reconciler.model.entry import AnyEntry, Entry
 from reconciler.model.plan import LOCAL, SENDS, Action
 from reconciler.reports.wording import SIGNS
@@ -162,7 +163,7 @@ def test_every_common_flag_is_in_the_readme() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", sorted({*sections.KEYS, *targets._KEYS, *patches._KEYS, *parity._KEYS, *verification._KEYS, "ignore"})
+    "key", sorted({*sections.KEYS, *targets._KEYS, *patches._KEYS, *PARITY_KEYS, *VERIFICATION_KEYS, "ignore"})
 )
 def test_every_key_of_config_is_in_the_example(key: str) -> None:
     """The example explains each key, in use or in a comment."""

@@ -6,9 +6,9 @@ import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reconciler.desired import credentials, files, merging, nodes, overlaps, parity, recipients, sections, targets
-from reconciler.desired import verification as signing
+from reconciler.desired import credentials, files, merging, nodes, overlaps, sections, targets
 from reconciler.desired.mistakes import Mistakes
+from reconciler.desired.single_sections import read_parity, read_recipients, read_verification
 from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
 
@@ -65,8 +65,8 @@ def _judge(config_sections: sections.Sections, override: Override, mistakes: Mis
     return Desired(
         targets=sound,
         subscriptions=subscriptions,
-        recipients=recipients.read(single["recipients"], mistakes) if "recipients" in single else (),
-        verification=signing.read(single["verification"], mistakes) if "verification" in single else None,
-        parity_ignore=parity.read(single["parity"], mistakes) if "parity" in single else (),
+        recipients=read_recipients(single["recipients"], mistakes) if "recipients" in single else (),
+        verification=read_verification(single["verification"], mistakes) if "verification" in single else None,
+        parity_ignore=read_parity(single["parity"], mistakes) if "parity" in single else (),
         warnings=tuple(sorted(mistakes.warnings)),
     )
