@@ -12,7 +12,7 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 6. `merging` reads the fields that each pattern sets (`patches`), merges them for each target from the general pattern
    to the specific one, substitutes variables (`templates`) and checks the URL (`urls`).
 7. `overlaps` finds event codes that two subscriptions of one service have in common.
-8. `recipients`, `verification` and `parity` read the sections of their names.
+8. `single_sections` reads `recipients:`, `verification:` and `parity:`.
 
 `shapes` has the checks that all of them share: text, a list, a mapping, one of several words. `loading` calls the
 stages.
