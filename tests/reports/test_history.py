@@ -28,6 +28,7 @@ from reconciler.model.entry import (
 )
 from reconciler.model.outcome import Outcome
 from reconciler.reports.history import history_text
+from reconciler.reports.line import Line, Tone
 
 OFFERS, DEALS = address_of("offers"), address_of("deals")
 
@@ -36,7 +37,7 @@ INTENT = Intent(
     at=AT, by=BY, attempt="a1", address=OFFERS, action="create", codes=("LOA10013", "ONB10011"), url=hooks("offers"),
     send_by=0.0, settled_by=0.0,
 )  # fmt: skip
-IMPORTED = Imported(at=AT, by=BY, attempt="a2", address=DEALS, codes=("ONB10001",), url=hooks("deals"))
+IMPORTED = Imported(at=AT, by=BY, attempt="a2", address=DEALS, codes=("ONB10001", "ONB10002"), url=hooks("deals"))
 
 
 def told(entry: AnyEntry) -> str:
@@ -73,7 +74,7 @@ def told(entry: AnyEntry) -> str:
             Resolved(at=AT, by=BY, attempt="a1", created=False, forced=True),
             f"{OFFERS}  resolved manually as not created, forced (attempt a1)",
         ),
-        (IMPORTED, f"{DEALS}  imported: ONB10001 to {hooks('deals')} (attempt a2)"),
+        (IMPORTED, f"{DEALS}  imported: ONB10001, ONB10002 to {hooks('deals')} (attempt a2)"),
         (
             Retired(at=AT, by=BY, attempt="a1", reason="no longer wanted"),
             f"{OFFERS}  removal requested: no longer wanted (attempt a1)",
@@ -108,6 +109,10 @@ def told(entry: AnyEntry) -> str:
             Joined(at=AT, by=BY, source="their.jsonl", head="beef", entries=7, after="cafe", lines=((BEGUN, "beef"),)),
             "merged 1 entry (above, up to head beef) from their.jsonl",
         ),
+        (
+            Joined(at=AT, by=BY, source="x", head="b", entries=7, after="c", lines=((BEGUN, "a"), (INTENT, "b"))),
+            "merged 2 entries (above, up to head b) from x",
+        ),
     ],
 )
 def test_kinds(entry: AnyEntry, words: str) -> None:
@@ -117,7 +122,14 @@ def test_kinds(entry: AnyEntry, words: str) -> None:
 
 def test_heading() -> None:
     """The target stands above."""
-    assert ["europe/staging"] == [line.text for line in history_text(EUROPE, [], None)]
+    assert [Line("europe/staging", Tone.HEADING)] == history_text(EUROPE, [], None)
+
+
+def test_attempt_that_is_not_in_the_record() -> None:
+    """An entry about an attempt that the record does not have is shown without an address, and is about none."""
+    removed = Removed(at=AT, by=BY, attempt="a9")
+    assert "removed (attempt a9)" == told(removed)
+    assert 1 == len(history_text(EUROPE, [BEGUN, INTENT, removed], OFFERS)[1:])
 
 
 def test_only() -> None:

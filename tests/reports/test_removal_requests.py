@@ -14,6 +14,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.result import Applied, Verdict
 from reconciler.planning.status import status_of
 from reconciler.reports.formats import APPLIED, STATUS
+from reconciler.reports.wording import removal_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,3 +79,10 @@ def test_id() -> None:
     scene.hear(attempt, Outcome.CREATED, {"subscriptionId": "sub-1", "ID": "7", "state": "new"})
     scene.retire(attempt)
     assert f"{REQUEST}created {AT} (ID 7, subscriptionId sub-1)." in _applied(scene, scene.attempt(attempt))[0]
+
+
+def test_several_codes() -> None:
+    """The request lists the codes, so that the operator can find the subscription."""
+    scene = Scene()
+    attempt = scene.attempt(scene.hold("offers", "ONB10001 LOA10013", hooks("offers")))
+    assert f"that delivers LOA10013, ONB10001 to {hooks('offers')}, " in removal_request(attempt)

@@ -83,6 +83,11 @@ def test_harmless(text: str) -> None:
     assert is_harmless(harmless_line(text))
 
 
+def test_command_behind_blanks() -> None:
+    """A runner skips the blanks before a command, and so does what makes a line harmless."""
+    assert ("|   ::error::x", "  a ::b") == (harmless_line("  ::error::x"), harmless_line("  a ::b"))
+
+
 @quick
 @given(foreign)
 def test_visible_twice(text: str) -> None:
