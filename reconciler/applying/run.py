@@ -237,7 +237,4 @@ class Apply:
 
     def _same_service_targets(self, name: TargetName) -> set[TargetName]:
         """The other targets that are the same service."""
-        base_url = self.desired.targets[name].base_url
-        declared = [(other, target.base_url) for other, target in self.desired.targets.items()]
-        services = (*declared, *self.recorded_services.items())
-        return {other for other, service in services if same_service(service, base_url)} - {name}
+        return self.desired.of_services([self.desired.targets[name].base_url], self.recorded_services) - {name}

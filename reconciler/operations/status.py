@@ -16,7 +16,7 @@ from reconciler.planning.status import status_of, status_of_undeclared
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusReport:
     """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
 
     targets: list[TargetStatus]
@@ -24,14 +24,14 @@ class Status:
     whole: bool
 
 
-def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> Status:
+def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport:
     """The status of the selected targets whose records can be used; warns of the others.
 
     Raises what `survey` does if no record can be used.
     """
     planned, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
-    return Status(_standings(planned), planned.verdict, whole)
+    return StatusReport(_standings(planned), planned.verdict, whole)
 
 
 def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:

@@ -30,7 +30,7 @@ from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import Heads
 from reconciler.state.journal.chain import Journal, parse
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,9 +134,9 @@ def _end_is_missed(read: Journal, whole: Journal) -> None:
     seen = {RECORD: KnownHead(whole.record().id, TARGET, whole.head, len(whole.lines), "state")}
     if len(read.lines) < len(whole.lines) and whole.record().id == RECORD:
         with pytest.raises(RecordRolledBack):
-            Heads.check(read, seen, Place("nowhere"))
+            Heads.check(read, seen, StoreLocation("nowhere"))
     else:
-        Heads.check(read, seen, Place("nowhere"))
+        Heads.check(read, seen, StoreLocation("nowhere"))
 
 
 # The plan file

@@ -13,7 +13,7 @@ from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, 
 from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.heads.tracking import read_journal
 from reconciler.state.stores.git.places import branch_place
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -303,8 +303,8 @@ def test_deleted_branch(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_record_that_is_gone_in_another_spelling(tmp_path: Path, location: str, other: str, same: bool) -> None:
     """What was seen of a branch is known by whichever of its spellings it is asked for, and of no other branch."""
     heads = Heads(tmp_path / "cache")
-    assert None is heads.remember(journal(3), Place(location))
-    assert same == (seen_at(heads.seen(), TARGET, Place(other, normalized=branch_place)) != [])
+    assert None is heads.remember(journal(3), StoreLocation(location))
+    assert same == (seen_at(heads.seen(), TARGET, StoreLocation(other, normalized=branch_place)) != [])
 
 
 def test_deleted_branch_in_another_spelling(world: GitWorld) -> None:

@@ -18,7 +18,7 @@ from reconciler.state.heads.known_head import KnownHead, load_known_head
 from reconciler.state.heads.remembered import Heads, seen_at
 from reconciler.state.journal.chain import parse
 from reconciler.state.stores.files import FileStore
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from reconciler.state.journal.chain import Journal
 
-HERE, THERE, NOWHERE = (Place(location) for location in ("here", "there", "nowhere"))
+HERE, THERE, NOWHERE = (StoreLocation(location) for location in ("here", "there", "nowhere"))
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "link").unlink()
     places = [FileStore(tmp_path / name).place for name in ("link", "real", "cache/../real", "other")]
     assert [1, 1, 1, 0] == [len(seen_at(heads.seen(), TARGET, place)) for place in places]
-    assert [] == seen_at(heads.seen(), TARGET, Place(""))
+    assert [] == seen_at(heads.seen(), TARGET, StoreLocation(""))
     assert [] == seen_at(heads.seen(), OTHER, places[0])
 
 

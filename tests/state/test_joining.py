@@ -32,7 +32,7 @@ from reconciler.model.record import IN_FORCE, Status, _Fold, fold
 from reconciler.state.heads.remembered import Heads
 from reconciler.state.journal.chain import Journal, extend, link, parse
 from reconciler.state.journal.histories import missing_of
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -347,10 +347,10 @@ def test_a_machine_that_saw_the_other_side_accepts_it(tmp_path: Path) -> None:
     """And remembers the joined record from then on."""
     one, other = (journal_of(begun(), imported(name)) for name in ("a", "b"))
     heads = Heads(tmp_path)
-    heads.remember(other, Place("there"))
+    heads.remember(other, StoreLocation("there"))
     joined = join(one, other)
-    heads.check(joined, heads.seen(), Place("there"))
-    heads.remember(joined, Place("there"))
+    heads.check(joined, heads.seen(), StoreLocation("there"))
+    heads.remember(joined, StoreLocation("there"))
     assert joined.head == heads.seen()[RECORD].head
 
 

@@ -21,7 +21,7 @@ from reconciler.state.heads.remembered import Heads
 from reconciler.state.journal.chain import link
 from reconciler.state.stores import files
 from reconciler.state.stores.files import FileStore
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,11 +111,11 @@ def test_heads_that_a_stopped_process_has_locked(tmp_path: Path, monkeypatch: py
     """They are waited for once in a run, then not remembered, with a warning."""
     monkeypatch.setattr(heads, "_PATIENCE", 0.6)
     remembered = Heads(tmp_path)
-    assert None is remembered.remember(journal(1), Place("here"))
+    assert None is remembered.remember(journal(1), StoreLocation("here"))
     with held_by_a_stopped_process(tmp_path / "heads" / ".lock"):
-        first = remembered.remember(journal(2), Place("here"))
-        again = remembered.remember(journal(3), Place("here"))
+        first = remembered.remember(journal(2), StoreLocation("here"))
+        again = remembered.remember(journal(3), StoreLocation("here"))
     assert " (waited 0.6 s); a later rollback would not be detected" in str(first)
     assert "(waited " not in str(again)
     assert "locked by process" in str(again)
-    assert None is remembered.remember(journal(3), Place("here"))
+    assert None is remembered.remember(journal(3), StoreLocation("here"))

@@ -33,7 +33,7 @@ from reconciler.state.stores.git.origin import open_git
 from reconciler.state.stores.git.remote import Remote, Side
 from reconciler.state.stores.git.settings import as_ours, beyond, identity, settings_of
 from reconciler.state.stores.location import open_store
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def test_paths_with_odd_characters(spec: str, expected: str) -> None:
 def test_nothing_to_warn_of(tmp_path: Path) -> None:
     """Heads that have failed at nothing have no warning, before the first is remembered and afterwards."""
     heads = Heads(tmp_path / "cache")
-    assert (None, None, None) == (heads.warning, heads.remember(journal(1), Place("here")), heads.warning)
+    assert (None, None, None) == (heads.warning, heads.remember(journal(1), StoreLocation("here")), heads.warning)
 
 
 class Noting(FileStore):

@@ -39,7 +39,7 @@ from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.origin import open_git
 from reconciler.state.stores.git.remote import Remote, Side
 from reconciler.state.stores.location import open_store
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -170,8 +170,8 @@ def rolled_back(count: int, mark: str) -> Act:
 
     def act(here: Path) -> None:
         heads = Heads(here / "cache")
-        heads.remember(journal(3), Place("there"))
-        Heads.check(journal(count, mark=mark), heads.seen(), Place("there"))
+        heads.remember(journal(3), StoreLocation("there"))
+        Heads.check(journal(count, mark=mark), heads.seen(), StoreLocation("there"))
 
     return act
 
@@ -200,7 +200,7 @@ def not_the_last_read(what: str) -> RecordRolledBack:
     (rolled_back(3, "b"), not_the_last_read("entry 3 differs from the one last seen on this machine")),
     (
         lambda here: Heads(here / "cache").remember(
-            parse(journal_bytes([begun(record="x")]), TARGET, ""), Place("there")
+            parse(journal_bytes([begun(record="x")]), TARGET, ""), StoreLocation("there")
         ),
         RecordDamaged("the record's id is not hexadecimal", where="there: europe/staging"),
     ),
@@ -212,7 +212,7 @@ def test_heads(here: Path, act: Act, expected: ReconcilerError) -> None:
 
 def test_head_that_cannot_be_remembered(here: Path) -> None:
     """The warning says where, why, and what is lost by it."""
-    assert Heads(here / "file" / "cache").remember(journal(1), Place("there")) == (
+    assert Heads(here / "file" / "cache").remember(journal(1), StoreLocation("there")) == (
         f"{here}/file/cache/heads: cannot save the last known head of the state record: Not a directory; "
         "a later rollback would not be detected"
     )

@@ -18,7 +18,7 @@ from reconciler.state.journal.chain import count_entries
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.state.stores.store import Place
+    from reconciler.state.stores.store import StoreLocation
 
 _LIMIT = 1 << 20
 """Bytes of such a file that are read; one with the most locations remembered has a few thousand."""
@@ -47,7 +47,7 @@ class KnownHead:
         """The number of its entries, in words."""
         return count_entries(self.entries)
 
-    def was_at(self, place: Place) -> bool:
+    def was_at(self, place: StoreLocation) -> bool:
         """Whether it was seen in the store at `place`."""
         return place.has_any((self.location, self.resolved, *self.places))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Place
+    from reconciler.state.stores.store import StoreLocation
 
 _PATIENCE = 30.0  # seconds to wait for another process that remembers a head
 _RECORD_ID = re.compile(r"[0-9a-f]{8,64}")
@@ -77,7 +77,7 @@ class Heads:
         return read
 
     @staticmethod
-    def check(journal: Journal, seen: Mapping[str, KnownHead], place: Place) -> None:
+    def check(journal: Journal, seen: Mapping[str, KnownHead], place: StoreLocation) -> None:
         """Raises RecordRolledBack for a journal without a head last known of it, or of its target at that location.
 
         Not if the operator accepted that loss, and not for another record of another service.
@@ -89,7 +89,7 @@ class Heads:
             if known.concerns(record.base_url):
                 raise record_replaced(record, known, place)
 
-    def remember(self, journal: Journal, place: Place, appended: Sequence[str] = ()) -> str | None:
+    def remember(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
 
         `appended` are the hashes of lines that were appended to it since; the last of them is its head then. Returns a
@@ -100,7 +100,7 @@ class Heads:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
         return self._write(head, lambda known: _covers(journal, known, appended))
 
-    def accept(self, journal: Journal, place: Place) -> str | None:
+    def accept(self, journal: Journal, place: StoreLocation) -> str | None:
         """As `remember`, whatever was remembered before."""
         return self._write(_known_head_of(journal, place), lambda _: True)
 
@@ -137,28 +137,28 @@ class Heads:
             raise
 
 
-def seen_at(seen: Mapping[str, KnownHead], target: TargetName, place: Place) -> list[KnownHead]:
+def seen_at(seen: Mapping[str, KnownHead], target: TargetName, place: StoreLocation) -> list[KnownHead]:
     """The heads of a target last seen in the store at `place`, the longest record first."""
     return _longest_first(known for known in seen.values() if known.target == target and known.was_at(place))
 
 
-def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, place: Place) -> list[KnownHead]:
+def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, place: StoreLocation) -> list[KnownHead]:
     """The heads of a target last seen in other stores only, the longest record first."""
     return _longest_first(known for known in seen.values() if known.target == target and not known.was_at(place))
 
 
-def targets_seen(seen: Mapping[str, KnownHead], place: Place) -> set[TargetName]:
+def targets_seen(seen: Mapping[str, KnownHead], place: StoreLocation) -> set[TargetName]:
     """The targets of which a record was seen in the store at `place`."""
     return {known.target for known in seen.values() if known.was_at(place)}
 
 
-def replaced_heads(record: Record, seen: Mapping[str, KnownHead], place: Place) -> list[KnownHead]:
+def replaced_heads(record: Record, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[KnownHead]:
     """The heads of other records of the target last seen at `place`, unless their loss was accepted."""
     others = (known for known in seen_at(seen, record.target, place) if known.record != record.id)
     return [known for known in others if known.head not in record.accepted_losses]
 
 
-def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], place: Place) -> list[KnownHead]:
+def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[KnownHead]:
     """The heads last seen of the journal, or at `place`, that it neither contains nor accepts as lost."""
     record = journal.record()
     known = seen.get(record.id)
@@ -166,7 +166,7 @@ def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], place: Place)
     return own + replaced_heads(record, seen, place)
 
 
-def record_replaced(record: Record, known: KnownHead, place: Place) -> RecordRolledBack:
+def record_replaced(record: Record, known: KnownHead, place: StoreLocation) -> RecordRolledBack:
     """The error for a record at a location where another one was last seen."""
     return RecordRolledBack(
         f"the state record of {record.target} was replaced: expected record {known.record} ({known.length}), found"
@@ -206,7 +206,7 @@ def _with_places(head: KnownHead, known: KnownHead | None) -> KnownHead:
     return replace(head, places=tuple(others[-_PLACES:]))
 
 
-def _known_head_of(journal: Journal, place: Place) -> KnownHead:
+def _known_head_of(journal: Journal, place: StoreLocation) -> KnownHead:
     """Raises RecordDamaged for a record id that is not a valid file name."""
     record = journal.record()
     if not _RECORD_ID.fullmatch(record.id):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
     from reconciler.state.heads.known_head import KnownHead
-    from reconciler.state.stores.store import Place, Store
+    from reconciler.state.stores.store import Store, StoreLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def unusable_record(
     return UnusableRecord(target, problem, frozenset(services | ({declared} if declared else set())))
 
 
-def replaced_records(record: Record, seen: Mapping[str, KnownHead], place: Place) -> list[UnusableRecord]:
+def replaced_records(record: Record, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[UnusableRecord]:
     """The records that `record` replaced in its place, and whose loss it does not accept."""
     return [
         UnusableRecord(record.target, record_replaced(record, known, place), frozenset({known.base_url} - {""}))

@@ -20,7 +20,7 @@ from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.journal.chain import head_of
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +46,9 @@ class FileStore:
         self._patience = _PATIENCE
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StoreLocation:
         """See Store.place."""
-        return Place(str(self.path), os.path.realpath(self.path))
+        return StoreLocation(str(self.path), os.path.realpath(self.path))
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""

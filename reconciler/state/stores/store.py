@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreLocation:
     """Where a store is, independent of the working directory: heads are remembered with it.
 
     `location` is the store's, with a relative path made absolute; `resolved` the same with symbolic links resolved, ""
@@ -73,7 +73,7 @@ class Store(Journals, Protocol):
         ...
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StoreLocation:
         """Where it is."""
         ...
 

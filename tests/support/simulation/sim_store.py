@@ -9,7 +9,7 @@ from reconciler.errors import HeadMoved, RecordMissing
 from reconciler.model.record import MeaninglessEntry
 from reconciler.state.journal.chain import extend, link, parse
 from reconciler.state.journal.entries import from_fields
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 from support.simulation.sim_service import Promise, Violation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class SimStore:
     """Journals in memory. `watch` is told of each append: the journal before, the journal after, the new entries."""
 
     location = "simulated"
-    place = Place(location)
+    place = StoreLocation(location)
 
     def __init__(self, watch: Callable[[Journal, Journal, Sequence[AnyEntry]], None]) -> None:
         self.watch = watch

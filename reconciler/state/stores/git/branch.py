@@ -15,7 +15,7 @@ from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.journal.chain import head_of
 from reconciler.state.stores.git.places import branch_place
-from reconciler.state.stores.store import Place
+from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
     from reconciler.state.stores.git.mirror import Mirror
@@ -40,7 +40,7 @@ class GitStore:
         self._remote = remote
         self._tip: str | None = None
         self._appending = threading.Lock()
-        self.place = Place(location, normalized=branch_place)
+        self.place = StoreLocation(location, normalized=branch_place)
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
