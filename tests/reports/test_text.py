@@ -146,6 +146,25 @@ def test_targets(scene: Scene) -> None:
     assert ["usa/staging", "Plan: 1 to create, 0 unchanged."] == headings
 
 
+def test_two_targets_with_changes(scene: Scene) -> None:
+    """Each target has its heading and its changes; what is sent is listed code by code."""
+    scene.declare(target(USA, base_url="https://api.usa.example"))
+    scene.want("usa/staging/offers", "ONB10011", hooks("offers"))
+    scene.want("offers", "ONB10001 ONB10002 ONB10003", hooks("offers"))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    headings = [line.text for line in plan_text(scene.plan()) if line.tone is Tone.HEADING]
+    assert ["europe/staging", "usa/staging", "Plan: 1 to create, 1 to extend, 0 unchanged."] == headings
+    assert f"      sends ONB10002, ONB10003 to {hooks('offers')}\n" in planned(scene)
+
+
+def test_two_removals(scene: Scene) -> None:
+    """Each request to the operator is there."""
+    attempts = [scene.attempt(scene.hold(name, "ONB10001", hooks(name))) for name in ("first", "second")]
+    shown = text(removal_text(attempts))
+    assert "state removed europe/staging/first --attempt a1\n" in shown
+    assert "state removed europe/staging/second --attempt a2\n" in shown
+
+
 @pytest.mark.parametrize(
     ("result", "line"),
     [

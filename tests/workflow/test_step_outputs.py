@@ -172,11 +172,15 @@ def test_record_is_kept(partner: Partner) -> None:
     """The history goes to stdout, and each journal into the folder, as a file store holds it."""
     partner.begin(offers=["ONB10011"])
     partner.step("apply", "--auto-approve")
+    urls = "".join(f"    {name}: https://api.other.example\n" for name in ("auth_url", "base_url", "audience_base"))
+    partner.write("config/other.yaml", f"targets:\n  europe/production:\n{urls}")
+    partner.step("state", "init")
     folder = partner.path / "kept"
     step = run(partner, "", script="keep.py", FOLDER=str(folder))
     assert 0 == step.ended.code
     assert partner.step("state", "history").out == step.ended.out
     assert partner.journal.read_bytes() == (folder / "state/europe/staging.jsonl").read_bytes()
+    assert 1 == (folder / "state/europe/production.jsonl").read_bytes().count(b"\n")
 
 
 def test_record_that_cannot_be_read_is_not_kept(partner: Partner) -> None:
