@@ -20,6 +20,7 @@ REMEDIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("secret", "show", OFFERS, "--attempt", "x"): ("with the id x", f"run:\n    reconciler state show {OFFERS}\n"),
     ("lead", "create", "-t", "europe/staging", "broken.json"): ("nothing was sent", "correct the file"),
     ("apply", "saved.json"): ("stale for europe/staging", "applied already", "other -t options", "make a new plan"),
+    ("listen", "--verify"): ("no `verification:` section", "run:\n    reconciler verification infer FILE\n"),
     ("apply", "broken.json"): ("run:\n    reconciler plan --out FILE\n",),
 }
 
@@ -47,6 +48,16 @@ def test_new_record_beside_a_known_one(partner: Partner) -> None:
     assert "or its subscriptions will be created again" in told
     assert "run:\n    reconciler --state elsewhere state init -t europe/staging --force\n" in told
     assert not (partner.path / "elsewhere").exists()
+
+
+def test_record_that_is_missing(partner: Partner) -> None:
+    """A record that this machine knows and that is gone is not begun again; the refusal says how to accept the loss."""
+    partner.begin(offers=["ONB10011"])
+    partner.journal.unlink()
+    told = partner.step("state", "init", code=1).err
+    assert "the record with 1 entry is missing; restore it " in told
+    assert "run:\n    reconciler state accept-rollback -t europe/staging\n" in told
+    assert not partner.journal.exists()
 
 
 def test_record_that_was_never_there(partner: Partner) -> None:
