@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support.simulation import broken_protocols
 
+from reconciler.applying.context import Limits
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "reconciler"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md")]}
@@ -124,3 +126,8 @@ def test_every_page_is_linked() -> None:
         reached |= new
         new = {name for page in new for name in links[page] if name in PAGES} - reached
     assert set(PAGES) == reached
+
+
+def test_the_guarantees_name_the_window() -> None:
+    """How long after its intent a call may be sent."""
+    assert f"until when its call may be sent ({Limits().send_window:.0f} s)" in PAGES["GUARANTEES.md"]

@@ -171,8 +171,8 @@ def replace_by_pipe(head: Path) -> None:
     os.mkfifo(head)
 
 
-@pytest.mark.parametrize("spoil", [empty, replace_by_pipe])
-def test_a_head_that_cannot_be_read(imported: Partner, spoil: object) -> None:
+@pytest.mark.parametrize(("spoil", "why"), [(empty, "it is empty"), (replace_by_pipe, "not a regular file")])
+def test_a_head_that_cannot_be_read(imported: Partner, spoil: object, why: str) -> None:
     """An older record does not pass for the newest, since a head that was remembered cannot be read."""
     (head,) = heads(imported)
     assert callable(spoil)
@@ -181,6 +181,6 @@ def test_a_head_that_cannot_be_read(imported: Partner, spoil: object) -> None:
     for command in (["plan"], ["apply", "--auto-approve"]):
         done = imported.run(*command)
         assert 1 == done.code
-        assert f"Error: {head}: cannot read the last known head of state record {head.stem}: it is " in done.err
+        assert f"Error: {head}: cannot read the last known head of state record {head.stem}: {why}" in done.err
         assert f"rm -r {head}" in done.err
     assert imported.service.untouched

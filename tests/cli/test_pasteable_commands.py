@@ -67,6 +67,12 @@ def test_a_full_stop_in_a_command() -> None:
     assert lines == apart("run: reconciler --state . plan; then apply").splitlines()
 
 
+def test_one_command_after_another() -> None:
+    """Each of several commands has a line, also if no words stand between them."""
+    lines = ["then run:", "    reconciler state a", "  run:", "    reconciler state b"]
+    assert lines == apart("then run: reconciler state a; run: reconciler state b").splitlines()
+
+
 def test_two_commands() -> None:
     """Each of two has a line, and what the second is for stands between them."""
     text = "  unknown; if it exists, run: reconciler state a --created; if not, run: reconciler state b"

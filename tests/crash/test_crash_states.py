@@ -185,7 +185,7 @@ def test_a_head_remembered_before_its_append_is_found(machine: DiskMachine, monk
 
     def remember_first(self: Any, target: Any, head: Any, lines: bytes, note: str) -> None:
         journal, appended = self._followed[target]
-        self._heads.remember(journal, self.location, [*appended, head_of(lines.splitlines()[-1])])
+        self._heads.remember(journal, self._store.place, [*appended, head_of(lines.splitlines()[-1])])
         append(self, target, head, lines, note)
 
     monkeypatch.setattr(HeadTrackingStore, "append", remember_first)

@@ -7,7 +7,7 @@ from typing import Any
 
 _NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
 _INTRODUCED = re.compile(r"run: (?=reconciler )")
-_END = re.compile(r"; (?=[a-zA-Z])")
+_END = re.compile(r"; (?=[a-zA-Z]|$)")
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
@@ -33,10 +33,8 @@ def apart(text: str) -> str:
     for part in rest:
         command, following = _divided(part)
         lines[-1] += "run:"
-        lines.append(f"{indent}  {command}")
-        if following:
-            lines.append(f"{indent}{following}")
-    return "\n".join(lines)
+        lines += [f"{indent}  {command}", f"{indent}{following}"]
+    return "\n".join(lines).rstrip() if rest else text
 
 
 def _divided(text: str) -> tuple[str, str]:
