@@ -49,7 +49,7 @@ def read_plan_file(path: Path) -> SavedPlan:
             if version.startswith("1.") and all(digests.values()) and are_texts:
                 return SavedPlan(str(path), tuple(selection), digest, digests)
     raise SettingsError(
-        "not a plan file of this version", where=path, remedy="make a new one, run: reconciler plan --out FILE"
+        "not a plan file of this version", where=path, remedy="to make a new one, run: reconciler plan --out FILE"
     )
 
 

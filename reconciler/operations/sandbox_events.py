@@ -13,7 +13,7 @@ from reconciler.operations.workspace import Workspace
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 
 _ANSWER_LIMIT = 1 << 16
-_START = "start it, run: reconciler sandbox serve"
+_START = "to start it, run: reconciler sandbox serve"
 
 
 def trigger_event(

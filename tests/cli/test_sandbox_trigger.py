@@ -142,7 +142,7 @@ def test_nobody_answers(project: Project) -> None:
     done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
     told = (
         f"Error: http://127.0.0.1:{port}: cannot reach the sandbox: Connection refused;"
-        " start it, run:\n    reconciler sandbox serve\n"
+        " to start it, run:\n    reconciler sandbox serve\n"
     )
     assert (1, told) == (done.code, done.err)
 

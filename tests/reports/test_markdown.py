@@ -124,7 +124,7 @@ def test_several_of_each(scene: Scene) -> None:
     for number in ("09", "10"):
         scene.lose("lost", f"ONB100{number}", hooks("lost"))
     report = read(plan_markdown(scene.plan()))
-    assert "delivers surplus event codes `ONB10002, ONB10003`; to have it removed" in report
+    assert "delivers surplus event codes ONB10002, ONB10003 (attempt a1); to have it removed" in report
     assert "`europe/staging/gone`: `ONB10004, ONB10005` to " in report
     assert f"| ~ | `europe/staging/more` | extend | `ONB10007, ONB10008` | `{hooks('more')}` |\n" in report
     assert f"| ! | `europe/staging/lost` | blocked | `ONB10009, ONB10010` | `{hooks('lost')}` |\n" in report
