@@ -14,7 +14,7 @@ _NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
 
 _REMEDIES: Final = {
     "text": "write a single value; quote text that begins with { or [",
-    "a list": "write it as [one, two], or one `- ` line for each",
+    "a list": "write [one, two], or one `- ` line for each",
     "a mapping": "write `key: value` lines, indented beneath it",
 }
 

@@ -80,12 +80,12 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
             f"the record with {lost[0].length} is missing",
             where=where,
             remedy="restore it (version control, a backup, another --state), or its subscriptions will be created"
-            f" again. If it is lost for good, run: reconciler state accept-rollback -t {name}",
+            f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
         )
     raise Refused(
         f"a record with {others[0].length} exists at {others[0].location}",
         where=where,
-        remedy=f"use it with --state {others[0].location}, or its subscriptions will be created again. To initialize a"
+        remedy=f"use it with --state {others[0].location}, or its subscriptions will be created again; to initialize a"
         f" new one anyway, run: reconciler state init -t {name} --force",
     )
 

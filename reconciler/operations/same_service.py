@@ -88,8 +88,8 @@ def refuse_possible_duplicates(
             "refusing to create subscriptions: this state record cannot be used, and it may list the same"
             " subscriptions as existing",
             where=", ".join(names),
-            remedy=". ".join(str(record.problem) for record in refused)
-            + ". To accept possible duplicates, add: "
+            remedy="; ".join(str(record.problem) for record in refused)
+            + "; to accept possible duplicates, add: "
             + " ".join(f"--accept-possible-duplicates {name}" for name in names),
         )
 

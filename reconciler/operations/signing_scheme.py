@@ -25,7 +25,7 @@ def read_captured(path: Path) -> Captured:
         raise SettingsError(
             "the file contains more than one captured request",
             where=where,
-            remedy="pass one line, run: tail -n 1 FILE | reconciler verification infer -",
+            remedy="to pass one line, run: tail -n 1 FILE | reconciler verification infer -",
         )
     return parse_captured(content, where)
 

@@ -137,7 +137,7 @@ class Workspace:
             self.notices.warn(
                 "--state contains a password, which every user sees in the process list; use RECONCILER_STATE instead"
             )
-        self.notices.say_more(f"state record: {store.location}; remembered heads: {self.cache_directory}")
+        self.notices.say_more(f"state record: {store.location}; last known heads: {self.cache_directory}")
         return store
 
     def warn_of_host_only_locks(self) -> None:

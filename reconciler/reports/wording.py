@@ -35,7 +35,7 @@ def removal_request(attempt: Attempt) -> str:
 def _since(attempt: Attempt) -> str:
     """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
     if not attempt.settled_by:
-        return f"imported on {attempt.since} (created by hand, date unknown)"
+        return f"imported on {attempt.since} (created manually, date unknown)"
     return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
 
 

@@ -83,3 +83,9 @@ def test_two_commands() -> None:
         "      reconciler state b",
     ]
     assert lines == apart(text).splitlines()
+
+
+def test_what_follows_a_command_may_be_a_path_or_a_flag() -> None:
+    """A refusal may list several records, each by its location, and ends with the flags that accept them."""
+    lines = ["run:", "    reconciler state init", "  /srv/state: damaged"]
+    assert lines == apart("run: reconciler state init; /srv/state: damaged").splitlines()

@@ -115,7 +115,7 @@ class TestImport:
         assert [] == partner.planned()
         assert partner.service.untouched
         partner.want()
-        assert "config/ defines no subscription there.\n" == partner.succeed("state", "import", "--all").out
+        assert "config/ defines no matching subscription.\n" == partner.succeed("state", "import", "--all").out
 
     def test_a_pattern_is_taken_with_all(self, partner: Partner) -> None:
         """And where none is taken, that is said."""

@@ -66,7 +66,7 @@ class TestInit:
         done = imported.run("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
         assert "the record with 2 entries is missing" in done.err
-        assert "If it is lost for good, run:\n    reconciler state accept-rollback -t europe/staging\n" in done.err
+        assert "if it is lost for good, run:\n    reconciler state accept-rollback -t europe/staging\n" in done.err
         imported.step("state", "init", "--force")
         assert ["begun", "rollback"] == imported.kinds
 

@@ -84,7 +84,7 @@ class TestSecretVariable:
         ):
             done = captor.step(*arguments, stdin=given, code=None)
             assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
-        assert "pass one line, run: tail -n 1 FILE | reconciler verification infer -\n" in done.err
+        assert "to pass one line, run: tail -n 1 FILE | reconciler verification infer -\n" in done.err
 
     def test_from_a_dotenv(self, captor: Project) -> None:
         """As every variable."""
@@ -209,13 +209,16 @@ class TestMistakes:
             ("{}", "one.json: invalid captured request: `at` is missing"),
             (
                 (json.dumps(SIGNED) + "\n") * 2,
-                "one.json: the file contains more than one captured request; pass one line",
+                "one.json: the file contains more than one captured request; to pass one line",
             ),
             (
                 json.dumps(SIGNED) + " " * 17_000_000,
-                "one.json: the file contains more than one captured request; pass one",
+                "one.json: the file contains more than one captured request; to pass one",
             ),
-            (json.dumps(SIGNED, indent=2) * 2, "one.json: the file contains more than one captured request; pass one"),
+            (
+                json.dumps(SIGNED, indent=2) * 2,
+                "one.json: the file contains more than one captured request; to pass one",
+            ),
         ],
         ids=range(6),
     )

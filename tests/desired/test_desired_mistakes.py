@@ -140,7 +140,7 @@ TARGET_FIELDS = [
 ]
 OTHERS = [
     ("recipients: ¦[]", "recipients is empty; add one, or remove the key"),
-    ("recipients: ¦age1", "recipients: expected a list, got text; write it as [one, two], or one `- ` line for each"),
+    ("recipients: ¦age1", "recipients: expected a list, got text; write [one, two], or one `- ` line for each"),
     ("recipients: [¦age1short]", "not an age X25519 public key"),
     ("recipients: [¦~]", "recipients: expected text, got no value; add a value, or remove the key"),
     (f"recipients: [¦{KEY.upper()}]", "use the public key (age1 and 58 characters), never the secret key"),

@@ -43,7 +43,7 @@ def unanswered(scene: Scene) -> str:
 
 
 KNOWN: dict[Callable[[Scene], str], str] = {
-    imported: f"imported on {AT} (created by hand, date unknown).",
+    imported: f"imported on {AT} (created manually, date unknown).",
     answered: f"created {AT}.",
     unanswered: f"requested {AT}.",
 }

@@ -29,4 +29,4 @@ def command(terminal: Terminal, address: str | None, everything: bool, targets: 
         for reason in done.skipped:
             terminal.print_line(f"  {done.subscription.address}: skipped: {reason}")
     if is_empty:
-        terminal.print_line("config/ defines no subscription there.")
+        terminal.print_line("config/ defines no matching subscription.")

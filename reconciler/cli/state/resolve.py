@@ -78,6 +78,6 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
 def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
     for attempt in attempts:
         terminal.say(
-            "If it turns out to exist, run this before the next apply:"
+            "If it turns out to exist, then before the next apply, run:"
             f" reconciler state resolve {attempt.address} --created --attempt {attempt.id}"
         )

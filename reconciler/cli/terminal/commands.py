@@ -7,7 +7,7 @@ from typing import Any
 
 _NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
 _INTRODUCED = re.compile(r"run: (?=reconciler )")
-_END = re.compile(r"; (?=[a-zA-Z]|$)")
+_END = re.compile(r"; (?=\S|$)")
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _START = "0" * 64
 _HASH_LENGTH = len(',"hash":""}') + 64
 _TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
-_RESTORE = "restore the journal from version control or a backup, then run `reconciler state verify`"
+_RESTORE = "restore the journal from version control or a backup; to check it, run: reconciler state verify"
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -177,11 +177,11 @@ def _trouble(line: bytes, number: int) -> str:
 def _way_out(line: bytes, where: str) -> str:
     """What to do about a line that breaks the chain; of two diverged copies neither may be deleted."""
     if line.startswith(_CONFLICT_MARKERS):
-        return f"keep one side and recover the other, run: {_recover_command(where, '--ours', ':3:')}"
+        return f"to keep one side and recover the other, run: {_recover_command(where, '--ours', ':3:')}"
     if head_of(line) is None or line.startswith(b'{"seq":1,') or not where.endswith(".jsonl"):
         return _RESTORE
     commands = _recover_command(where, "COMMIT --", "OTHER-COMMIT:")
-    return f"{_RESTORE}; if two copies were merged, restore one and recover the other, run: {commands}"
+    return f"{_RESTORE}; if two copies were merged, to restore one and recover the other, run: {commands}"
 
 
 def _recover_command(where: str, ours: str, theirs: str) -> str:
