@@ -45,7 +45,7 @@ def _command() -> int:
         return _told(_plan(folder, report=True), tolerated=PLANNED)
     if command == "apply":
         return _apply(folder)
-    sys.stderr.write("Error: command: one of validate, plan, apply is wanted\n")
+    sys.stderr.write("Error: command: expected one of validate, plan, apply\n")
     return _told(1)
 
 
