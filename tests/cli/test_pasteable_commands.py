@@ -45,8 +45,28 @@ def test_no_password(state: str, expected: str) -> None:
     assert expected == with_flags("reconciler plan", {"state": state})
 
 
+def test_a_path_that_reads_like_a_command() -> None:
+    """The arguments of a command stay as they are."""
+    file = "'/home/me/my reconciler state/unrecorded/a.jsonl'"
+    expected = f"run: reconciler --state records state recover {file}"
+    assert expected == with_flags(f"run: reconciler state recover {file}", {"state": "records"})
+
+
+def test_the_cache_directory() -> None:
+    """It holds the last known heads: without it `accept-rollback` would find nothing to accept."""
+    flags = {"cache_dir": "my cache", "state": "records"}
+    expected = "run: reconciler --state records --cache-dir 'my cache' state accept-rollback -t a/b"
+    assert expected == with_flags("run: reconciler state accept-rollback -t a/b", flags)
+
+
 @pytest.mark.parametrize(
-    "text", ["see https://host.example/reconciler plan", "the reconciler is", "my-reconciler plan"]
+    "text",
+    [
+        "see https://host.example/reconciler plan",
+        "the reconciler is",
+        "my-reconciler plan",
+        "they are in /home/me/my reconciler state/unrecorded/a.jsonl",
+    ],
 )
 def test_what_is_no_command(text: str) -> None:
     """Other uses of the word stay as they are."""

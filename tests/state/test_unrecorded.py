@@ -10,9 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from support.journal_samples import RECORD, TARGET, begun, imported
+from support.journal_samples import AT, BY, RECORD, TARGET, begun, imported
 
+from reconciler.cli.terminal.commands import apart, with_flags
 from reconciler.errors import StateError
+from reconciler.model.entry import Settled
+from reconciler.model.outcome import Outcome
 from reconciler.state.journal.entries import to_fields
 from reconciler.state.private.unrecorded import Unrecorded, all_kept, check_keepable, keep_entries, kept_in, read_whole
 
@@ -51,6 +54,19 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, obstacle: str) -> None:
     file = tmp_path / "by-hand.txt"
     file.write_text(f"\n {lines}\n")
     assert [Unrecorded(file, RECORD, TARGET, entry) for entry in ENTRIES] == kept_in(read_whole(file), file)
+
+
+def test_printed_lines_stay_whole(tmp_path: Path) -> None:
+    """A detail that names a command is no command of the message: the terminal neither breaks nor changes it."""
+    (tmp_path / "data").write_text("")
+    detail = "409; if it already exists, run: reconciler state import europe/staging/offers"
+    entry = Settled(at=AT, by=BY, attempt="a2", outcome=Outcome.REJECTED, status=409, detail=detail)
+    said = apart(
+        with_flags(keep_entries(tmp_path / "data", TARGET, RECORD, [entry], "disk full"), {"state": "records"})
+    )
+    file = tmp_path / "by-hand.txt"
+    file.write_text(said.partition("the lines: ")[2])
+    assert [Unrecorded(file, RECORD, TARGET, entry)] == kept_in(read_whole(file), file)
 
 
 def test_they_are_read_again(tmp_path: Path) -> None:

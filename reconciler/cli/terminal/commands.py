@@ -5,17 +5,20 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-_NAME = re.compile(r"(?<![\w/.-])reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)")
+_NAME = re.compile(
+    r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)"
+)  # elsewhere it is part of a path: `my reconciler state/`
+_PLACES = ("config", "state", "cache_dir")
 _INTRODUCED = re.compile(r"run: (?=reconciler )")
 _END = re.compile(r"; (?=\S|$)")
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
-    """`text` with the --config and --state that this run was given in each command it names.
+    """`text` with the --config, --state and --cache-dir that this run was given in each command it names.
 
     A place that holds a password is left out: the command then takes it from RECONCILER_STATE, as it should.
     """
-    given = {f"--{name}": str(flags[name]) for name in ("config", "state") if name in flags}
+    given = {f"--{name.replace('_', '-')}": str(flags[name]) for name in _PLACES if name in flags}
     if "@" in given.get("--state", ""):
         from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it
 

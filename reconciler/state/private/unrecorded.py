@@ -61,9 +61,11 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
     try:
         path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
+        # A detail may name a command, which is none of the message: the terminal must not set it apart.
+        printed = " ".join(lines).replace("reconciler ", r"reconciler\u0020")
         return (
             f"{problem} or to a recovery file. Save the following lines to a file, then run: reconciler state recover"
-            f" FILE{cause}; the lines: {' '.join(lines)}"
+            f" FILE{cause}; the lines: {printed}"
         )
     return (
         f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; run:"
