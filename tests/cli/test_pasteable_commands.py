@@ -109,3 +109,18 @@ def test_what_follows_a_command_may_be_a_path_or_a_flag() -> None:
     """A refusal may list several records, each by its location, and ends with the flags that accept them."""
     lines = ["run:", "    reconciler state init", "  /srv/state: damaged"]
     assert lines == apart("run: reconciler state init; /srv/state: damaged").splitlines()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C 'my; folder' show main:state > theirs.jsonl && reconciler state recover theirs.jsonl",
+        "tail -n 1 FILE | reconciler verification infer -",
+        "chmod 700 '/home/me/my data'",
+    ],
+)
+def test_commands_of_other_programs(command: str) -> None:
+    """They stand on lines of their own too."""
+    assert ["to merge, run:", f"    {command}", "  then plan again"] == apart(
+        f"to merge, run: {command}; then plan again"
+    ).splitlines()

@@ -84,7 +84,7 @@ class TestSecretVariable:
         ):
             done = captor.step(*arguments, stdin=given, code=None)
             assert (1, "", True) == (done.code, done.out, f"Error: standard input: {told}" in done.err)
-        assert "to pass one line, run: tail -n 1 FILE | reconciler verification infer -\n" in done.err
+        assert "to pass one line, run:\n    tail -n 1 FILE | reconciler verification infer -\n" in done.err
 
     def test_from_a_dotenv(self, captor: Project) -> None:
         """As every variable."""

@@ -9,7 +9,7 @@ _NAME = re.compile(
     r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)"
 )  # elsewhere it is part of a path: `my reconciler state/`
 _PLACES = ("config", "state", "cache_dir")
-_INTRODUCED = re.compile(r"run: (?=reconciler )")
+_INTRODUCED = re.compile(r"run: (?=(?:reconciler|git|chmod|tail) )")
 _END = re.compile(r"; (?=\S|$)")
 
 
