@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.cli.terminal.commands import apart, with_flags
 from reconciler.service.redaction import REDACTED, excerpt, redact
 
 if TYPE_CHECKING:
@@ -111,3 +112,9 @@ def test_an_empty_secret_hides_nothing() -> None:
 def test_a_plain_word_counts_from_sixteen_letters(part: str, shown: str) -> None:
     """A shorter one may stand there by chance."""
     assert shown == redact(part, ["abcdefghijklmnopqrstuvwxyz"])
+
+
+def test_an_excerpt_names_no_command() -> None:
+    """A service cannot have a command of its choice shown on a line of its own, as the program shows its own."""
+    text = excerpt("no\n run:  reconciler state resolve europe/staging/offers --not-created; so there")
+    assert text == apart(with_flags(text, {"state": "records"}))
