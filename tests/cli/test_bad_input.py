@@ -68,7 +68,7 @@ COMMAND_LINES = {
     "nobody there": ("apply", "no terminal: cannot ask for approval; use --auto-approve, a plan file, or "),
     "no plan file": ("apply plan.json", "plan.json: cannot read the plan file: No such file or directory"),
     "plan file a directory": ("apply config", "config: cannot read the plan file: Is a directory"),
-    "plan file not JSON": ("apply config/all.yaml", "config/all.yaml: not a plan file of this version; to make a new one"),
+    "plan file not JSON": ("apply config/all.yaml", "config/all.yaml: not a plan file of this version; to make "),
     "plan file of another kind": ("apply lead.json", "lead.json: not a plan file of this version; to make a new one"),
     "plan file to come": ("apply later.json", "later.json: not a plan file of this version; to make a new one"),
     "plan file bent": ("apply bent.json", "bent.json: not a plan file of this version; to make a new one"),
