@@ -227,7 +227,7 @@ def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
     assert (str(path), True) == (told.value.where, f"rm -r {path}" in str(told.value.remedy))
     with pytest.raises(
         SettingsError,
-        match=f"cannot read the last known head of state record {RECORD}: it is empty or has another content",
+        match=f"cannot read the last known head of state record {RECORD}: it is empty or contains something else",
     ):
         heads.remember(journal(1), HERE)
     path.unlink()

@@ -69,7 +69,7 @@ def load_known_head(path: Path) -> KnownHead | None:
     except OSError as problem:
         trouble = "it is a symbolic link" if problem.errno == ELOOP else problem.strerror or str(problem)
     except (ValueError, RecursionError):
-        trouble = "it is empty or has another content"
+        trouble = "it is empty or contains something else"
     raise SettingsError(
         f"cannot read the last known head of state record {path.stem}: {trouble}",
         where=path,
