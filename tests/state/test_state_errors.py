@@ -50,7 +50,7 @@ Act: TypeAlias = "Callable[[Path], object]"
 """What is done in a directory of its own."""
 
 DISK = "check the disk and the permissions, then run the command again"
-RESTORE = "restore the journal from version control or a backup; to check it, run: reconciler state verify"
+RESTORE = "restore the journal from version control or a backup, then run: reconciler state verify"
 KEEPING = "check permissions and free space, or add `recipients` to encrypt responses into the record"
 DIRECTORY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
 BRANCH = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"

@@ -88,7 +88,7 @@ def test_behind(team: Team, seen: bool) -> None:
         team.git("fetch", "--quiet")
     before = snapshot(team.clone)
     done = team.apply()
-    told = f"{team.clone}/{PATH}: this record is behind origin/main by 3 entries; run: git -C {team.clone} pull;"
+    told = f"{team.clone}/{PATH}: this record is behind origin/main by 3 entries; run:\n    git -C {team.clone} pull\n"
     assert (1, 1) == (done.code, len(team.mine.service.creates))
     assert f"Error: {told}" in done.err
     assert before == snapshot(team.clone)
@@ -144,7 +144,7 @@ def test_both_ahead(team: Team) -> None:
     team.mine.step("state", "import", "europe/staging/second")
     done = team.apply()
     assert (1, 1) == (done.code, len(team.mine.service.creates))
-    told = "diverged: origin/main has 3 entries more, this record 1; to merge both, run: "
+    told = "diverged: origin/main has 3 entries more, this record 1; to merge both, run:\n    "
     assert told in done.err
     command, _, rest = done.err.partition(told)[2].partition(" && reconciler state recover theirs.jsonl")
     assert "\n" == rest

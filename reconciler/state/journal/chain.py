@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _START = "0" * 64
 _HASH_LENGTH = len(',"hash":""}') + 64
 _TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
-_RESTORE = "restore the journal from version control or a backup; to check it, run: reconciler state verify"
+_RESTORE = "restore the journal from version control or a backup, then run: reconciler state verify"
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
