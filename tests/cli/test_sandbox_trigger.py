@@ -76,7 +76,10 @@ def test_url_wins_over_the_variable(user: Project, sandbox: Sandbox) -> None:
     user.environment["RECONCILER_SANDBOX_URL"] = "http://127.0.0.1:1"
     user.succeed("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/")
     done = user.run("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/below")
-    assert (1, True) == (done.code, "the sandbox rejected the event (404): path not found" in done.err)
+    assert (1, True) == (
+        done.code,
+        f"Error: {sandbox.url}: the sandbox rejected the event (404): path not found" in done.err,
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,4 +163,8 @@ def test_something_else_answers(project: Project, httpserver: HTTPServer, answer
     """Which is no sandbox."""
     httpserver.expect_request("/_sandbox/trigger").respond_with_data(answer, status=202)
     done = project.run("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
-    assert (1, True) == (done.code, "the server at this URL is not a sandbox (202)" in done.err)
+    told = (
+        f"Error: http://localhost:{httpserver.port}: the server at this URL is not a sandbox (202);"
+        " start it, run:\n    reconciler sandbox serve\n"
+    )
+    assert (1, told) == (done.code, done.err)

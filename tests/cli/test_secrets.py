@@ -63,7 +63,8 @@ class TestShow:
         assert '{"key": "' in created.step("secret", "show", OFFERS, "--field", "signing").out
         done = created.step("secret", "show", OFFERS, "--field", "nope", code=None)
         assert (1, "") == (done.code, done.out)
-        assert "field not found in the response; available fields: subscriptionId, signing, key, state" in done.err
+        told = "--field nope: field not found in the response; available fields: subscriptionId, signing, key, state"
+        assert told in done.err
         assert SIGNING_KEY not in done.err
 
     def test_a_response_that_is_no_json(self, partner: Partner) -> None:

@@ -311,6 +311,15 @@ class TestResolve:
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
 
+    def test_not_against_notifications_that_arrive_meanwhile(self, unknown: Partner) -> None:
+        """What is recorded while a person is asked speaks against it just as well."""
+        unknown.write("received.jsonl", _received("ONB10011"))
+        unknown.before_steps = OBSERVING_WHEN_ASKED.format(executable=str(EXECUTABLE))
+        with unknown.appending("observed"):
+            done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)
+        assert f"{OFFERS}: notifications have arrived since the create started" in done.err
+        assert ("", "unknown") == (done.out, unknown.listed()[0][1])
+
     def test_created_with_notifications(self, unknown: Partner) -> None:
         """They speak for it: no force is needed."""
         unknown.write("received.jsonl", _received("ONB10011"))
@@ -381,6 +390,16 @@ def _received(*codes: str, at: str = "") -> str:
         for code in codes
     ]
     return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+
+OBSERVING_WHEN_ASKED = """
+import subprocess, time
+import reconciler.cli.state.resolve
+now = time.time
+time.time = lambda: now() + 3600
+observe = [{executable!r}, "state", "observe", "received.jsonl", "-q"]
+reconciler.cli.state.resolve.ask = lambda question: subprocess.run(observe, stdout=subprocess.DEVNULL)
+"""
 
 
 class TestRetireAndRemoved:

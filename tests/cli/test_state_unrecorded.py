@@ -75,6 +75,18 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
     assert ([], "") == (begun.planned(), begun.step("plan").err)
 
 
+def test_each_kept_file_is_told_of(begun: Partner) -> None:
+    """With how many creates it has the results of, whatever the others have."""
+    begun.want(offers=["ONB10011"], deals=["ONB10012"])
+    lost = roll_back(begun)
+    attempts = {entry["attempt"] for entry in lost}
+    files = [keep(begun, [one for one in lost if one["attempt"] == each], f"{each}.jsonl") for each in attempts]
+    accept(begun)
+    err = begun.step("plan").err
+    told = [f": {file} contains the results of 1 create that are not in" in err for file in files]
+    assert [True, True] == told
+
+
 def test_the_plan_names_what_records_it(begun: Partner) -> None:
     """What a plan, status and import say of it leads to an empty plan: there is nothing to resolve before."""
     file = keep(begun, roll_back(begun))

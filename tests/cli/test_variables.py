@@ -118,12 +118,17 @@ class TestMistakes:
         """A directory of secrets that is named has to be there."""
         make(tmp_path / "none")
         variables = Variables({"RECONCILER_SECRETS_DIR": "none"}, tmp_path)
-        with pytest.raises(SettingsError, match=r"none: RECONCILER_SECRETS_DIR is not a directory; "):
+        with pytest.raises(
+            SettingsError, match=r"none: RECONCILER_SECRETS_DIR is not a directory; correct or unset it$"
+        ):
             variables.get(NAME)
 
     @pytest.mark.parametrize(
         ("content", "words"),
-        [(b"hunter2\xff", r"is not UTF-8 \(byte 7\)"), (b"hunter2" * 10_000, "larger than 64 KiB")],
+        [
+            (b"hunter2\xff", r"is not UTF-8 \(byte 7\); save it as UTF-8$"),
+            (b"hunter2" * 10_000, "is larger than 64 KiB; a variable this long is a mistake; remove it$"),
+        ],
     )
     @pytest.mark.parametrize("place", ["secrets", "dotenv"])
     def test_unusable_content(self, tmp_path: Path, secrets: Path, content: bytes, words: str, place: str) -> None:
@@ -145,7 +150,7 @@ class TestMistakes:
     def test_no_regular_file(self, tmp_path: Path, secrets: Path, make: Callable[[Path], None]) -> None:
         """What is no file is not read, and does not hang the program."""
         make(secrets / NAME)
-        with pytest.raises(SettingsError, match="is not a regular file"):
+        with pytest.raises(SettingsError, match=r"is not a regular file; replace it with a file, or remove it$"):
             Variables({"RECONCILER_SECRETS_DIR": str(secrets)}, tmp_path).get(NAME)
 
     def test_unreadable(self, tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +161,8 @@ class TestMistakes:
 
         (secrets / NAME).touch()
         monkeypatch.setattr(Path, "open", refuse)
-        with pytest.raises(SettingsError, match=f"{NAME}: cannot be read: Permission denied"):
+        words = f"{NAME}: cannot be read: Permission denied; correct its permissions, or remove it$"
+        with pytest.raises(SettingsError, match=words):
             Variables({"RECONCILER_SECRETS_DIR": str(secrets)}, tmp_path).get(NAME)
 
 
