@@ -109,7 +109,10 @@ COMMAND_LINES = {
     "lead a directory": ("lead create -t europe/staging config", "config: cannot read the lead file: Is a "),
     "lead no JSON": ("lead create -t europe/staging config/all.yaml", "config/all.yaml:1:1: the lead is "),
     "lead NaN": ("lead create -t europe/staging nan.json", "nan.json: the lead is not JSON: it contains NaN"),
-    "lead no UTF-8": ("lead create -t europe/staging latin.json", "latin.json: the lead is not JSON: it "),
+    "lead no UTF-8": (
+        "lead create -t europe/staging latin.json",
+        "latin.json: the lead is not JSON: it is not UTF-8; nothing was sent; correct the file\n",
+    ),
     # sandbox
     "unknown fault": ("sandbox serve --fault x=1", "x: unknown fault; valid faults: "),
     "no probability": ("sandbox serve --fault 500=often", "--fault 500=often: the probability is not a number"),

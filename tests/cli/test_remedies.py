@@ -60,6 +60,14 @@ def test_record_that_is_missing(partner: Partner) -> None:
     assert not partner.journal.exists()
 
 
+def test_record_looked_for_elsewhere(partner: Partner) -> None:
+    """Where this machine last saw records is named: the location is the likely mistake."""
+    partner.begin(offers=["ONB10011"])
+    told = partner.step("state", "list", "--state", "elsewhere", code=1).err
+    hint = f"check --state (records were last seen at {partner.path / 'state'}); to initialize one, run:\n"
+    assert f"Error: elsewhere: no state record here; {hint}    reconciler --state elsewhere state init\n" == told
+
+
 def test_record_that_was_never_there(partner: Partner) -> None:
     """There is no loss to accept of a record that never was; the refusal names the command that starts one."""
     partner.want(offers=["ONB10011"])

@@ -218,4 +218,4 @@ def test_a_record_that_is_not_here(begun: Partner) -> None:
     begun.journal.unlink()
     done = begun.run("state", "recover", newer)
     assert (1, "") == (done.code, done.out)
-    assert "state/europe/staging.jsonl: no state record here" in done.err
+    assert "state/europe/staging.jsonl: no state record here; check --state\n" in done.err

@@ -510,7 +510,8 @@ class TestRetireAndRemoved:
         with imported.appending():
             imported.step("state", "removed", "europe/*", code=1)
             done = imported.run("state", "removed", "europe/*", "--force")
-        assert (1, True) == (done.code, "europe/*: --force works with one address only; " in done.err)
+        told = "europe/*: --force works with one address only; use the exact address of the deleted subscription\n"
+        assert (1, True) == (done.code, told in done.err)
 
     def test_a_pattern_over_several_attempts_wants_a_name(self, doubled: Partner) -> None:
         """Nothing is done unless it is known of everything what is meant."""

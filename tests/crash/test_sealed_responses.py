@@ -54,6 +54,24 @@ def test_a_sealed_response_leaves_the_disk_once_it_is_recorded(tmp_path: Path) -
         scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt")
 
 
+def test_a_sealed_response_whose_place_is_gone_is_recorded(tmp_path: Path) -> None:
+    """Where the place for it is gone once the answer arrives, that is told, and the record holds it all the same."""
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
+        scene.project.seal()
+        answered = hold_creates(scene.sandbox)
+        process = scene.start_apply()
+        scene.wait_until_committed()
+        responses = tmp_path / "home" / "data" / "reconciler" / "responses"
+        shutil.rmtree(responses)
+        responses.write_text("")
+        answered.set()
+        done = finish(process)
+        assert 0 == done.code, done
+        assert "an encrypted response could not be saved before it is recorded: " in done.err
+        responses.unlink()
+        assert json.loads(scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt").out)
+
+
 def test_a_place_where_nothing_could_be_kept_is_found_out_before_the_first_intent(tmp_path: Path) -> None:
     """With recipients too: what cannot be saved to the record must have a place to go to."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
