@@ -26,8 +26,8 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Twice as many as there are cores: most tests wait for the processes they start, half of the time."""
-    return 2 * (os.cpu_count() or 1)
+    """Three times as many as there are cores: most tests wait for the processes they start, half of the time."""
+    return 3 * (os.cpu_count() or 1)
 
 
 def pytest_sessionfinish() -> None:
