@@ -165,6 +165,6 @@ def test_something_else_answers(project: Project, httpserver: HTTPServer, answer
     done = project.run("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
     told = (
         f"Error: http://localhost:{httpserver.port}: the server at this URL is not a sandbox (202);"
-        " start it, run:\n    reconciler sandbox serve\n"
+        " to start it, run:\n    reconciler sandbox serve\n"
     )
     assert (1, told) == (done.code, done.err)
