@@ -25,35 +25,12 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """The place of something: a file as the user would name it, line and column from 1."""
-
-    file: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mistake:
-    """One mistake in the configuration, or a warning: where, what, and what to do."""
-
-    place: Place
-    what: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.what}; {self.remedy}"
+    from reconciler.mistake import Mistake
 
 
 class ReconcilerError(Exception):

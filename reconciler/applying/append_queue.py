@@ -7,8 +7,9 @@ never given up; drafts are valid only for the head they were made for.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 from reconciler.applying.context import RunContext
 from reconciler.applying.events import Append, Appended, AppendFailed, Conflict
@@ -23,8 +24,7 @@ _NAMED = 3  # entries that a note names
 _NOT_A_SUCCESSOR = "the journal in the store does not continue the one read before"
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """The entries that carry out a change, if nothing has changed when they are appended."""
 
     change: Change
@@ -32,8 +32,7 @@ class Draft:
     attempt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """What one append carries: `pending` of the pending entries, and drafts. `head`, `number`: what it leads to."""
 
     effect: Append
@@ -43,28 +42,24 @@ class Batch:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Struct, frozen=True):
     """No append is in flight."""
 
 
-@dataclass(frozen=True, slots=True)
-class Appending:
+class Appending(Struct, frozen=True):
     """An append has been sent to the store, and has not ended."""
 
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitingRetry:
+class AwaitingRetry(Struct, frozen=True):
     """An append has failed, and the same lines are appended again `at` (steady seconds)."""
 
     batch: Batch
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
+class Abandoned(Struct, frozen=True):
     """The store has not answered in time; nothing more is appended."""
 
 

@@ -1,8 +1,9 @@
 """A create call and its phase, from the draft of its intent to its answer; which are retried, and when."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from reconciler.applying.events import Send
 from reconciler.model.clock import Instant
@@ -10,28 +11,23 @@ from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Change, Request
 
 
-@dataclass(frozen=True, slots=True)
-class Drafted:
+class Drafted(Struct, frozen=True):
     """Its intent is not durable yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class RereadNeeded:
+class RereadNeeded(Struct, frozen=True):
     """The record has to be re-read before it may be sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rereading:
+class Rereading(Struct, frozen=True):
     """The record is being re-read for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Struct, frozen=True):
     """It is sent, and not answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryWaiting:
+class RetryWaiting(Struct, frozen=True):
     """It was certainly not created, and is retried `at` (steady seconds)."""
 
     at: float
@@ -40,8 +36,7 @@ class RetryWaiting:
 Phase = Drafted | RereadNeeded | Rereading | InFlight | RetryWaiting
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """The call of one attempt. `send_by_wall` is in epoch seconds, the other times are steady ones.
 
     `tries` counts how often it was sent; `last` is the last answer. `renew` as in `Send`.
@@ -110,8 +105,7 @@ def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float |
     return backoff[tries - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitBreaker:
+class CircuitBreaker(Struct, frozen=True):
     """Limits what an outage costs. `unknowns` counts unknown outcomes in a row, `alone` says to send one at a time."""
 
     unknowns: int = 0

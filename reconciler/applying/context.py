@@ -1,14 +1,14 @@
 """The context of a run of the protocol: its limits, and what it asks of the outside."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.plan import Change
 from reconciler.model.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Seconds and counts that bound a run.
 
     `send_window`: how long after its intent a call may start. `freshness`: for how long after an append, or a re-read
@@ -38,8 +38,7 @@ class Limits:
         return self.send_window + self.call_timeout + self.margin
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Struct, frozen=True):
     """What a run of the protocol is given besides its changes.
 
     `by` says who applies, for the entries; `run` is the run's id. `account` is the hash of the client id. `new_id`

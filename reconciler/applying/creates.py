@@ -1,7 +1,8 @@
 """The create calls of one run, from the drafts of their intents to their pending outcomes."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reconciler.applying.append_queue import AppendQueue, Draft
 from reconciler.applying.calls import Call, CircuitBreaker, InFlight, Rereading, RereadNeeded, RetryWaiting, retry_delay

@@ -1,6 +1,6 @@
 """The events that the protocol handles, and the effects that it asks for."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant
@@ -8,35 +8,31 @@ from reconciler.model.outcome import Answer
 from reconciler.model.plan import Request
 from reconciler.model.record import Record
 from reconciler.state.journal.chain import Journal
+from reconciler.values import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceRecords:
+class ServiceRecords(Struct, frozen=True):
     """The other records of the same service; `problem` says why they could not be read."""
 
     records: tuple[Record, ...] = ()
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Authorised:
+class Authorised(Struct, frozen=True):
     """An access token is available."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unauthorised:
+class Unauthorised(Struct, frozen=True):
     """No access token is available; `detail` says why."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """The append in flight is durable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """The append in flight met another head, or its answer was lost; `journal` and `same_service` were read since.
 
     If the answer was lost, the journal holds the entries.
@@ -46,8 +42,7 @@ class Conflict:
     same_service: ServiceRecords = ServiceRecords()
 
 
-@dataclass(frozen=True, slots=True)
-class AppendFailed:
+class AppendFailed(Struct, frozen=True):
     """The append in flight failed; the rest was read since, and `journal` is None if the store could not be read."""
 
     detail: str
@@ -55,8 +50,7 @@ class AppendFailed:
     same_service: ServiceRecords = ServiceRecords()
 
 
-@dataclass(frozen=True, slots=True)
-class RereadDone:
+class RereadDone(Struct, frozen=True):
     """The record was re-read: `same_service` first, and `journal` last, not before `at`."""
 
     journal: Journal
@@ -64,15 +58,13 @@ class RereadDone:
     same_service: ServiceRecords = ServiceRecords()
 
 
-@dataclass(frozen=True, slots=True)
-class RereadFailed:
+class RereadFailed(Struct, frozen=True):
     """The record could not be re-read; `detail` says why."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """A call has ended. `response`: where the response is saved, as in `Settled.response`; `lost`: it could not be."""
 
     attempt: str
@@ -81,13 +73,11 @@ class Answered:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptAsked:
+class InterruptAsked(Struct, frozen=True):
     """A signal asks the run to end; a second one, to end at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ticked:
+class Ticked(Struct, frozen=True):
     """Nothing happened; time passed."""
 
 
@@ -105,27 +95,25 @@ Event = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Authorise:
+class Authorise(Struct, frozen=True):
     """Get an access token; answer with Authorised or Unauthorised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Discreet, frozen=True):
     """Append `lines` if the head is still `head`; answer with Appended, Conflict or AppendFailed."""
 
+    unprinted = ("lines",)
+
     head: str
-    lines: bytes = field(repr=False)
+    lines: bytes
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reread:
+class Reread(Struct, frozen=True):
     """Re-read the record, and the others of the same service; answer with RereadDone or RereadFailed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send one create call, unless it `is_late`; answer with Answered.
 
     `send_by` (steady seconds) is the end of the window that its intent names. `fresh_until` is how long, on either

@@ -15,7 +15,6 @@ Its invariants:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from reconciler.applying.append_queue import AppendQueue, Batch, Draft
@@ -49,7 +48,6 @@ from reconciler.state.journal.chain import Journal
 _CHANGED = "another run changed the record of this address"
 
 
-@dataclass(slots=True)
 class TargetRun:
     """One target's part of an apply. `start` and `handle` give effects to perform; `finished` says when to stop.
 
@@ -57,18 +55,15 @@ class TargetRun:
     results, `creates` the calls, and `appends` the record and what is still to be appended to it.
     """
 
-    changes: Sequence[Change]
-    journal: Journal
-    context: RunContext
-    failure: str = ""
-    finished: bool = False
-    work: WorkQueue = field(default_factory=WorkQueue)
-    appends: AppendQueue = field(init=False)
-    creates: Creates = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.appends = AppendQueue(self.journal, self.context)
-        self.creates = Creates(self.context, self.work, self.appends)
+    def __init__(self, changes: Sequence[Change], journal: Journal, context: RunContext) -> None:
+        self.changes = changes
+        self.journal = journal
+        self.context = context
+        self.failure = ""
+        self.finished = False
+        self.work = WorkQueue()
+        self.appends = AppendQueue(journal, context)
+        self.creates = Creates(context, self.work, self.appends)
 
     def keep_only(self, fresh: Sequence[Change]) -> None:
         """Before the start: skip the changes that do not come out the same on the record as it is now."""

@@ -2,7 +2,9 @@
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.creates import LOST_RESPONSE
@@ -26,8 +28,7 @@ from reconciler.state.journal.chain import Journal
 from reconciler.state.stores.store import Journals
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """Who a target's creates are made as: the hash of the client id, and what makes the calls."""
 
     account: str
@@ -53,8 +54,7 @@ def needs_account(target: TargetPlan) -> bool:
     return any(change.action in SENDS for change in target.changes)
 
 
-@dataclass(slots=True)
-class Apply:
+class Apply(Struct):
     """One apply of one plan. `prepare` and `conclude` are what happens to each target before and after its run.
 
     `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `save`
@@ -86,12 +86,12 @@ class Apply:
     unread: frozenset[TargetName] = frozenset()
     counted: Callable[[Record], Record] = lambda record: record
     on_reread: Callable[[Record], None] = lambda _record: None
-    _run: str = field(init=False)
-    _results: list[Result] = field(default_factory=list, init=False)
-    _removal: list[Attempt] = field(default_factory=list, init=False)
-    _unrecorded: list[str] = field(default_factory=list, init=False)
-    _lost_response: bool = field(default=False, init=False)
-    _verdicts: list[Verdict] = field(default_factory=list, init=False)
+    _run: str = ""
+    _results: list[Result] = field(default_factory=list)
+    _removal: list[Attempt] = field(default_factory=list)
+    _unrecorded: list[str] = field(default_factory=list)
+    _lost_response: bool = False
+    _verdicts: list[Verdict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._run = self.new_id()

@@ -1,8 +1,9 @@
 """The verdict on a run, after its record was read again for the last time."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Block, Change

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.cli.options import cli_command
@@ -17,6 +16,7 @@ from reconciler.receiver.receiver import Receiver
 from reconciler.receiver.shell import Server
 from reconciler.reports.line import Line, Tone
 from reconciler.sandbox.sandbox import Sandbox
+from reconciler.values import Discreet
 
 EXAMPLE = Path(__file__).parent / "example"
 """The example configuration. That in `config/` of a checkout is a partner's to edit."""
@@ -27,13 +27,14 @@ STAGING_ENDPOINT = "https://hooks.staging.partner.example"
 CAPTURED = "notifications.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shell:
+class _Shell(Discreet, frozen=True):
     """Where commands are run, shown first."""
+
+    unprinted = ("environment",)
 
     terminal: Terminal
     place: Path
-    environment: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str]
 
     def run(self, *arguments: str, expected: int = 0) -> None:
         """Raises ReconcilerError where the command exits with another code than the one expected."""

@@ -1,10 +1,10 @@
 """`reconciler listen`"""
 
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.deliveries import DeliveryPrinter

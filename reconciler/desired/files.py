@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from reconciler.errors import Mistake, Place
+from reconciler.mistake import Mistake, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,7 +26,7 @@ from yaml import (
 
 from reconciler.desired.files import File, place_after
 from reconciler.desired.mistakes import Mistakes, place, shown
-from reconciler.errors import Place
+from reconciler.mistake import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

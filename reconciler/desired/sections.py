@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from reconciler.desired import shapes
 from reconciler.desired.mistakes import Mistakes, listed, place, shown
@@ -19,16 +20,14 @@ Entries = dict[str, tuple[Scalar, Node]]
 KEYS: Final = ("targets", "subscriptions", "recipients", "verification", "parity")
 
 
-@dataclass(slots=True)
-class Pattern:
+class Pattern(Struct):
     """A target or a pattern of targets under `subscriptions:`: its keys, one for each file that has it."""
 
     keys: list[Scalar] = field(default_factory=list)
     entries: Entries = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Sections:
+class Sections(Struct):
     """What all files say; `single` holds the sections that can be given only once."""
 
     targets: Entries = field(default_factory=dict)

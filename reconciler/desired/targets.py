@@ -15,7 +15,7 @@ from reconciler.model.desired import Overlap, Replace, Target
 if TYPE_CHECKING:
     from reconciler.desired.nodes import Node, Scalar
     from reconciler.desired.sections import Entries
-    from reconciler.errors import Place
+    from reconciler.mistake import Place
 
 Override = Callable[[TargetName, str], tuple[str, str] | None]
 """How the environment overrides a field of a target (AUTH_URL, BASE_URL or AUDIENCE_BASE): the value and the variable's

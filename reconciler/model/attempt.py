@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.entry import Imported, Intent, Removed, Resolved, Restored, Retired, SecretSet, Settled
 from reconciler.model.outcome import Outcome
@@ -34,8 +36,7 @@ UNRESOLVED = (Status.PENDING, Status.UNKNOWN)
 IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One create call (or an imported subscription) and what is known of it.
 
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+
+class Instant(Struct, frozen=True):
     """One moment. `wall` is epoch seconds; `steady` seconds on a clock that counts sleep and is never set."""
 
     wall: float

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.model.url import service_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.errors import Mistake, Place
+    from reconciler.mistake import Mistake, Place
     from reconciler.model.address import Address, TargetName
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
@@ -41,8 +42,7 @@ class Replace(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One declared target with the addresses in use for it (the settings override `config/`).
 
     `base_url` and `auth_url` carry no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
@@ -57,8 +57,7 @@ class Target:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Struct, frozen=True):
     """One desired subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
 
     address: Address
@@ -68,8 +67,7 @@ class Subscription:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """How notifications are signed, as `verification:` in `config/` says it."""
 
     header: str
@@ -81,8 +79,7 @@ class Verification:
     enforce: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ParityException:
+class ParityException(Struct, frozen=True):
     """A declared difference between two targets: an address, and why it may differ."""
 
     address: str
@@ -90,8 +87,7 @@ class ParityException:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Desired:
+class Desired(Struct, frozen=True):
     """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address."""
 
     targets: Mapping[TargetName, Target]
@@ -99,7 +95,7 @@ class Desired:
     recipients: tuple[str, ...] = ()
     verification: Verification | None = None
     parity_ignore: tuple[ParityException, ...] = ()
-    warnings: tuple[Mistake, ...] = field(default=())
+    warnings: tuple[Mistake, ...] = ()
 
     def of_target(self, target: TargetName) -> list[Subscription]:
         """The subscriptions desired on one target, sorted by address."""

@@ -6,8 +6,9 @@ the address of an attempt follows from the entry that started it and the moves s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +22,7 @@ ASKED_FOR = "asked for"
 """The reason of a Retired that a person wrote, with `state retire`, in journals old and new. No plan gives it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """What every entry has. `kind` is what the journal calls it.
 
     `forced`, where an entry has it, says that a person overrode a refusal or a question with --force.
@@ -33,8 +33,7 @@ class Entry:
     by: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun(Entry):
+class Begun(Entry, frozen=True, kw_only=True):
     """The first entry of every journal: a random id, the target, and the service it belongs to."""
 
     kind: ClassVar[str] = "begun"
@@ -45,8 +44,7 @@ class Begun(Entry):
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound(Entry):
+class Bound(Entry, frozen=True, kw_only=True):
     """Binds the record to a service and, where `account` is not None, to an account (a hash of its client id)."""
 
     kind: ClassVar[str] = "bound"
@@ -55,8 +53,7 @@ class Bound(Entry):
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent(Entry):
+class Intent(Entry, frozen=True, kw_only=True):
     """A create call that is about to be sent.
 
     `send_by` (epoch seconds): no call for this attempt starts later. `settled_by` (epoch seconds): later than that
@@ -74,8 +71,7 @@ class Intent(Entry):
     run: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled(Entry):
+class Settled(Entry, frozen=True, kw_only=True):
     """The outcome of an attempt.
 
     `fields` holds the harmless scalars of the response; `response` says where the whole of it is: the response
@@ -92,8 +88,7 @@ class Settled(Entry):
     response: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved(Entry):
+class Resolved(Entry, frozen=True, kw_only=True):
     """A person resolved an attempt whose outcome was unknown."""
 
     kind: ClassVar[str] = "resolved"
@@ -103,8 +98,7 @@ class Resolved(Entry):
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported(Entry):
+class Imported(Entry, frozen=True, kw_only=True):
     """A subscription that was created by other means and is known to exist."""
 
     kind: ClassVar[str] = "imported"
@@ -114,8 +108,7 @@ class Imported(Entry):
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retired(Entry):
+class Retired(Entry, frozen=True, kw_only=True):
     """The operator is asked to remove the attempt's subscription; until then it delivers."""
 
     kind: ClassVar[str] = "retired"
@@ -128,16 +121,14 @@ class Retired(Entry):
         return self.reason == ASKED_FOR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored(Entry):
+class Restored(Entry, frozen=True, kw_only=True):
     """The attempt awaited removal, and is kept."""
 
     kind: ClassVar[str] = "restored"
     attempt: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removed(Entry):
+class Removed(Entry, frozen=True, kw_only=True):
     """The operator has deleted the attempt's subscription."""
 
     kind: ClassVar[str] = "removed"
@@ -145,8 +136,7 @@ class Removed(Entry):
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved(Entry):
+class Moved(Entry, frozen=True, kw_only=True):
     """A subscription was renamed: every attempt of `source` now belongs to `address`."""
 
     kind: ClassVar[str] = "moved"
@@ -154,8 +144,7 @@ class Moved(Entry):
     address: Address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretSet(Entry):
+class SecretSet(Entry, frozen=True, kw_only=True):
     """A subscription secret that was received in another way than in the response.
 
     `secret` is as `Settled.response`, except that `file:` and 8 hex digits name a private file of its own; a record
@@ -167,8 +156,7 @@ class SecretSet(Entry):
     secret: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackAccepted(Entry):
+class RollbackAccepted(Entry, frozen=True, kw_only=True):
     """A person accepted the loss of entries up to `lost_head`, the `lost_entries`-th.
 
     They were in this record, or in the record with the id `lost_record` that it replaced.
@@ -181,8 +169,7 @@ class RollbackAccepted(Entry):
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed(Entry):
+class Observed(Entry, frozen=True, kw_only=True):
     """Notifications that arrived at an address's URL: each event code, and when it was received last."""
 
     kind: ClassVar[str] = "observed"
@@ -191,8 +178,7 @@ class Observed(Entry):
     received: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined(Entry):
+class Joined(Entry, frozen=True, kw_only=True):
     """What another history of this record did after the two diverged.
 
     `lines` are its entries with their hashes, as they were there, after the one whose hash is `after`; `head` is the

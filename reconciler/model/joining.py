@@ -7,8 +7,9 @@ that contradict each other leave it UNKNOWN.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.model.attempt import IN_FORCE, Attempt, Status
 from reconciler.model.entry import Joined

@@ -6,9 +6,12 @@ created subscription is UNKNOWN, and must be resolved by a person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import field
+
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +26,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Discreet, frozen=True):
     """What one exchange with the service came to.
 
     `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
@@ -34,11 +36,13 @@ class Answer:
     response's Date header.
     """
 
+    unprinted = ("body", "head")
+
     outcome: Outcome
     status: int | None = None
     detail: str | None = None
     date: str | None = None
     retry_after: float | None = None
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     fields: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    head: bytes = field(default=b"", repr=False)
+    head: bytes = b""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +22,7 @@ class View(StrEnum):
     GATE = "desired but not in force"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One subscription that differs. `what` says in which view; a side that has no such subscription is None.
 
     A side has sorted `eventCodes`, and where URLs are compared the `webhookUrl` as written.
@@ -34,8 +34,7 @@ class Difference:
     b: Mapping[str, object] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Parity:
+class Parity(Struct, frozen=True):
     """What was found; `ignored` differs too, and is declared to; `unused` are declarations that nothing needed."""
 
     a: TargetName

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.values import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,16 +40,14 @@ class Block(StrEnum):
     WAITS = "waits"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """The body of a create call, or the desired state of an address: sorted codes, and the URL as it is sent."""
 
     codes: tuple[str, ...]
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Keyed, frozen=True, eq=False):
     """One change of one address.
 
     `before` are the attempts in force; `after` what is desired, None if nothing is. `request` is what a create call
@@ -62,16 +63,20 @@ class Change:
     request: Request | None = None
     concerns: tuple[str, ...] = ()
     block: Block | None = None
-    depends_on: tuple[Address, ...] = field(default=(), compare=False)
-    waits_for: tuple[Attempt, ...] = field(default=(), compare=False)
-    after: Request | None = field(default=None, compare=False)
-    before: tuple[Attempt, ...] = field(default=(), compare=False)
-    reasons: tuple[str, ...] = field(default=(), compare=False)
-    warnings: tuple[str, ...] = field(default=(), compare=False)
+    depends_on: tuple[Address, ...] = ()
+    waits_for: tuple[Attempt, ...] = ()
+    after: Request | None = None
+    before: tuple[Attempt, ...] = ()
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the change does."""
+        return self.address, self.action, self.request, self.concerns, self.block
 
 
-@dataclass(frozen=True, slots=True)
-class Surplus:
+class Surplus(Struct, frozen=True):
     """Codes in force that are no longer desired, or delivered twice, of a subscription that is desired."""
 
     address: Address
@@ -79,8 +84,7 @@ class Surplus:
     codes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPlan:
+class TargetPlan(Struct, frozen=True):
     """What is planned for one target. `digest` covers what approving the plan approves."""
 
     name: TargetName
@@ -93,8 +97,7 @@ class TargetPlan:
     unchanged: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is planned for all targets selected, by target name."""
 
     selection: tuple[str, ...]

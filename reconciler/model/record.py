@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.address import TargetName
 from reconciler.model.attempt import IN_FORCE, UNRESOLVED, About, Attempt, Status, changed, imported, intended
@@ -38,8 +40,7 @@ AddressRoute = tuple["Address", str, str]
 """An address, an event code, and a URL in the form URLs compare in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """All that is known to exist at one target.
 
     `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from reconciler.model.address import Address
@@ -41,8 +42,7 @@ class Done(StrEnum):
         return cls(outcome.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
 
     `recorded`: whether the record says so too, as far as is known; what it does not is kept elsewhere.
@@ -57,8 +57,7 @@ class Result:
     recorded: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """What an apply came to. `removal` are the attempts it retired, for which the operator has to be asked.
 
     `unrecorded` are notices about outcomes that could not be written to the record, and where they were saved.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.errors import SelectionError
 from reconciler.model.address import matches
@@ -17,8 +18,7 @@ def is_pattern(text: str) -> bool:
     return len(text.split("/")) in (2, 3) and "" not in text.split("/")
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything."""
 
     patterns: tuple[str, ...] = ()

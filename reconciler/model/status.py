@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,16 +23,14 @@ class Proof(StrEnum):
     NEVER_SEEN = "never seen"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The evidence that one event code is delivered: `at` is when it was received last, None for never."""
 
     proof: Proof
     at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedAttempt:
+class ObservedAttempt(Struct, frozen=True):
     """One attempt that is in force, or may be, with the evidence for each of its codes."""
 
     attempt: Attempt
@@ -43,8 +42,7 @@ class ObservedAttempt:
         return any(evidence.at is not None for evidence in self.evidence.values())
 
 
-@dataclass(frozen=True, slots=True)
-class TargetStatus:
+class TargetStatus(Struct, frozen=True):
     """The status of one target: its attempts by address, and its plan, which is empty if it is not declared."""
 
     name: TargetName
@@ -53,8 +51,7 @@ class TargetStatus:
     declared: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Unexplained:
+class Unexplained(Struct, frozen=True):
     """Notifications that match no recorded subscription, or several: then `ambiguous` are the addresses of those."""
 
     code: str

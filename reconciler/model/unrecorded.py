@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
 
 from reconciler.model.attempt import Status, imported, intended, stronger
 from reconciler.model.entry import (

@@ -1,7 +1,8 @@
 """What must hold of a plan before it is applied, the approval among it."""
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import Refused
 from reconciler.model.plan import SENDS, Plan
@@ -13,8 +14,7 @@ from reconciler.planning.guard import refuse_too_many
 _PLAN_AGAIN = "make a new plan with the same settings, review it, and approve that one"
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """What was given to approve the plan with."""
 
     automatic: bool

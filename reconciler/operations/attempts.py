@@ -1,8 +1,9 @@
 """Edits of attempts: which ones an address or a pattern and `--attempt` select, and what is recorded of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from reconciler.errors import Refused
 from reconciler.model.address import Address, TargetName
@@ -16,8 +17,7 @@ Choose = Callable[[Record], list[Attempt]]
 Draft = Callable[[Attempt], Sequence[AnyEntry]]
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptSelector:
+class AttemptSelector(Struct, frozen=True):
     """What ADDRESS|PATTERN and --attempt select of a record."""
 
     text: str
@@ -69,8 +69,7 @@ class AttemptSelector:
         return {name: attempts for name, attempts in chosen.items() if attempts}
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptEdit:
+class AttemptEdit(Struct, frozen=True):
     """What a command is about to record of the attempts that were `chosen`.
 
     `choose` is asked again of the record as it is when it is appended to: only what it still gives is recorded.

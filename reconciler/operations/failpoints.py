@@ -15,9 +15,11 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from threading import Lock
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
@@ -37,8 +39,7 @@ _SIGNALS = {
 _DELIVERY = 0.05  # seconds in which a signal reaches the main thread, so that it is handled before the step goes on
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(Struct, frozen=True):
     """What happens at the `number`-th time that `step` is reached: signals, or a sleep of so many seconds."""
 
     step: str
@@ -89,7 +90,7 @@ class Failpoints:
 
     def limited(self, limits: Limits) -> Limits:
         """`limits`, lowered as the fail points ask."""
-        return replace(limits, **self._limits)  # type: ignore[arg-type]
+        return replace(limits, **self._limits)
 
     def _read(self, item: str) -> None:
         """Raises ValueError for an invalid item."""

@@ -2,7 +2,8 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import Refused
 from reconciler.model.address import Address, TargetName
@@ -20,8 +21,7 @@ from reconciler.planning.planner import plan_target
 from reconciler.reports.wording import how_to_resolve_attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Struct, frozen=True):
     """What was imported of a desired subscription: its missing codes, or none, for these reasons."""
 
     subscription: Subscription

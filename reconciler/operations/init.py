@@ -2,7 +2,8 @@
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused
 from reconciler.model.address import TargetName
@@ -15,8 +16,7 @@ from reconciler.state.heads.tracking import append_entries, begin_journal, load_
 from reconciler.state.journal.chain import Journal
 
 
-@dataclass(frozen=True, slots=True)
-class Initialized:
+class Initialized(Struct, frozen=True):
     """A target that has a journal: whether it is `new`, and the records whose loss the new one accepts."""
 
     target: TargetName
@@ -101,8 +101,7 @@ def _is_sandbox(base_url: str) -> bool:
     return base_url.lower().startswith("http:")
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(Struct, frozen=True):
     """The journal of a target as it is, if there is one, and what this machine last knew of it and it does not hold."""
 
     target: TargetName

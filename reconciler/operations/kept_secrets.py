@@ -6,23 +6,26 @@ unencrypted; and there are the secrets that `secret set` saved.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.model.address import Address
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import ENCRYPTED, decrypt, is_encrypted, private_kind, split_response
+from reconciler.values import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Discreet, frozen=True):
     """The possible secrets of one attempt; `problem` is why some could not be read."""
 
+    unprinted = ("secrets",)
+
     attempt: Attempt
-    secrets: frozenset[bytes] = field(repr=False)
+    secrets: frozenset[bytes]
     problem: StateError | None = None
 
     @property

@@ -2,9 +2,11 @@
 
 from collections.abc import Container
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.model.address import TargetName
@@ -16,8 +18,7 @@ from reconciler.operations.workspace import Workspace
 from reconciler.state.private.unrecorded import Unrecorded, all_kept
 
 
-@dataclass(frozen=True, slots=True)
-class KnownResult:
+class KnownResult(Struct, frozen=True):
     """The outcome of a create, and the recovery file that holds it, if one does."""
 
     outcome: Outcome

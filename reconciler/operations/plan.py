@@ -2,7 +2,8 @@
 
 import gc
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
@@ -20,8 +21,7 @@ from reconciler.planning.reasons import unresolved
 from reconciler.state.heads.unusable import UnusableRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A plan with what it was made from; `undeclared` and `unread` as in StoreRecords."""
 
     plan: Plan

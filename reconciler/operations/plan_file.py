@@ -3,15 +3,15 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.disk.durable import written_beside
 from reconciler.errors import SettingsError
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
+class SavedPlan(Struct, frozen=True):
     """What a plan file says of the plan it was made from: never anything to send."""
 
     file: str

@@ -1,6 +1,6 @@
 """Points records at the service and account in the current settings."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
@@ -11,8 +11,7 @@ from reconciler.operations.edit import now_by, record_entries
 from reconciler.operations.workspace import Workspace, whole_selection
 
 
-@dataclass(frozen=True, slots=True)
-class Rebinding:
+class Rebinding(Struct, frozen=True):
     """What a record is bound to, and what it would be bound to."""
 
     target: TargetName

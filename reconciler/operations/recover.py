@@ -2,8 +2,9 @@
 
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from reconciler.errors import RecordForeign, RecordMissing, StateError
 from reconciler.model.address import Address, TargetName
@@ -18,8 +19,7 @@ from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """What was recovered of one target: numbers of entries, and what needs attention."""
 
     target: TargetName

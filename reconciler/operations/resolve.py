@@ -4,7 +4,8 @@ import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
@@ -18,8 +19,7 @@ from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import evidence_for
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptEvidence:
+class AttemptEvidence(Struct, frozen=True):
     """What this machine knows of an attempt, and which of its codes were received since it started, and when last."""
 
     result: KnownResult | None

@@ -1,7 +1,8 @@
 """Records of the same service as a plan's targets: what they hold counts, and those that cannot be used do too."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import RecordMissing, Refused, StateError
 from reconciler.model.address import TargetName
@@ -15,8 +16,7 @@ from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRecords:
+class StoreRecords(Struct, frozen=True):
     """The records that a plan is made from, and what else the store has.
 
     `records` are those of the plan's targets, and of other targets of the same services. `undeclared` are all records

@@ -4,7 +4,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox

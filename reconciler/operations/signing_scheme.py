@@ -3,8 +3,9 @@
 import json
 import os
 from collections.abc import Collection
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from reconciler.errors import Refused, SettingsError
 from reconciler.model.desired import Verification

@@ -1,8 +1,10 @@
 """What is in force on each target, and what needs attention."""
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.result import Verdict
@@ -15,8 +17,7 @@ from reconciler.operations.workspace import Workspace
 from reconciler.planning.status import status_of, status_of_undeclared
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True):
     """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
 
     targets: list[TargetStatus]

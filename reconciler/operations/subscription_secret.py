@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import Refused, StateError
 from reconciler.model.address import Address
@@ -18,8 +20,7 @@ from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import encrypt, private_kind, split_response
 
 
-@dataclass(frozen=True, slots=True)
-class SecretReader:
+class SecretReader(Struct, frozen=True):
     """Reads what is stored for an address; `attempt_id` chooses an attempt, `identity` is an age identity file."""
 
     workspace: Workspace

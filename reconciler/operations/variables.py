@@ -5,27 +5,28 @@ Every command imports this, so it imports only the standard library, unless ther
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
 
 from reconciler.errors import SettingsError
+from reconciler.values import Discreet
 
 SECRETS_DIR = "RECONCILER_SECRETS_DIR"
 
 _FILE_LIMIT = 1 << 16
 
 
-@dataclass(frozen=True)
-class Variables:
+class Variables(Discreet, frozen=True, dict=True):
     """Looks variables up by name. An empty one counts as unset: the next source is tried.
 
     `environ` is the environment; `directory` is the working directory, which may hold a `.env`. It is not read if
     `CI` is set: the contents of a checkout must not choose the settings of a job.
     """
 
-    environ: Mapping[str, str] = field(repr=False)
+    unprinted = ("environ",)
+
+    environ: Mapping[str, str]
     directory: Path
 
     def get(self, name: str) -> str | None:

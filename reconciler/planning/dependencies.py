@@ -5,8 +5,9 @@ A subscription is retired after others have taken over its codes, unless one of 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
 
 from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status

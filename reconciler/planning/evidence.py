@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from reconciler.model.record import Status
 from reconciler.model.status import Unexplained
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """One notification: when it was received (UTC, ISO 8601 with a Z), its event code, and where.
 
     `url` is None if only the path (with its query) is known, as behind a tunnel.
@@ -30,8 +30,7 @@ class Received:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """The notifications by what they match.
 
     `received` says when the last one was received, by (address, URL, event code); `unexplained` are those that match no

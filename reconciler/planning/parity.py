@@ -6,8 +6,9 @@ configuration differ in their `vars` and not in their intent.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.model.address import Address, matches
 from reconciler.model.parity import Difference, Parity, View

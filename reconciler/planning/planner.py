@@ -6,8 +6,9 @@ created, alone; what is too much gets retired, by a person. Nothing that may exi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.errors import SelectionError
 from reconciler.model.plan import Plan, TargetPlan

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.model.plan import TargetPlan
 from reconciler.model.record import Status

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.desired import Replace
 from reconciler.model.plan import Action, Block, Change, Request, Surplus
@@ -60,8 +62,7 @@ def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplu
     return surplus
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """An address with what is wanted of it and its attempts that are not gone, oldest first."""
 
     address: Address

@@ -4,11 +4,12 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fcntl import LOCK_UN, flock
 from pathlib import Path
 from threading import Lock
 from typing import Self
+
+from msgspec import Struct, field
 
 from reconciler.disk.durable import sync_directory, write_at
 from reconciler.disk.locks import lock
@@ -20,8 +21,7 @@ _PATIENCE = 10.0  # seconds to wait for another process that appends; the sender
 _LINE_START = b'{"at": '
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(Struct):
     """Lines that are written together. `problem` is why they could not be."""
 
     lines: list[bytes] = field(default_factory=list)

@@ -3,10 +3,11 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from reconciler.errors import SettingsError
 
@@ -15,8 +16,7 @@ UNRECORDED = ("authorization", "proxy-authorization", "cookie")
 LEFT_OUT = "(not recorded)"
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """One notification as it was received; the fields are those of its line."""
 
     at: str

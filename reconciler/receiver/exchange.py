@@ -1,11 +1,11 @@
 """Requests and responses as values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request. `target` is path and query; `headers` have their names as sent, each name once.
 
     `problem` is the answer to a request that cannot be read completely, or is not HTTP; the body is empty then.
@@ -21,8 +21,7 @@ class Request:
         return next((value for sent_name, value in self.headers.items() if sent_name.lower() == name.lower()), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """One response; `text` is the reason if it is not a 2xx."""
 
     status: int

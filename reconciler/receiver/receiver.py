@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.receiver.captured import Captured, line_of
 from reconciler.receiver.exchange import Request, Response
@@ -11,8 +13,7 @@ from reconciler.receiver.readable import unreadable
 from reconciler.receiver.redeliveries import Redeliveries
 
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behaviour(Struct, frozen=True):
     """How the receiver answers a notification that it could confirm.
 
     The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
@@ -25,8 +26,7 @@ class Behaviour:
     enforce: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """One request and the status it was answered with.
 
     `number` counts the deliveries of a notification, from 1; None for what was refused unread. `problem` is what was

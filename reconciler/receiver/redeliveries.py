@@ -1,15 +1,15 @@
 """Which notifications were delivered before: the service retries what was not confirmed in time."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
+
+from msgspec import Struct
 
 _CAPACITY = 50_000
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """The deliveries of one notification so far. `confirmed`: it is in the capture file, or about to be."""
 
     deliveries: int = 0

@@ -4,7 +4,8 @@ Only this module imports deepdiff, and only for a pair that differs: the import 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import TargetName
 from reconciler.model.parity import Difference, Parity, View
@@ -54,8 +55,7 @@ def _different(before: Mapping[str, object], after: Mapping[str, object]) -> Ite
                     yield "~", fields
 
 
-@dataclass(frozen=True, slots=True)
-class Disparity:
+class Disparity(Struct, frozen=True):
     """One subscription that two targets differ in: how, in words, and (sign, text) rows if both have it."""
 
     name: str

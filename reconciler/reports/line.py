@@ -1,7 +1,9 @@
 """A line of text with a tone, which the command line may turn into colour."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from reconciler.reports.visible import harmless_line
 
@@ -19,12 +21,11 @@ class Tone(StrEnum):
     FAINT = "faint"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line of text without its newline; whatever it was made of, it acts as nothing but text."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", harmless_line(self.text))
+        force_setattr(self, "text", harmless_line(self.text))

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count as count_up
 from threading import Condition, Thread
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import Refused
 from reconciler.model.url import is_loopback
@@ -21,8 +23,7 @@ WORKERS = 8
 MAX_COUNT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Delivery:
+class _Delivery(Struct, frozen=True):
     """One notification for one subscription; `number` is that of the next attempt, from 1."""
 
     subscription: Commit

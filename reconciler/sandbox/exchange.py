@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 
 class Manner(Enum):
@@ -17,8 +18,7 @@ class Manner(Enum):
     FLOOD = auto()  # the body, and white space up to 100 MB
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request. `path` is without the query, `headers` have lower-case names.
 
     `read` gives the body; it raises Refusal for a body that is not accepted.
@@ -30,8 +30,7 @@ class Request:
     read: Callable[[], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """One response; the shell adds Content-Length."""
 
     status: int

@@ -29,9 +29,11 @@ refused as usual.
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import SettingsError
 from reconciler.sandbox.exchange import Manner, Response, error_response
@@ -56,8 +58,7 @@ class Stage(Enum):
     COMMITTED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """How far a request gets, and how its response is spoiled (before COMMITTED it is an empty one).
 
     `revokes`: the token of the request is revoked.
@@ -106,8 +107,7 @@ FAULTS: Mapping[str, Fault] = {
 FAULT_NAMES = (*FAULTS, *(f"token-{name}" for name, fault in FAULTS.items() if not fault.revokes))
 
 
-@dataclass(slots=True)
-class _Scripted:
+class _Scripted(Struct):
     fault: Fault
     target: str | None
     left: int

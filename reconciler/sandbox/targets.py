@@ -3,9 +3,9 @@
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reconciler.errors import SettingsError
+from reconciler.values import Discreet
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 
@@ -15,16 +15,17 @@ API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preappro
 _TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Discreet, frozen=True):
     """An identity provider. `clients` are secrets by client id; `key` signs its tokens."""
+
+    unprinted = ("clients", "key")
 
     name: str
     auth_url: str
     audience_base: str
     targets: tuple[str, ...]
-    clients: Mapping[str, str] = field(repr=False)
-    key: bytes = field(repr=False)
+    clients: Mapping[str, str]
+    key: bytes
 
     @property
     def audiences(self) -> frozenset[str]:
@@ -32,15 +33,16 @@ class Provider:
         return frozenset(f"{self.audience_base}/{name}" for name in API_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Discreet, frozen=True):
     """One region and environment, and the credentials of the partner there."""
+
+    unprinted = ("client_secret",)
 
     name: str
     base_url: str
     provider: Provider
     client_id: str
-    client_secret: str = field(repr=False)
+    client_secret: str
 
     def audience(self, api_name: str) -> str:
         return f"{self.provider.audience_base}/{api_name}"

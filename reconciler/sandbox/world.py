@@ -9,16 +9,19 @@ import uuid
 from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from threading import Lock
+
+from msgspec import Struct
 
 from reconciler.sandbox.faults import Fault, FaultPlan, Kind
 from reconciler.sandbox.targets import Provider, Target
+from reconciler.values import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Discreet, frozen=True):
     """A subscription that was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent."""
+
+    unprinted = ("secret",)
 
     sequence: int
     at: float
@@ -26,11 +29,10 @@ class Commit:
     codes: tuple[str, ...]
     url: str
     id: str
-    secret: str = field(repr=False)
+    secret: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """A lead that was created."""
 
     at: float
@@ -39,8 +41,7 @@ class Lead:
     document: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """An access token that was issued. `expires_at` is in epoch seconds; `spared`: it replaces a revoked one."""
 
     provider: str
@@ -50,8 +51,7 @@ class Token:
     spared: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryAttempt:
+class DeliveryAttempt(Struct, frozen=True):
     """One attempt to deliver a notification. `number` counts from 1; `status` is None without an answer."""
 
     at: float

@@ -6,7 +6,9 @@ retry of a create is a call of its own, which its caller decides on after it has
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import field
+from msgspec.structs import replace
 
 from reconciler.errors import CallFailed, TokenError
 from reconciler.model.desired import Target
@@ -16,6 +18,7 @@ from reconciler.service.credentials import Credentials
 from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport, always
+from reconciler.values import Discreet
 
 _LEAD_FAILURES = {
     Outcome.NOT_SENT: ("the lead was not sent", "nothing was created; retry"),
@@ -33,28 +36,30 @@ def lead_failure(outcome: Outcome, detail: str | None, target: Target) -> CallFa
     return CallFailed(f"{what}: {detail}", where=target.name, remedy=remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class LeadAnswer:
+class LeadAnswer(Discreet, frozen=True):
     """The answer to a lead that was created; its body is not documented and given as received.
 
     `warning` says, in one line, after how many bytes the body was cut off.
     """
 
+    unprinted = ("body",)
+
     status: int
-    body: bytes = field(repr=False)
+    body: bytes
     warning: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Discreet, frozen=True):
     """One POST before it has a token: which API, the path below base_url, what is sent.
 
     `sent` are the values in it that are no secrets, so that an answer may repeat them.
     """
 
+    unprinted = ("content",)
+
     api: str
     path: str
-    content: bytes = field(repr=False)
+    content: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: Collection[str] = ()
 

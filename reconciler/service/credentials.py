@@ -1,15 +1,17 @@
 """A partner's credentials."""
 
 import hashlib
-from dataclasses import dataclass, field
+
+from reconciler.values import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Discreet, frozen=True):
     """A client identifier and its secret, as the operator issued them (SERVICE.md, section 5)."""
 
+    unprinted = ("client_secret",)
+
     client_id: str
-    client_secret: str = field(repr=False)
+    client_secret: str
 
     def account(self) -> str:
         """The account that a state record belongs to: `sha256:` and a hash of the client id, which is no secret."""

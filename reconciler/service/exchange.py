@@ -1,13 +1,15 @@
 """The result of one exchange with a server: a reply, or a failure that says whether the request was sent."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from reconciler.values import Discreet, Keyed
 
 BODY_LIMIT = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Discreet, Keyed, frozen=True, eq=False):
     """A response whose status line and headers arrived, whether or not its body did.
 
     Header names are in lower case, and the values of one that came several times are one list (RFC 9110, section 5.3).
@@ -15,15 +17,21 @@ class Reply:
     at most BODY_LIMIT bytes; `whole` says whether that is all of it.
     """
 
+    unprinted = ("headers", "body", "head")
+
     status: int
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
+    headers: Mapping[str, str]
+    body: bytes
     whole: bool
-    head: bytes = field(default=b"", repr=False, compare=False)
+    head: bytes = b""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All but the head."""
+        return self.status, self.headers, self.body, self.whole
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """No status line arrived. If `sent` is false, no byte of the request was sent; otherwise the outcome is unknown."""
 
     sent: bool

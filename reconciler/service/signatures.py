@@ -11,10 +11,11 @@ import re
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
 from enum import StrEnum
 from itertools import islice, product
 from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 

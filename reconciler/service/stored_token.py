@@ -3,20 +3,21 @@
 import base64
 import hashlib
 import json
-from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from reconciler.model.clock import Instant
+from reconciler.values import Discreet
 
 _FORMAT = "reconciler token 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(Struct, frozen=True):
     """The identity provider, client and audience of a token. Targets that share all three share the token."""
 
     auth_url: str
@@ -29,11 +30,12 @@ class Purpose:
         return hashlib.sha256(json.dumps([_FORMAT, *astuple(self)]).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Discreet, frozen=True):
     """A token, the time before it was requested (in the boot with the id `boot`), and its lifetime in seconds."""
 
-    value: str = field(repr=False)
+    unprinted = ("value",)
+
+    value: str
     issued: Instant
     boot: str
     lifetime: float

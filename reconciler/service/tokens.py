@@ -3,9 +3,9 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from reconciler.errors import TokenError
@@ -42,8 +42,7 @@ class TokenAnswer(BaseModel):
         return min(self.expires_in, _LONGEST_LIFE)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRequest:
+class TokenRequest(Struct, frozen=True):
     """One request for a token: for a target, with its credentials, for one audience."""
 
     target: Target

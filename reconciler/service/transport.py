@@ -14,7 +14,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from http.cookiejar import DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
@@ -22,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
 import httpx
+from msgspec.structs import replace
 
 from reconciler import __version__
 from reconciler.errors import SettingsError

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import SERVICE, Bench, known, wanting
 from support.applying_doubles import MemoryStore, ScriptedCaller, now
 from support.journal_samples import TARGET, begun, journal_bytes

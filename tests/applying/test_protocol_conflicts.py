@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, journal_of, kinds, known, wanting
 from support.journal_samples import AT, BY, RECORD, TARGET, begun
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import SERVICE
 
 from reconciler.applying.events import Answered, Send

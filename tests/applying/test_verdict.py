@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import WALL, journal_of, known
 from support.journal_samples import AT, BY, TARGET
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import astuple
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.desired_configs import TARGETS, load_beside_targets, load_files, no_override, write
 
 from reconciler.desired import load
-from reconciler.errors import ConfigError, Place
+from reconciler.errors import ConfigError
+from reconciler.mistake import Place
 from reconciler.model.address import TargetName
 from reconciler.model.desired import (
     Desired,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,13 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.desired_configs import no_override
 
 from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load, nodes
-from reconciler.errors import ConfigError, Mistake, Place
+from reconciler.errors import ConfigError
+from reconciler.mistake import Mistake, Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
 

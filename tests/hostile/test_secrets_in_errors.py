@@ -6,16 +6,16 @@ import importlib
 import inspect
 import pkgutil
 import re
-from dataclasses import fields, is_dataclass
 from pprint import pformat
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import Struct
 from support.glass_house import GlassHouse
 from support.leaks import Secrets
 
 import reconciler
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.desired import Overlap, Replace, Target
@@ -29,6 +29,7 @@ from reconciler.service.stored_token import Token
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import TokenAnswer, TokenRequest, Tokens
 from reconciler.service.transport import Transport
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,10 +137,12 @@ def test_fields_that_sound_like_secrets_are_not_printed() -> None:
         if info.name == "reconciler.__main__":
             continue
         for name, kind in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
-            if is_dataclass(kind) and kind.__module__ == info.name:
+            if issubclass(kind, Struct) and kind.__module__ == info.name:
+                unprinted = kind.unprinted if issubclass(kind, Discreet) else ()
+                assert set(unprinted) <= set(kind.__struct_fields__)
                 found += [
-                    f"{info.name}.{name}.{field.name}"
-                    for field in fields(kind)
-                    if field.repr and TELLING.search(field.name) and (name, field.name) not in OPEN
+                    f"{info.name}.{name}.{field}"
+                    for field in kind.__struct_fields__
+                    if field not in unprinted and TELLING.search(field) and (name, field) not in OPEN
                 ]
     assert [] == found

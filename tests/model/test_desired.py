@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Target
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from support.value_scene import AT, BY, EUROPE, USA, Scene, hooks, target
 
 from reconciler.model.desired import Replace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from support.value_scene import AT, BY, EUROPE, Scene, address_of, hooks
 
 from reconciler.model.entry import SecretSet, Settled

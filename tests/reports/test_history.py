@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 from support.journal_strategies import histories
 from support.value_scene import AT, BY, EUROPE, address_of, hooks
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.parity import Difference, Parity, View

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from support.value_scene import AT, BY, USA, Scene, address_of, hooks, target
 
 from reconciler.model.desired import Replace

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.value_scene import AT, BY, EUROPE, USA, Scene, address_of, hooks, target
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.parity import Difference, Parity, View

@@ -77,7 +77,7 @@ def test_a_program_that_logs_everything_shows_no_secret(lending_service: Lending
 import logging, sys
 from pathlib import Path
 from reconciler.model.address import TargetName
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.desired import *
 from reconciler.model.plan import Request
 from reconciler.service.api import Service

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import hmac
 import time
-from dataclasses import replace
 from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 from reconciler.sandbox.notification import sign_notification

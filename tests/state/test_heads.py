@@ -7,10 +7,10 @@ import json
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import asdict, replace
 from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes, rollback
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 from support.journal_samples import AT, BY, RECORD, TARGET, begun, imported
 from support.journal_strategies import partings
 

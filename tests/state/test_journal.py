@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal, journal_bytes
 from support.journal_strategies import histories
 
@@ -64,7 +64,7 @@ def test_text_reads_well_and_hides_nothing() -> None:
 def test_numbers_that_json_lacks() -> None:
     """No line is ever written that is no JSON."""
     with pytest.raises(ValueError, match="JSON"):
-        link(None, 0, [replace(begun(), by={"user": float("nan")})])  # type: ignore[dict-item]
+        link(None, 0, [replace(begun(), by={"user": float("nan")})])
 
 
 def test_torn_tail() -> None:

@@ -13,7 +13,7 @@ from reconciler.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.errors import Mistake
+    from reconciler.mistake import Mistake
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
@@ -83,9 +85,9 @@ def laced(value: Any, text: str) -> Any:
             return {key if key in OURS else laced(key, text): laced(item, text) for key, item in value.items()}
         case tuple() | list() | frozenset():
             return type(value)(laced(item, text) for item in value)
-        case _ if is_dataclass(value):
-            names = {field.name for field in fields(value)} - OURS
-            return replace(value, **{name: laced(getattr(value, name), text) for name in names})  # type: ignore[type-var]
+        case Struct():
+            names = set(value.__struct_fields__) - OURS
+            return replace(value, **{name: laced(getattr(value, name), text) for name in names})
         case _:
             return value
 

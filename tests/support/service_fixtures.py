@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Overlap, Replace, Target
 from reconciler.service.credentials import Credentials

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Place
+from msgspec.structs import replace
+
+from reconciler.mistake import Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
 from reconciler.model.entry import (

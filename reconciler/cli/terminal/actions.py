@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from reconciler.errors import Mistake, Refused
+from reconciler.errors import Refused
+from reconciler.mistake import Mistake
 from reconciler.operations.actor import in_actions
 
 

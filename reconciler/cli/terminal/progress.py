@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.model.plan import LOCAL, SENDS
 from reconciler.reports.text import result_line

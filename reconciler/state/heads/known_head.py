@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import dataclass
 from errno import ELOOP
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.disk.durable import open_regular
 from reconciler.errors import SettingsError
@@ -24,8 +25,7 @@ _LIMIT = 1 << 20
 """Bytes of such a file that are read; one with the most locations remembered has a few thousand."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownHead:
+class KnownHead(Struct, frozen=True):
     """The last known head of one record: the hash of its `entries`-th line, and the store it was read from.
 
     `resolved` is `location` with its symbolic links resolved at that time: either may be missing now.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
 
 from reconciler.disk.directories import check_private, private_directory
 from reconciler.disk.durable import written_beside

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.errors import StateError
 from reconciler.model.url import same_service
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from reconciler.state.stores.store import Store, StoreLocation
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableRecord:
+class UnusableRecord(Struct, frozen=True):
     """A record of `target` and the `problem` with it; `services` are base URLs, empty if it may be any service."""
 
     target: TargetName

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from hashlib import sha256
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import RecordDamaged, RecordForeign
 from reconciler.model.record import MeaninglessEntry, fold
 from reconciler.state.journal.entries import from_fields, to_fields
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,14 +37,15 @@ _UNREADABLE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud80
 """Characters that JSON allows and a terminal or a diff does not show; and surrogates, which UTF-8 cannot encode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Discreet, frozen=True):
     """A valid journal. `lines` are its entries, each with its hash; `torn` counts the bytes of an incomplete line."""
+
+    unprinted = ("folded",)
 
     target: TargetName
     lines: tuple[tuple[AnyEntry, str], ...]
     torn: int
-    folded: Record = field(repr=False, compare=False)
+    folded: Record
 
     @property
     def head(self) -> str:

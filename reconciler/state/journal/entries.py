@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
 from math import isfinite
 from typing import TYPE_CHECKING
+
+from msgspec import NODEFAULT, Struct
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import (
@@ -36,16 +37,14 @@ FORMAT = 1
 """The format of journals that this version writes, and the only one it reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Struct, frozen=True):
     """How one field looks in JSON: `read` and `write` convert it; `read` raises _Mistyped."""
 
     read: Callable[[object], object]
     write: Callable[..., object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """One field of a kind of entry. `name` is the entry's, `key` the journal's. An empty default is left out."""
 
     name: str
@@ -55,8 +54,7 @@ class _Field:
     default: object
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(Struct, frozen=True):
     """One kind of entry: what builds it, and its fields by the journal's keys."""
 
     build: Callable[..., AnyEntry]
@@ -210,12 +208,19 @@ def _layout(kind: type[AnyEntry], **shapes: _Shape) -> _Layout:
     """The layout of a kind, every field of which has its shape: a field without one is a KeyError on import."""
     shapes |= {"at": _TEXT, "by": _NAMES}
     laid_out = {}
-    for field in fields(kind):
-        default = field.default if field.default_factory is MISSING else field.default_factory()
-        key = _KEYS.get(field.name, field.name)
-        optional = default is not MISSING and not default
-        laid_out[key] = _Field(field.name, key, shapes[field.name], optional, default)
+    defaults = _defaults(kind)
+    for name in kind.__struct_fields__:
+        key = _KEYS.get(name, name)
+        optional = name in defaults and not defaults[name]
+        laid_out[key] = _Field(name, key, shapes[name], optional, defaults.get(name))
     return _Layout(kind, laid_out, frozenset(key for key, field in laid_out.items() if not field.optional))
+
+
+def _defaults(kind: type[AnyEntry]) -> dict[str, object]:
+    """The defaults of a kind's fields, by name. Of an empty dict, msgspec keeps what makes one, its `factory`."""
+    last = zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False)
+    given = {name: default for name, default in last if default is not NODEFAULT}
+    return {name: default.factory() if hasattr(default, "factory") else default for name, default in given.items()}
 
 
 _LAYOUTS: dict[str, _Layout] = {

@@ -8,8 +8,9 @@ import re
 import shlex
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import sync_directory, written_beside
@@ -27,8 +28,7 @@ _FOLDER = "unrecorded"
 _NO_BLANK = re.compile(r"\S")
 
 
-@dataclass(frozen=True, slots=True)
-class Unrecorded:
+class Unrecorded(Struct, frozen=True):
     """An entry that belongs to the record with the id `record`, and the file that contains it."""
 
     file: Path

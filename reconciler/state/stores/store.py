@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLocation:
+class StoreLocation(Struct, frozen=True):
     """Where a store is, independent of the working directory: heads are remembered with it.
 
     `location` is the store's, with a relative path made absolute; `resolved` the same with symbolic links resolved, ""

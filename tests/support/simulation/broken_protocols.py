@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.applying import calls, creates, objections, run, writing
 from reconciler.applying.append_queue import AppendQueue, Idle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Place
+from reconciler.mistake import Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
 

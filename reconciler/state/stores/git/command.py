@@ -9,9 +9,10 @@ import signal
 import subprocess
 from base64 import b64encode
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from reconciler.errors import StoreUnavailable
 
@@ -41,8 +42,7 @@ _STEM = ("fatal: ", "error: ", "remote: ")
 _SHORTEST = 8  # characters of a password: a shorter one may occur in any text
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """The result of a git command."""
 
     code: int

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.branch import GitStore
@@ -15,6 +16,7 @@ from reconciler.state.stores.git.command import PATIENCE, Git, clean, hide_user_
 from reconciler.state.stores.git.mirror import Mirror
 from reconciler.state.stores.git.remote import remote_of
 from reconciler.state.stores.git.settings import REMOTE, adding, as_ours, beyond, identity, settings_of, with_settings
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +30,7 @@ _REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
 _REMEDY = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """A remote: its name for messages, its URLs, and the git settings in effect where it was named."""
 
     location: str
@@ -55,12 +56,13 @@ def open_git(spec: str, cache_directory: Path, environment: Mapping[str, str], p
     return GitStore(origin.location, copies.follow(origin, branch), origin.remote)
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(Discreet, frozen=True):
     """The directory of the local copies of branches; `environment` and `patience` are for git commands on them."""
 
+    unprinted = ("environment",)
+
     directory: Path
-    environment: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str]
     patience: float
 
     def follow(self, origin: Origin, branch: str) -> Mirror:

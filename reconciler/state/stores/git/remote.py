@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.command import hide_user_info
 from reconciler.state.stores.git.places import repository
 from reconciler.state.stores.git.settings import REMOTE
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,17 +39,17 @@ _HELPER = (
 """Run by a shell; its command line contains only the names of the variables. `printf` is built into the shell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Discreet, frozen=True):
     """One side of a remote: its URL without credentials, and the credentials, decoded."""
+
+    unprinted = ("password",)
 
     url: str
     user: str | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """The URLs for fetch and push of a remote; a path is relative to `directory`."""
 
     fetch: Side

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -21,6 +20,7 @@ from reconciler.state.journal.chain import count_entries
 from reconciler.state.stores.git.command import Git, clean, reason, trust
 from reconciler.state.stores.git.origin import Copies, origin_of
 from reconciler.state.stores.git.settings import settings_of
+from reconciler.values import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -73,14 +73,18 @@ def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
     return len(here) - common, len(there) - common
 
 
-@dataclass(frozen=True, slots=True)
-class _Upstream:
+class _Upstream(Keyed, frozen=True, eq=False):
     """The upstream branch of a work tree: on a remote of its repository, or in the repository itself (".")."""
 
-    git: Git = field(compare=False)
+    git: Git
     top: Path
     remote: str
     branch: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Which branch it is."""
+        return self.top, self.remote, self.branch
 
     @property
     def name(self) -> str:

@@ -1,0 +1,25 @@
+"""A mistake in the configuration, and its place."""
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True, order=True):
+    """The place of something: a file as the user would name it, line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Mistake(Struct, frozen=True, order=True):
+    """One mistake in the configuration, or a warning: where, what, and what to do."""
+
+    place: Place
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}; {self.remedy}"
