@@ -75,6 +75,17 @@ class TestAnotherRecord:
         assert [("offers", "create")] == imported.planned()
 
 
+def test_older_one_that_was_accepted(imported: Partner) -> None:
+    """What this machine knows from then on is the record as it was accepted, not the one that was lost."""
+    lines = imported.journal.read_bytes().splitlines(keepends=True)
+    imported.want(offers=["ONB10011"], deals=["ONB10001"], loans=["ONB10002"])
+    imported.step("state", "import", "--all")
+    imported.journal.write_bytes(b"".join(lines))
+    imported.step(*ACCEPT, "--force")
+    imported.journal.unlink()
+    assert "it was last read here with 3 entries; " in imported.step("plan", code=1).err
+
+
 class TestGone:
     """No record where one was read before."""
 
@@ -104,8 +115,8 @@ class TestGone:
         imported.journal.unlink()
         imported.write("config/all.yaml", imported.read("config/all.yaml").replace("europe/", "eu/"))
         done = imported.run(*ACCEPT, "--force")
-        assert 1 == done.code
-        assert "declare the target europe/staging in config/" in done.err
+        remedy = "declare the target europe/staging in config/ with its base_url, then run this command again"
+        assert f"\nError: europe/staging: the service of the lost record is unknown; {remedy}\n" in done.err
 
     def test_nothing_was_ever_there(self, partner: Partner) -> None:
         """There is no loss to accept, and `state init` is named."""

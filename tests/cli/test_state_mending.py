@@ -80,6 +80,7 @@ class TestImport:
         with partner.appending("imported"):
             done = partner.succeed("state", "import", OFFERS)
         assert f"  {OFFERS}: imported, ONB10011 to https://hooks.partner.example/offers\n" == done.out
+        assert re.fullmatch(r"[0-9a-f]{16}", partner.attempt())
         assert [("applications", "create")] == partner.planned()
         with partner.appending():
             assert f"  {OFFERS}: skipped: already recorded\n" == partner.step("state", "import", OFFERS).out
@@ -310,6 +311,18 @@ class TestResolve:
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
+
+    def test_not_against_notifications_of_several_codes(self, partner: Partner) -> None:
+        """Each code is named with when it was received last."""
+        partner.begin(offers=["ONB10011", "ONB10001"])
+        partner.lose_answer()
+        partner.write("received.jsonl", _received("ONB10011", "ONB10001"))
+        partner.step("state", "observe", "received.jsonl")
+        partner.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
+        told = partner.step("state", "resolve", OFFERS, "--not-created", code=1).err
+        codes = "ONB10001 (last TIME), ONB10011 (last TIME)"
+        remedy = "use --created; or use --force if you are certain that another subscription sends them"
+        assert f"so it probably exists: {codes}; {remedy}\n" in re.sub(r"20\d\d-\S+Z", "TIME", told)
 
     def test_not_against_notifications_that_arrive_meanwhile(self, unknown: Partner) -> None:
         """What is recorded while a person is asked speaks against it just as well."""

@@ -150,8 +150,10 @@ class TestMistakes:
     def test_no_regular_file(self, tmp_path: Path, secrets: Path, make: Callable[[Path], None]) -> None:
         """What is no file is not read, and does not hang the program."""
         make(secrets / NAME)
-        with pytest.raises(SettingsError, match=r"is not a regular file; replace it with a file, or remove it$"):
+        with pytest.raises(SettingsError) as caught:
             Variables({"RECONCILER_SECRETS_DIR": str(secrets)}, tmp_path).get(NAME)
+        told = f"{secrets / NAME}: is not a regular file; replace it with a file, or remove it"
+        assert told == str(caught.value)
 
     def test_unreadable(self, tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A file that may not be read is an error, not an unset variable."""
