@@ -106,7 +106,7 @@ class TestShow:
         done = partner.run("secret", "show", OFFERS)
         assert (1, "") == (done.code, done.out)
         assert (
-            f"the response has no body; to see its headers, run:\n    reconciler secret show {OFFERS} --headers\n  or "
+            f"Error: {OFFERS}: the response has no body; to see its headers, run:\n    reconciler secret show {OFFERS} --headers\n  or "
             in done.err
         )
         assert f"and run:\n    reconciler secret set {OFFERS}\n" in done.err

@@ -195,8 +195,13 @@ def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> Non
     for command in (["plan"], ["apply", "--auto-approve"]):
         done = begun.run(*command)
         assert (1, "") == (done.code, done.out)
-        assert f"Error: europe/staging: {file} contains the result of create attempt " in done.err
-        assert "which the record does not contain; find the newer journal" in done.err
+        attempt = json.loads(file.read_bytes())["entry"]["attempt"]
+        assert (
+            f"Error: europe/staging: {file} contains the result of create attempt {attempt}, which the record does not"
+            " contain; find the newer journal (version control, a backup, a CI artifact) and run:\n"
+            "    reconciler state recover NEWER.jsonl\n"
+            f"  if it is lost, ask the operator what exists, import it, and move {file} to another directory\n"
+        ) == done.err
     assert 1 == len(begun.service.creates)
 
 
