@@ -61,7 +61,11 @@ class TestApproval:
         with begun.appending():
             done = begun.run("apply", "--auto-approve")
         assert (1, "") == (done.code, done.out)
-        assert "accept this with --unsealed" in done.err
+        assert (
+            "Error: create responses may contain secrets that the service sends only once; without `recipients`, they"
+            " are stored unencrypted on this machine; to encrypt them into the record, create a key with age-keygen -o"
+            " FILE and add its public key to config/ as recipients: [age1…]; or accept this with --unsealed\n"
+        ) == done.err
         assert begun.service.untouched
         begun.step("apply", "--auto-approve", "--unsealed")
         begun.step("apply", "--auto-approve")

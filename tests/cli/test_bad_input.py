@@ -124,7 +124,10 @@ COMMAND_LINES = {
 ENVIRONMENTS = {
     "no credentials": (
         {"RECONCILER_EUROPE_STAGING_CLIENT_ID": "", "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": ""},
-        "europe/staging: RECONCILER_EUROPE_STAGING_CLIENT_ID is not set, RECONCILER_EUROPE_STAGING_CLIENT_SECRET is",
+        (
+            "europe/staging: RECONCILER_EUROPE_STAGING_CLIENT_ID is not set, RECONCILER_EUROPE_STAGING_CLIENT_SECRET is"
+            " not set; set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env\n"
+        ),
     ),
     "blank credentials": (
         {"RECONCILER_EUROPE_STAGING_CLIENT_ID": " "},
@@ -143,7 +146,13 @@ ENVIRONMENTS = {
         "RECONCILER_EUROPE_STAGING_BASE_URL",
     ),
     "proxy": ({"ALL_PROXY": "bogus://proxy"}, "the proxy or certificate settings of the environment cannot be used"),
-    "fail point": ({"RECONCILER_TEST_FAILPOINT": "x"}, "RECONCILER_TEST_FAILPOINT: expected STEP:N:WHAT or "),
+    "fail point": (
+        {"RECONCILER_TEST_FAILPOINT": "x"},
+        (
+            "RECONCILER_TEST_FAILPOINT: expected STEP:N:WHAT or LIMIT=SECONDS, with no limit above its default; unset"
+            " it: it is meant for tests\n"
+        ),
+    ),
     "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "cannot save a create response: Not a directory; "),
 }
 

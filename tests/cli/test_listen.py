@@ -280,8 +280,8 @@ class TestVerifying:
         assert [True] + [False] * 6 == [one["verified"] for one in told]
         assert [None, answers[1].text, answers[2].text] == [one["problem"] for one in told[:3]]
         assert (
-            "Verifying X-Signature with 2 candidate secrets; a notification with a bad signature is answered"
-            in listen.said
+            "Verifying X-Signature with 2 candidate secrets; a notification with a bad signature is answered with 401"
+            " and saved as unverified.\n" in listen.said
         )
         kept = list(captured_in(partner.path / "r.jsonl"))
         assert ([body] * 7, [one["verified"] for one in told]) == (

@@ -61,6 +61,12 @@ REMEDIES: dict[tuple[str, ...], str] = {
         f"{OFFERS}: no attempt with the id x with a response or a secret; run:\n    reconciler state show {OFFERS}\n"
     ),
     ("token", "-t", "usa/x"): "-t usa/x: target not declared in config/; declared targets: europe/staging\n",
+    ("parity", "usa/x", "europe/staging"): (
+        "usa/x: target not declared in config/; declared targets: europe/staging\n"
+    ),
+    ("parity", "europe/staging", "usa/x"): (
+        "usa/x: target not declared in config/; declared targets: europe/staging\n"
+    ),
     ("lead", "create", "-t", "europe/staging", "broken.json"): (
         "broken.json:1:3: the lead is not JSON: Expecting ',' delimiter; nothing was sent; correct the file\n"
     ),
@@ -127,9 +133,12 @@ def test_new_record_beside_a_known_one(partner: Partner) -> None:
     partner.declare({}, base_url="https://api.service.example")
     partner.step("state", "init")
     told = partner.step("--state", "elsewhere", "state", "init", code=1).err
-    assert f"a record with 1 entry exists at {partner.path / 'state'}; use it with --state " in told
-    assert "or its subscriptions will be created again" in told
-    assert "run:\n    reconciler --state elsewhere state init -t europe/staging --force\n" in told
+    place = partner.path / "state"
+    assert (
+        f"Error: europe/staging in elsewhere: a record with 1 entry exists at {place}; use it with --state {place}, or"
+        " its subscriptions will be created again; to initialize a new one anyway, run:\n"
+        "    reconciler --state elsewhere state init -t europe/staging --force\n"
+    ) == told
     assert not (partner.path / "elsewhere").exists()
 
 
@@ -138,8 +147,11 @@ def test_record_that_is_missing(partner: Partner) -> None:
     partner.begin(offers=["ONB10011"])
     partner.journal.unlink()
     told = partner.step("state", "init", code=1).err
-    assert "the record with 1 entry is missing; restore it " in told
-    assert "run:\n    reconciler state accept-rollback -t europe/staging\n" in told
+    assert (
+        "Error: europe/staging in state: the record with 1 entry is missing; restore it (version control, a backup,"
+        " another --state), or its subscriptions will be created again; if it is lost for good, run:\n"
+        "    reconciler state accept-rollback -t europe/staging\n"
+    ) == told
     assert not partner.journal.exists()
 
 

@@ -106,8 +106,8 @@ class TestShow:
         done = partner.run("secret", "show", OFFERS)
         assert (1, "") == (done.code, done.out)
         assert (
-            f"Error: {OFFERS}: the response has no body; to see its headers, run:\n    reconciler secret show {OFFERS} --headers\n  or "
-            in done.err
+            f"Error: {OFFERS}: the response has no body; to see its headers, run:\n"
+            f"    reconciler secret show {OFFERS} --headers\n  or " in done.err
         )
         assert f"and run:\n    reconciler secret set {OFFERS}\n" in done.err
         partner.step("secret", "set", OFFERS, stdin="hunter2")
@@ -137,7 +137,10 @@ class TestShow:
         created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")
         done = created.run("secret", "show", OFFERS)
         assert 1 == done.code
-        assert "its secret is in a private file of another machine or user: the one that ran apply; " in done.err
+        assert (
+            f"Error: {OFFERS}: its secret is in a private file of another machine or user: the one that ran apply; run"
+            f" this command there, or ask the operator for the secret and run:\n    reconciler secret set {OFFERS}\n"
+        ) == done.err
 
     def test_sealed(self, sealed: Partner) -> None:
         """Nothing of it lies open in the journal, and only the identity opens it."""
@@ -260,7 +263,11 @@ class TestSet:
         """Its disk dies with the job, and that is said."""
         created.environment["CI"] = "true"
         done = created.succeed("secret", "set", OFFERS, stdin="hunter2")
-        assert done.err.startswith(f"Warning: {OFFERS}: its secret is stored only on this machine: ")
+        (path,) = responses().rglob("*.secret-*")
+        assert (
+            f"Warning: {OFFERS}: its secret is stored only on this machine: {path}; add `recipients:` to config/ to"
+            " store secrets in the record, encrypted\n"
+        ) == done.err
 
     def test_sealed(self, sealed: Partner) -> None:
         """To the recipients, like a response."""

@@ -618,7 +618,12 @@ class TestRebind:
     def test_another_service(self, moved: Partner) -> None:
         """plan warns, apply refuses, until the record is bound to it."""
         done = moved.succeed("plan")
-        assert "Warning: europe/staging: the record belongs to the service at " in done.err
+        before, now = moved.service.base_url, f"{moved.service.url}/eu/v10"
+        assert (
+            f"Warning: europe/staging: the record belongs to the service at {before}, but the current settings use"
+            f" {now}; apply will refuse this; if the change is intended, run:\n"
+            "    reconciler state rebind -t europe/staging\n"
+        ) == done.err
         with moved.appending():
             done = moved.step("apply", "--auto-approve", code=None)
         assert (1, "") == (done.code, done.out)
@@ -711,7 +716,10 @@ def test_who_settles_second_is_told(unknown: Partner) -> None:
     with unknown.appending("resolved"):
         done = unknown.step("state", "resolve", OFFERS, "--not-created", "--force", code=1)
     assert "settled as not created" not in done.out
-    assert f"Error: {OFFERS}: conflict: another run already resolved attempt " in done.err
+    assert (
+        f"Error: {OFFERS}: conflict: another run already resolved attempt {unknown.attempt()}; its outcome stays; to"
+        f" see it, run:\n    reconciler state history {OFFERS}\n"
+    ) in done.err
     assert "live" == unknown.listed()[0][1]
 
 

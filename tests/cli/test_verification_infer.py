@@ -97,9 +97,10 @@ class TestSecretVariable:
         captor.environment["HOOK_SECRET"] = "another"
         done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "") == (done.code, done.out)
-        assert done.err.startswith(
-            "Error: no scheme matches this request; check that the secret belongs to the subscription"
-        )
+        assert (
+            "Error: no scheme matches this request; check that the secret belongs to the subscription that sent it and"
+            " that headers and body are unchanged\n"
+        ) == done.err
         assert "another" not in done.err
 
     def test_several_fit(self, captor: Project) -> None:
@@ -111,7 +112,8 @@ class TestSecretVariable:
         assert (2, 1, 1) == tuple(
             done.err.count(one) for one in ("verification:\n", "  header: X-A\n", "  header: X-B\n")
         )
-        assert "Error: 2 schemes match this request; capture another notification" in done.err
+        remedy = "capture another notification and run this again with it"
+        assert done.err.endswith(f"\nError: 2 schemes match this request; {remedy}\n")
 
 
 class TestAddress:
@@ -209,7 +211,10 @@ class TestMistakes:
             ("{}", "one.json: invalid captured request: `at` is missing"),
             (
                 (json.dumps(SIGNED) + "\n") * 2,
-                "one.json: the file contains more than one captured request; to pass one line",
+                (
+                    "one.json: the file contains more than one captured request; to pass one line, run:\n"
+                    "    tail -n 1 FILE | reconciler verification infer -\n"
+                ),
             ),
             (
                 json.dumps(SIGNED) + " " * 17_000_000,
