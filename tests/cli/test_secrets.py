@@ -132,6 +132,16 @@ class TestShow:
         assert [] == [line for line in done.out.splitlines() if not line.startswith("| ")]
         assert 1 == created.step("secret", "show", OFFERS, "--headers", "--field", "key", code=None).code
 
+    def test_no_headers_of_a_secret_that_was_set(self, partner: Partner) -> None:
+        """A secret came without a response: there is none to show."""
+        partner.begin(offers=["ONB10011"])
+        partner.step("state", "import", OFFERS)
+        partner.step("secret", "set", OFFERS, stdin="hunter2")
+        assert (
+            f"Error: {OFFERS}: no attempt has a response or a secret; ask the operator for the secret, then run:\n"
+            f"    reconciler secret set {OFFERS}\n"
+        ) == partner.step("secret", "show", OFFERS, "--headers", code=1).err
+
     def test_elsewhere(self, created: Partner) -> None:
         """Another machine has not the file, and says where it is."""
         created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")
