@@ -286,6 +286,14 @@ class TestSet:
         assert "hunter2" not in sealed.journal.read_text(encoding="utf-8")
         assert "hunter2\n" == sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt").out
 
+    def test_below_the_home_directory(self, created: Partner) -> None:
+        """Private files are in `.local/share` there, unless XDG_DATA_HOME says where."""
+        home = created.path / "home"
+        created.environment |= {"XDG_DATA_HOME": "relative", "HOME": str(home)}
+        created.step("secret", "set", OFFERS, stdin="hunter2")
+        (file,) = (home / ".local" / "share" / "reconciler" / "responses").rglob("*.secret-*")
+        assert b"hunter2" == file.read_bytes()
+
     def test_what_actions_would_take_for_a_command(self, created: Partner) -> None:
         """A value that begins as one is not printed there."""
         created.step("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
