@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import ipaddress
 import ssl
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from reconciler.mistake import Place
 from reconciler.model.address import TargetName
@@ -20,6 +14,7 @@ from reconciler.service.credentials import Credentials
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
+from support.certificates import write_certificate
 from support.raw_server import RawServer
 
 if TYPE_CHECKING:
@@ -76,31 +71,7 @@ def target_at() -> Callable[..., Target]:
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for 127.0.0.1, with its key, in one PEM file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    today = dt.datetime.now(dt.UTC)
-    alternatives = [
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-        *map(x509.DNSName, ("service.example", "service.localhost")),
-    ]
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(today - dt.timedelta(days=1))
-        .not_valid_after(today + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "server.pem"
-    path.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + built.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
+    return write_certificate(tmp_path_factory.mktemp("tls") / "server.pem")
 
 
 @pytest.fixture

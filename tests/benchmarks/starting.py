@@ -1,0 +1,30 @@
+"""Rows about the start of the program: what every command pays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.races import Runner
+from benchmarks.rows import Row, ratio
+
+if TYPE_CHECKING:
+    from benchmarks.course import Course
+
+_CLICK = "`python -c 'import click'`"
+_COMPLETION = {"_RECONCILER_COMPLETE": "bash_complete", "COMP_WORDS": "reconciler state ", "COMP_CWORD": "2"}
+
+
+def help_(course: Course) -> list[Row]:
+    """`--help`, to what importing the library of the command line takes."""
+    return [_start(course, "help", "`--help`", Runner([course.program, "--help"], course.place("ours")), 1.0)]
+
+
+def completion(course: Course) -> list[Row]:
+    """The completion of a command in a shell, likewise."""
+    runner = Runner([course.program], course.place("ours"), _COMPLETION)
+    return [_start(course, "completion", "completion of `reconciler state` in a shell", runner, 1.3)]
+
+
+def _start(course: Course, name: str, work: str, runner: Runner, at_most: float) -> Row:
+    took = course.track.race(40, ours=runner, click=course.script("click", "-c", "import click"))
+    return ratio(name, work, _CLICK, took["ours"], took["click"], at_most)
