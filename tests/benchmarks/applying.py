@@ -52,13 +52,13 @@ class Service:
 
 
 @contextmanager
-def service(course: Course, round_trip: float = 0.0, tls: str | None = None) -> Iterator[Service]:
-    """A quick service; with TLS of that version, if one is given."""
+def service(directory: Path, round_trip: float = 0.0, tls: str | None = None) -> Iterator[Service]:
+    """A quick service; with TLS of that version, if one is given, and its certificate in `directory`."""
     command = [sys.executable, str(Path(__file__).with_name("quick_service.py"))]
     command += ["--pause", str(PAUSE), "--round-trip", str(round_trip)]
     environment = {}
     if tls is not None:
-        certificate = str(write_certificate(course.directory / "server.pem"))
+        certificate = str(write_certificate(directory / "server.pem"))
         command += ["--certificate", certificate, "--tls", tls]
         environment = {"SSL_CERT_FILE": certificate}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -115,7 +115,7 @@ def apply_500_tls12(course: Course) -> list[Row]:
 
 
 def _apply_500(course: Course, name: str, over: str, round_trip: float, tls: str | None) -> Row:
-    with service(course, round_trip, tls) as at:
+    with service(course.directory, round_trip, tls) as at:
         took = course.track.race(5, ours=our_apply(course, at, 500), bare=bare_apply(course, at, 500))
     work = f"`apply` of 500 creates, answered in 20 ms{over}, parallelism 8"
     return ratio(name, work, _BARE, took["ours"], took["bare"], 1.15, "wall")
@@ -124,7 +124,7 @@ def _apply_500(course: Course, name: str, over: str, round_trip: float, tls: str
 def create_cpu(course: Course) -> list[Row]:
     """What one more create costs, to one more of a bare client."""
     few, many = 20, 500
-    with service(course) as at:
+    with service(course.directory) as at:
         took = course.track.race(
             5,
             few=our_apply(course, at, few), many=our_apply(course, at, many),
@@ -138,7 +138,7 @@ def create_cpu(course: Course) -> list[Row]:
 def create_growth(course: Course) -> list[Row]:
     """What one of sixteen thousand creates costs, to one of five hundred."""
     few, some, many = 20, 500, 16_000
-    with service(course) as at:
+    with service(course.directory) as at:
         counts = {"few": few, "some": some, "many": many}
         took = course.track.race(2, **{name: our_apply(course, at, count) for name, count in counts.items()})
     each, among = _each(took["few"], took["many"], many - few), _each(took["few"], took["some"], some - few)
@@ -147,7 +147,7 @@ def create_growth(course: Course) -> list[Row]:
 
 def apply_100_terraform(course: Course) -> list[Row]:
     """A hundred creates, ten at a time, to Terraform with curl."""
-    with service(course) as at:
+    with service(course.directory) as at:
         took = course.track.race(
             5,
             ours=our_apply(course, at, 100, parallelism=10),

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks.growth import Growth
     from benchmarks.rows import Row
 
 BEGIN, END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
-_COLUMNS = ("row", "work", "to", "judged by", "measured", "at most")
+_COLUMNS = ("name", "work", "to", "judged by", "measured", "at most")
 
 
 def machine() -> dict[str, Any]:
@@ -30,10 +31,13 @@ def machine() -> dict[str, Any]:
     }
 
 
-def document(rows: Sequence[Row], date: str) -> str:
-    """All there is to know of the rows, as JSON."""
+def document(rows: Sequence[Row], growth: Growth | None, date: str) -> str:
+    """All there is to know of the rows, and of how the time grows, as JSON."""
     kept = [{**asdict(row), "kept": row.is_kept} for row in rows]
-    return json.dumps({"date": date, "machine": machine(), "rows": kept}, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({"date": date, "machine": machine(), "rows": kept, "growth": growth}, indent=2, ensure_ascii=False)
+        + "\n"
+    )
 
 
 def line(row: Row) -> str:
@@ -68,7 +72,7 @@ def markdown(rows: Sequence[Row], date: str) -> str:
     """The README's table, with the machine and the date."""
     of = machine()
     cells = [
-        (f"`{row.name}`", row.work, row.against or "-", row.judged, measured(row),
+        (f"`{row.measurement}`", row.work, row.against or "-", row.judged, measured(row),
          "-" if row.at_most is None else _figure(row.at_most, row.unit))
         for row in rows
     ]  # fmt: skip

@@ -30,6 +30,8 @@ class Row:
     ours: dict[str, float] | None = None
     theirs: dict[str, float] | None = None
     note: str = ""
+    measurement: str = ""
+    """What to give to the command to measure it again."""
 
     @property
     def is_kept(self) -> bool | None:

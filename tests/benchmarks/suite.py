@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from benchmarks.action import action
 from benchmarks.applying import (
     apply_100_terraform,
     apply_500,
@@ -43,6 +45,7 @@ SUITE: Mapping[str, Callable[[Course], list[Row]]] = {
     "create-cpu": create_cpu,
     "create-growth": create_growth,
     "apply-100-terraform": apply_100_terraform,
+    "action": action,
     "targets-2000": targets_2000,
     "targets-2000-shared": targets_2000_shared,
 }
@@ -57,7 +60,8 @@ def measure(names: Iterable[str], program: Path, directory: Path, track: Track) 
         place = directory / name
         place.mkdir()
         try:
-            yield from SUITE[name](Course(program, place, track))
+            for row in SUITE[name](Course(program, place, track)):
+                yield replace(row, measurement=name)
         except Failed as problem:
             sys.stderr.write(f" failed: {problem}")
         sys.stderr.write(f" {time.monotonic() - started:.0f} s\n")
