@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -87,7 +88,7 @@ class ParityException(Struct, frozen=True):
     place: Place
 
 
-class Desired(Struct, frozen=True):
+class Desired(Struct, frozen=True, dict=True):
     """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address."""
 
     targets: Mapping[TargetName, Target]
@@ -99,8 +100,14 @@ class Desired(Struct, frozen=True):
 
     def of_target(self, target: TargetName) -> list[Subscription]:
         """The subscriptions desired on one target, sorted by address."""
-        prefix = f"{target}/"
-        return [desired for address, desired in self.subscriptions.items() if address.startswith(prefix)]
+        return self._by_target.get(target, [])
+
+    @cached_property
+    def _by_target(self) -> dict[TargetName, list[Subscription]]:
+        subscriptions: dict[TargetName, list[Subscription]] = {}
+        for address, desired in self.subscriptions.items():
+            subscriptions.setdefault(address.target, []).append(desired)
+        return subscriptions
 
     def of_services(self, base_urls: Iterable[str], bound: Mapping[TargetName, str]) -> set[TargetName]:
         """The targets of the services at `base_urls`: what any of them has recorded exists there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,7 +11,11 @@ from reconciler.errors import SelectionError
 from reconciler.model.address import matches
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from reconciler.model.address import Address, TargetName
+
+_WILDCARDS = frozenset("*?[")
 
 
 def is_pattern(text: str) -> bool:
@@ -18,7 +23,7 @@ def is_pattern(text: str) -> bool:
     return len(text.split("/")) in (2, 3) and "" not in text.split("/")
 
 
-class Selection(Struct, frozen=True):
+class Selection(Struct, frozen=True, dict=True):
     """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything."""
 
     patterns: tuple[str, ...] = ()
@@ -36,19 +41,66 @@ class Selection(Struct, frozen=True):
         return cls(tuple(sorted(set(patterns))))
 
     def has(self, address: Address) -> bool:
-        if not self.patterns:
-            return True
-        target = address.target
-        return any(matches(pattern, address if pattern.count("/") == 2 else target) for pattern in self.patterns)
+        return not self.patterns or any(
+            not _is_over_addresses(pattern) or matches(pattern, address) for pattern in self._concerning(address.target)
+        )
 
     def touches(self, target: TargetName) -> bool:
         """Whether the target, or possibly an address on it, is selected."""
-        return not self.patterns or any(matches("/".join(pattern.split("/")[:2]), target) for pattern in self.patterns)
+        return not self.patterns or bool(self._concerning(target))
 
-    def unmatched(self, targets: list[TargetName], addresses: list[Address]) -> list[str]:
+    @property
+    def names_addresses(self) -> bool:
+        """Whether one of the patterns is over addresses."""
+        return any(map(_is_over_addresses, self.patterns))
+
+    def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:
         """The patterns that match nothing that is known."""
         return [
             pattern
             for pattern in self.patterns
-            if not any(matches(pattern, name) for name in (addresses if pattern.count("/") == 2 else targets))
+            if not _matches_any(pattern, addresses if _is_over_addresses(pattern) else targets)
         ]
+
+    def _concerning(self, target: TargetName) -> list[str]:
+        """The patterns that match a target, or may match an address on it."""
+        if target not in self._by_target:
+            globs = (pattern for over, pattern in self._globs if matches(over, target))
+            self._by_target[target] = [*self._named.get(target, ()), *globs]
+        return self._by_target[target]
+
+    @cached_property
+    def _by_target(self) -> dict[str, list[str]]:
+        """What `_concerning` gave: it is asked for each address of a target."""
+        return {}
+
+    @cached_property
+    def _named(self) -> dict[str, list[str]]:
+        """The patterns that name one target, by target: there may be one for each."""
+        named: dict[str, list[str]] = {}
+        for over, pattern in self._targets_of_patterns:
+            if _is_name(over):
+                named.setdefault(over, []).append(pattern)
+        return named
+
+    @cached_property
+    def _globs(self) -> list[tuple[str, str]]:
+        """The other patterns, each after the part of it that is over targets."""
+        return [(over, pattern) for over, pattern in self._targets_of_patterns if not _is_name(over)]
+
+    @property
+    def _targets_of_patterns(self) -> Iterator[tuple[str, str]]:
+        return (("/".join(pattern.split("/")[:2]), pattern) for pattern in self.patterns)
+
+
+def _is_over_addresses(pattern: str) -> bool:
+    return pattern.count("/") == 2
+
+
+def _is_name(glob: str) -> bool:
+    """Whether a glob matches nothing but itself."""
+    return _WILDCARDS.isdisjoint(glob)
+
+
+def _matches_any(pattern: str, names: Collection[str]) -> bool:
+    return pattern in names if _is_name(pattern) else any(matches(pattern, name) for name in names)

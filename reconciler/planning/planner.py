@@ -16,7 +16,7 @@ from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.dependencies import with_dependencies
 from reconciler.planning.digest import plan_digest, target_digest
-from reconciler.planning.routes import Routes
+from reconciler.planning.routes import ServiceRoutes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Surplus
     from reconciler.model.record import Attempt, Record
     from reconciler.model.selection import Selection
+    from reconciler.planning.routes import Routes
 
 
 def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> Plan:
@@ -36,9 +37,10 @@ def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection:
     there counts against creating it here. Raises SelectionError for a pattern that matches nothing.
     """
     _refuse_unmatched(desired, records, selection)
+    services = ServiceRoutes(desired, records)
     targets = {
-        name: plan_target(name, desired, records, selection)
-        for name in sorted(desired.targets)
+        name: _plan_target(target, desired, records[name], services.at(target.base_url), selection)
+        for name, target in sorted(desired.targets.items())
         if selection.touches(name)
     }
     digest = plan_digest({name: target.digest for name, target in targets.items()})
@@ -49,9 +51,13 @@ def plan_target(
     name: TargetName, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
 ) -> TargetPlan:
     """The plan for one target; what `make_plan` gives for it."""
-    target, record = desired.targets[name], records[name]
-    routes = Routes(desired, _records_of_service(target, desired, records))
-    wanted = {subscription.address: subscription for subscription in desired.of_target(name)}
+    target = desired.targets[name]
+    routes = ServiceRoutes(desired, records).at(target.base_url)
+    return _plan_target(target, desired, records[name], routes, selection)
+
+
+def _plan_target(target: Target, desired: Desired, record: Record, routes: Routes, selection: Selection) -> TargetPlan:
+    wanted = {subscription.address: subscription for subscription in desired.of_target(target.name)}
     held = record.by_address()
     differing = [
         address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
@@ -66,7 +72,7 @@ def plan_target(
     selected = [address for address in differing if address in wanted and selection.has(address)]
     surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]
     return TargetPlan(
-        name=name,
+        name=target.name,
         digest=target_digest(target, record, changes, desired.recipients),
         head=record.head,
         entries=record.entries,
@@ -78,10 +84,10 @@ def plan_target(
 
 
 def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:
-    addresses = [*desired.subscriptions]
-    for record in records.values():
-        addresses += (attempt.address for attempt in record.attempts.values())
-    unmatched = selection.unmatched([*desired.targets], addresses)
+    addresses = {*desired.subscriptions} if selection.names_addresses else set()
+    for record in records.values() if selection.names_addresses else ():
+        addresses |= {attempt.address for attempt in record.attempts.values()}
+    unmatched = selection.unmatched(desired.targets, addresses)
     if unmatched:
         raise SelectionError(
             "matches no target or address",
@@ -109,9 +115,3 @@ def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Sele
     attempts = (attempt for at_address in held.values() for attempt in at_address if selection.has(attempt.address))
     awaiting = (attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL)
     return tuple(sorted(awaiting, key=lambda attempt: (attempt.address, attempt.id)))
-
-
-def _records_of_service(target: Target, desired: Desired, records: Mapping[TargetName, Record]) -> list[Record]:
-    """The records that say what exists at the service of `target`."""
-    names = desired.of_services([target.base_url], {name: record.base_url for name, record in records.items()})
-    return [record for name, record in records.items() if name in names]

@@ -6,16 +6,37 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reconciler.model.record import Status
-from reconciler.model.url import normal_url
+from reconciler.model.url import normal_url, service_key
 from reconciler.planning.renames import Renames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt, Record
+
+
+class ServiceRoutes:
+    """The routes of each service, made once for all targets of a service that are planned from the same records."""
+
+    def __init__(self, desired: Desired, records: Mapping[TargetName, Record]) -> None:
+        self._desired = desired
+        self._records: dict[str, list[Record]] = {}
+        for name, record in records.items():
+            declared = desired.targets.get(name)
+            urls = [record.base_url, declared.base_url] if declared else [record.base_url]
+            for service in {service_key(base_url) for base_url in urls}:
+                self._records.setdefault(service, []).append(record)
+        self._routes: dict[str, Routes] = {}
+
+    def at(self, base_url: str) -> Routes:
+        """What the records say exists at a service: those of targets declared there, and those bound to it."""
+        service = service_key(base_url)
+        if service not in self._routes:
+            self._routes[service] = Routes(self._desired, self._records.get(service, []))
+        return self._routes[service]
 
 
 class Routes:

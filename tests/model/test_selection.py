@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.errors import SelectionError
-from reconciler.model.address import Address, TargetName
+from reconciler.model.address import Address, TargetName, matches
 from reconciler.model.selection import Selection
 
 OFFERS = Address("europe/staging/offers")
@@ -56,3 +56,21 @@ def test_unmatched() -> None:
     """Patterns that match nothing known are named, targets against targets and addresses against addresses."""
     selection = Selection.of(("europe/*", "usa/*", "*/*/offers", "*/*/loans"))
     assert ["*/*/loans", "usa/*"] == selection.unmatched([STAGING], [OFFERS])
+
+
+def test_each_pattern_matches_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many targets are named, a name is looked up; and a wildcard is matched once with each target."""
+    compared: list[tuple[str, str]] = []
+
+    def match(glob: str, name: str) -> bool:
+        compared.append((glob, name))
+        return matches(glob, name)
+
+    monkeypatch.setattr("reconciler.model.selection.matches", match)
+    targets = [TargetName(f"region{number}/staging") for number in range(100)]
+    selection = Selection.of((*targets, "region7*/stag*"))
+    for target in targets:
+        assert all(selection.has(Address.of(target, name)) for name in ("offers", "loans", "leads"))
+    assert [] == selection.unmatched(dict.fromkeys(targets), [])
+    assert ("region7*/stag*", targets[0]) in compared
+    assert len(compared) <= 2 * len(targets)
