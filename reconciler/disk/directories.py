@@ -24,8 +24,10 @@ def private_directory(path: Path) -> Path:
     return path
 
 
-def check_private(path: Path) -> None:
-    """Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none."""
+def check_private(path: Path) -> os.stat_result:
+    """The status of a directory.
+
+    Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none."""
     status = path.lstat()
     remedy = "use another directory"
     if not stat.S_ISDIR(status.st_mode):
@@ -36,5 +38,5 @@ def check_private(path: Path) -> None:
         trouble = f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})"
         remedy += f", or run: chmod 700 {quote(str(path))}"
     else:
-        return
+        return status
     raise SettingsError(f"unsafe directory: {trouble}", where=path, remedy=remedy)

@@ -24,15 +24,15 @@ class LockHeld(OSError):
 
 
 @contextmanager
-def locked_file(path: Path, patience: float) -> Iterator[None]:
-    """Hold an exclusive lock on a file that exists for nothing else; it is created with mode 0600.
+def locked_file(path: Path, patience: float) -> Iterator[int]:
+    """Hold an exclusive lock on a file that exists for nothing else; it is created with mode 0600, and given open.
 
     Raises LockHeld after `patience` seconds, and any other OSError.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         lock(descriptor, path, patience)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

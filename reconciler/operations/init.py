@@ -11,7 +11,7 @@ from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
 from reconciler.operations.workspace import Workspace, whole_selection
 from reconciler.state.heads.known_head import KnownHead
-from reconciler.state.heads.remembered import missing_heads, seen_at, seen_elsewhere, targets_seen
+from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
 from reconciler.state.journal.chain import Journal
 
@@ -70,7 +70,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     """Raises Refused if a record of the target, for this service, existed here and is missing, or exists elsewhere."""
     base_url = workspace.desired.targets[name].base_url
     lost = _lost(workspace, name)
-    elsewhere = seen_elsewhere(workspace.heads.seen(), name, workspace.store.place)
+    elsewhere = workspace.heads.seen(name).elsewhere(name, workspace.store.place)
     others = [] if _is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
     if not (lost or others) or workspace.store.read(name) is not None:
         return
@@ -92,7 +92,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
 
 def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
     """What was seen here of the target's records for this service; lost if there is no journal."""
-    known = seen_at(workspace.heads.seen(), name, workspace.store.place)
+    known = workspace.heads.seen(name).at(name, workspace.store.place)
     return [seen for seen in known if seen.concerns(workspace.desired.targets[name].base_url)]
 
 
@@ -112,10 +112,10 @@ class Rollback(Struct, frozen=True):
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
     """Each selected target, read when it is asked for. Raises RecordMissing for one that never had a record."""
     place, seen = workspace.store.place, workspace.heads.seen()
-    known = {*workspace.store.targets(), *workspace.desired.targets, *targets_seen(seen, place)}
+    known = {*workspace.store.targets(), *workspace.desired.targets, *seen.targets_at(place)}
     for name in whole_selection((pattern,), known):
         journal = load_journal(workspace.store, name)
-        lost = seen_at(seen, name, place) if journal is None else missing_heads(journal, seen, place)
+        lost = seen.at(name, place) if journal is None else missing_heads(journal, seen, place)
         if journal is None and not lost:
             raise RecordMissing(
                 f"{name} has no state record here, and never had one",

@@ -12,7 +12,6 @@ from reconciler.model.record import Record
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
-from reconciler.state.heads.remembered import targets_seen
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
@@ -36,7 +35,7 @@ def read_others(
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
     seen, place = workspace.heads.seen(), workspace.store.place
-    names = {*recorded, *targets_seen(seen, place)}
+    names = {*recorded, *seen.targets_at(place)}
     others: dict[TargetName, Record] = {}
     unread = [stray for record in records.values() for stray in replaced_records(record, seen, place)]
     for name in sorted(names - records.keys()):

@@ -180,15 +180,13 @@ class Workspace:
 
     def targets_seen(self) -> set[TargetName]:
         """The targets of which this machine has seen a record in the store. Raises SettingsError."""
-        from reconciler.state.heads.remembered import targets_seen  # noqa: PLC0415
-
-        return targets_seen(self.heads.seen(), self.store.place)
+        return self.heads.seen().targets_at(self.store.place)
 
     def recorded_targets(self) -> list[TargetName]:
         """The targets that have a record. Raises RecordMissing if none has: the location is probably wrong."""
         names = self.store.targets()
         if not names:
-            locations = sorted({seen.location for seen in self.heads.seen().values()})
+            locations = sorted({seen.location for seen in self.heads.seen().records.values()})
             hint = f" (records were last seen at {', '.join(locations[:3])})" if locations else ""
             raise RecordMissing(
                 "no state record here",

@@ -29,6 +29,7 @@ from reconciler.service.exchange import Failure, Reply
 from reconciler.service.outcomes import harmless_fields, outcome_of
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.seen import Seen
 from reconciler.state.journal.chain import Journal, parse
 from reconciler.state.stores.store import StoreLocation
 
@@ -131,7 +132,7 @@ def _is_really_written(data: bytes, read: Journal) -> None:
 
 def _end_is_missed(read: Journal, whole: Journal) -> None:
     """Where the end of what was seen before is gone, that is noticed."""
-    seen = {RECORD: KnownHead(whole.record().id, TARGET, whole.head, len(whole.lines), "state")}
+    seen = Seen.of([KnownHead(whole.record().id, TARGET, whole.head, len(whole.lines), "state")])
     if len(read.lines) < len(whole.lines) and whole.record().id == RECORD:
         with pytest.raises(RecordRolledBack):
             Heads.check(read, seen, StoreLocation("nowhere"))

@@ -10,7 +10,7 @@ from support.journal_samples import TARGET, entries, imported, journal, journal_
 from support.store_conformance import append_one
 
 from reconciler.errors import HeadMoved, RecordLost, SettingsError, StateError, StoreUnavailable
-from reconciler.state.heads.remembered import Heads, seen_at
+from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import read_journal
 from reconciler.state.stores.git.places import branch_place
 from reconciler.state.stores.store import StoreLocation
@@ -304,7 +304,7 @@ def test_a_record_that_is_gone_in_another_spelling(tmp_path: Path, location: str
     """What was seen of a branch is known by whichever of its spellings it is asked for, and of no other branch."""
     heads = Heads(tmp_path / "cache")
     assert None is heads.remember(journal(3), StoreLocation(location))
-    assert same == (seen_at(heads.seen(), TARGET, StoreLocation(other, normalized=branch_place)) != [])
+    assert same == (heads.seen().at(TARGET, StoreLocation(other, normalized=branch_place)) != [])
 
 
 def test_deleted_branch_in_another_spelling(world: GitWorld) -> None:

@@ -15,7 +15,8 @@ from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, impor
 
 from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
 from reconciler.state.heads.known_head import KnownHead, load_known_head
-from reconciler.state.heads.remembered import Heads, seen_at
+from reconciler.state.heads.remembered import Heads
+from reconciler.state.heads.seen import Seen
 from reconciler.state.journal.chain import parse
 from reconciler.state.stores.files import FileStore
 from reconciler.state.stores.store import StoreLocation
@@ -41,11 +42,15 @@ def heads(cache: Path) -> Heads:
     return Heads(cache)
 
 
-def seen_of(told: Journal, location: str = "here") -> dict[str, KnownHead]:
-    """What remembering a journal should leave."""
+def head_of(told: Journal, location: str = "here") -> KnownHead:
+    """What remembering a journal should leave in a file."""
     record = told.record()
-    seen = KnownHead(record.id, record.target, told.head, len(told.lines), location, base_url=record.base_url)
-    return {record.id: seen}
+    return KnownHead(record.id, record.target, told.head, len(told.lines), location, base_url=record.base_url)
+
+
+def seen_of(*told: Journal, location: str = "here") -> Seen:
+    """What remembering journals should leave."""
+    return Seen.of(head_of(journal, location) for journal in told)
 
 
 def accepting(count: int, lost: Journal) -> Journal:
@@ -56,14 +61,14 @@ def accepting(count: int, lost: Journal) -> Journal:
 
 def test_nothing_remembered(heads: Heads, cache: Path) -> None:
     """Where nothing was remembered nothing is known, and reading leaves nothing behind."""
-    assert heads.seen() == {}
+    assert heads.seen() == Seen.of(())
     assert not cache.exists()
 
 
 def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of other targets is read once; of the target itself, and of new records, every time."""
     Heads(cache).remember(journal(1), HERE)
-    other = replace(seen_of(journal(1))[RECORD], record="01" * 8, target=OTHER)
+    other = replace(head_of(journal(1)), record="01" * 8, target=OTHER)
     (cache / "heads" / f"{other.record}.json").write_text(json.dumps(asdict(other)))
     read: list[str] = []
 
@@ -71,11 +76,11 @@ def test_only_of_its_own_target_afresh(heads: Heads, cache: Path, monkeypatch: p
         read.append(path.stem)
         return load_known_head(path)
 
-    monkeypatch.setattr("reconciler.state.heads.remembered.load_known_head", load)
-    assert {**seen_of(journal(1)), other.record: other} == heads.seen(TARGET)
+    monkeypatch.setattr("reconciler.state.heads.listing.load_known_head", load)
+    assert Seen.of([other, head_of(journal(1))]) == heads.seen(TARGET)
     Heads(cache).remember(journal(2), HERE)
     read.clear()
-    assert {**seen_of(journal(2)), other.record: other} == heads.seen(TARGET)
+    assert Seen.of([other, head_of(journal(2))]) == heads.seen(TARGET)
     assert [RECORD] == read
 
 
@@ -101,7 +106,7 @@ def test_records_side_by_side(heads: Heads) -> None:
     one, other = journal(3), journal(2, OTHER, "f" * 32)
     heads.remember(one, HERE)
     heads.remember(other, HERE)
-    assert seen_of(one) | seen_of(other) == heads.seen()
+    assert seen_of(one, other) == heads.seen()
 
 
 @pytest.mark.parametrize("count", [3, 4])
@@ -176,8 +181,8 @@ def test_seen_at(heads: Heads) -> None:
     heads.remember(journal(5, record="f" * 32), HERE)
     heads.remember(journal(6, record="e" * 32), THERE)
     heads.remember(journal(7, OTHER, record="d" * 32), HERE)
-    assert ["f" * 32, RECORD] == [known.record for known in seen_at(heads.seen(), TARGET, HERE)]
-    assert [] == seen_at(heads.seen(), TARGET, NOWHERE)
+    assert ["f" * 32, RECORD] == [known.record for known in heads.seen().at(TARGET, HERE)]
+    assert [] == heads.seen().at(TARGET, NOWHERE)
 
 
 def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
@@ -186,9 +191,9 @@ def test_seen_at_a_path(heads: Heads, cache: Path, tmp_path: Path) -> None:
     heads.remember(journal(3), FileStore(tmp_path / "link").place)
     (tmp_path / "link").unlink()
     places = [FileStore(tmp_path / name).place for name in ("link", "real", "cache/../real", "other")]
-    assert [1, 1, 1, 0] == [len(seen_at(heads.seen(), TARGET, place)) for place in places]
-    assert [] == seen_at(heads.seen(), TARGET, StoreLocation(""))
-    assert [] == seen_at(heads.seen(), OTHER, places[0])
+    assert [1, 1, 1, 0] == [len(heads.seen().at(TARGET, place)) for place in places]
+    assert [] == heads.seen().at(TARGET, StoreLocation(""))
+    assert [] == heads.seen().at(OTHER, places[0])
 
 
 @pytest.mark.parametrize("resolved", [None, 1, "there"])
@@ -200,7 +205,7 @@ def test_without_where_it_led(heads: Heads, cache: Path, resolved: object) -> No
     if resolved is None:
         del fields["resolved"]
     path.write_text(json.dumps(fields))
-    (found,) = seen_at(heads.seen(), TARGET, HERE)
+    (found,) = heads.seen().at(TARGET, HERE)
     assert (3, resolved if resolved == "there" else "") == (found.entries, found.resolved)
 
 
@@ -232,7 +237,7 @@ def test_damaged_file(heads: Heads, cache: Path, damage: bytes) -> None:
         heads.remember(journal(1), HERE)
     path.unlink()
     heads.remember(journal(1), HERE)
-    assert seen_of(journal(1))[RECORD] == heads.seen()[RECORD]
+    assert head_of(journal(1)) == heads.seen().records[RECORD]
 
 
 def put_a_directory(path: Path) -> None:
@@ -248,7 +253,7 @@ def put_a_pipe(path: Path) -> None:
 def put_a_link(path: Path) -> None:
     """One that leads to what is a remembered head."""
     told = path.with_name("elsewhere")
-    told.write_text(json.dumps(asdict(seen_of(journal(3))[RECORD])))
+    told.write_text(json.dumps(asdict(head_of(journal(3)))))
     path.symlink_to(told)
 
 
@@ -285,7 +290,7 @@ def test_file_that_may_not_be_read(heads: Heads, cache: Path, monkeypatch: pytes
 
 def test_another_record_in_its_place() -> None:
     """A record that knows nothing of the one that was there before is an error, until that loss is accepted."""
-    before = seen_of(journal(5, record="f" * 32), "here")
+    before = seen_of(journal(5, record="f" * 32))
     with pytest.raises(
         RecordRolledBack, match=f"was replaced: expected record {'f' * 32} .5 entries., found record {RECORD} .3 "
     ):
@@ -295,16 +300,16 @@ def test_another_record_in_its_place() -> None:
 
 def test_another_record_in_another_place() -> None:
     """What was seen in another store, of another target, or of another service, is in nobody's way."""
-    (seen,) = seen_of(journal(5, record="f" * 32), "here").values()
+    seen = head_of(journal(5, record="f" * 32))
     for other in (
         replace(seen, location="there"),
         replace(seen, target=OTHER),
         replace(seen, base_url="https://sandbox.example"),
     ):
-        Heads.check(journal(3), {other.record: other}, HERE)
+        Heads.check(journal(3), Seen.of([other]), HERE)
     unknown = replace(seen, base_url="")  # an earlier version did not note it
     with pytest.raises(RecordRolledBack, match="was replaced: expected record"):
-        Heads.check(journal(3), {unknown.record: unknown}, HERE)
+        Heads.check(journal(3), Seen.of([unknown]), HERE)
 
 
 def test_each_place_is_remembered(heads: Heads) -> None:
@@ -312,9 +317,9 @@ def test_each_place_is_remembered(heads: Heads) -> None:
     heads.remember(journal(3), HERE)
     heads.remember(journal(4), THERE)
     heads.remember(journal(5), HERE)
-    found = [seen_at(heads.seen(), TARGET, place) for place in (HERE, THERE)]
+    found = [heads.seen().at(TARGET, place) for place in (HERE, THERE)]
     assert [[5], [5]] == [[known.entries for known in there] for there in found]
-    assert ("here", ("there",)) == (heads.seen()[RECORD].location, heads.seen()[RECORD].places)
+    assert ("here", ("there",)) == (heads.seen().records[RECORD].location, heads.seen().records[RECORD].places)
 
 
 @pytest.mark.parametrize("record", ["../../etc/passwd", "", "C0FFEE00", "a" * 65, "c0ffee00\n"])

@@ -55,7 +55,7 @@ class Scenery:
     @property
     def remembered(self) -> int:
         """How many entries are remembered, which are the sample's."""
-        seen = Heads(self.cache).seen()[RECORD]
+        seen = Heads(self.cache).seen().records[RECORD]
         assert (journal(seen.entries).head, str(self.plain.path)) == (seen.head, seen.location)
         return seen.entries
 

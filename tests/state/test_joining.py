@@ -351,7 +351,7 @@ def test_a_machine_that_saw_the_other_side_accepts_it(tmp_path: Path) -> None:
     joined = join(one, other)
     heads.check(joined, heads.seen(), StoreLocation("there"))
     heads.remember(joined, StoreLocation("there"))
-    assert joined.head == heads.seen()[RECORD].head
+    assert joined.head == heads.seen().records[RECORD].head
 
 
 def bound(base_url: str, account: str) -> Bound:

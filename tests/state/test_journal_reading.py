@@ -18,7 +18,7 @@ from reconciler.errors import (
     StateError,
     StoreUnavailable,
 )
-from reconciler.state.heads.remembered import Heads, seen_at
+from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, read_journal
 from reconciler.state.stores.files import FileStore
 
@@ -77,7 +77,7 @@ def path_of(root: Path) -> Path:
 def test_read(store: FileStore, heads: Heads) -> None:
     """A journal is read, and remembered with where it was."""
     assert journal(2) == read_journal(store, TARGET, heads)
-    (found,) = seen_at(heads.seen(), TARGET, store.place)
+    (found,) = heads.seen().at(TARGET, store.place)
     assert (journal(2).head, 2) == (found.head, found.entries)
 
 
@@ -118,7 +118,7 @@ def test_damaged(store: FileStore, heads: Heads, root: Path) -> None:
     path_of(root).write_bytes(journal_bytes(entries(2)) + b"\n")
     with pytest.raises(RecordDamaged, match=r"state/europe/staging.jsonl:3: line 3 is empty"):
         read_journal(store, TARGET, heads)
-    assert heads.seen() == {}
+    assert not heads.seen().records
 
 
 def test_foreign(store: FileStore, heads: Heads, root: Path) -> None:
@@ -149,7 +149,7 @@ def test_heads_are_read_before_the_record(store: FileStore, heads: Heads) -> Non
 
     slow = Slow(store.path)
     assert journal(2) == read_journal(slow, TARGET, heads)
-    assert heads.seen()[journal(3).record().id].entries == 3
+    assert heads.seen().records[journal(3).record().id].entries == 3
 
 
 def test_begin(root: Path, heads: Heads) -> None:
@@ -158,7 +158,7 @@ def test_begin(root: Path, heads: Heads) -> None:
     assert journal(1) == begin_journal(store, begun(), heads, "begin") == read_journal(store, TARGET, heads)
     with pytest.raises(HeadMoved):
         begin_journal(store, begun(record="f" * 32), heads, "begin")
-    assert [journal(1).head] == [one.head for one in heads.seen().values()]
+    assert [journal(1).head] == [one.head for one in heads.seen().records.values()]
 
 
 def test_append(store: FileStore, heads: Heads) -> None:
@@ -166,7 +166,7 @@ def test_append(store: FileStore, heads: Heads) -> None:
     read = read_journal(store, TARGET, heads)
     appended = append_entries(store, read, [imported("a3"), imported("a4")], heads, "import")
     assert journal(4) == appended == read_journal(store, TARGET, heads)
-    assert [one.entries for one in heads.seen().values()] == [4]
+    assert [one.entries for one in heads.seen().records.values()] == [4]
 
 
 def test_append_too_late(store: FileStore, heads: Heads) -> None:
@@ -175,7 +175,10 @@ def test_append_too_late(store: FileStore, heads: Heads) -> None:
     append_entries(store, read, [imported("a3")], heads, "import")
     with pytest.raises(HeadMoved):
         append_entries(store, read, [imported("b3")], heads, "import")
-    assert (journal(3).head, 3) == (read_journal(store, TARGET, heads).head, heads.seen()[read.record().id].entries)
+    assert (journal(3).head, 3) == (
+        read_journal(store, TARGET, heads).head,
+        heads.seen().records[read.record().id].entries,
+    )
 
 
 def test_append_what_cannot_follow(store: FileStore, heads: Heads) -> None:
@@ -196,7 +199,7 @@ def test_lost_answer(root: Path, heads: Heads, fault: Exception, meanwhile: int)
     FileStore(root).append(TARGET, None, journal_bytes(entries(2)), "begin")
     appended = append_entries(store, journal(2), [imported("a3")], heads, "import")
     assert journal(3 + meanwhile) == appended
-    assert [3 + meanwhile] == [one.entries for one in heads.seen().values()]
+    assert [3 + meanwhile] == [one.entries for one in heads.seen().records.values()]
 
 
 @pytest.mark.parametrize("fault", [HeadMoved("moved"), StoreUnavailable("timeout")])
@@ -214,4 +217,4 @@ def test_lost_append(root: Path, heads: Heads, fault: Exception, obstacle: str) 
             path_of(root).write_bytes(b"")
     with pytest.raises(type(fault), match=str(fault)):
         append_entries(store, journal(2), [imported("a3")], heads, "import")
-    assert heads.seen() == {}
+    assert not heads.seen().records

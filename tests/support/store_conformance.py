@@ -17,7 +17,7 @@ import pytest
 
 from reconciler.errors import HeadMoved, RecordDamaged, RecordMissing, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.heads.remembered import Heads, seen_at
+from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import begin_journal, load_journal, read_journal
 from reconciler.state.journal.chain import link, parse
 from reconciler.state.stores.location import open_store
@@ -329,4 +329,4 @@ class StoreConformance:
             for first, second in ((store, other), (other, store)):
                 heads = Heads(tmp_path / f"heads{number}{first is store}")
                 assert journal(2) == read_journal(first, TARGET, heads)
-                assert [2] == [known.entries for known in seen_at(heads.seen(), TARGET, second.place)]
+                assert [2] == [known.entries for known in heads.seen().at(TARGET, second.place)]

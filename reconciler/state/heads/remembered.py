@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
-from reconciler.disk.directories import check_private, private_directory
+from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import written_beside
 from reconciler.disk.locks import LockHeld, locked_file
-from reconciler.errors import RecordDamaged, RecordRolledBack, SettingsError
-from reconciler.model.address import TargetName
+from reconciler.errors import RecordDamaged, RecordRolledBack
 from reconciler.state.heads.known_head import KnownHead, load_known_head
+from reconciler.state.heads.listing import Listing
 from reconciler.state.journal.chain import count_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
+    from reconciler.state.heads.seen import Seen
     from reconciler.state.journal.chain import Journal
     from reconciler.state.stores.store import StoreLocation
 
@@ -43,42 +44,17 @@ class Heads:
         self._cache = directory
         self._directory = directory / "heads"
         self._patience = _PATIENCE
-        self._loaded: dict[Path, KnownHead] = {}
+        self._listing = Listing(self._cache, self._directory)
 
-    def seen(self, target: TargetName | None = None) -> dict[str, KnownHead]:
-        """The last known heads by record id; read again for `target`, if given, and for records not read yet.
-
-        A record never changes its target, so reading one target does not cost more with each other target.
+    def seen(self, target: TargetName | None = None) -> Seen:
+        """The last known heads; those of `target` (None: of every target) are read again, and those not read yet.
 
         Raises SettingsError if the directory, or a file in it, cannot be read or is not safe.
         """
-        try:
-            check_private(self._cache)
-            check_private(self._directory)
-            paths = sorted(self._directory.iterdir())
-        except FileNotFoundError:
-            return {}
-        except OSError as problem:
-            raise SettingsError(
-                f"cannot read the last known heads: {problem.strerror}",
-                where=self._directory,
-                remedy="check the permissions, or use another --cache-dir",
-            ) from problem
-        heads = (self._load(path, target) for path in paths if path.suffix == ".json")
-        return {known.record: known for known in heads if known is not None}
-
-    def _load(self, path: Path, target: TargetName | None) -> KnownHead | None:
-        """The head that a file remembers; one of another target than the given one is not read twice."""
-        loaded = self._loaded.get(path)
-        if loaded is not None and target not in (None, loaded.target):
-            return loaded
-        read = load_known_head(path)
-        if read is not None:
-            self._loaded[path] = read
-        return read
+        return self._listing.read(target)
 
     @staticmethod
-    def check(journal: Journal, seen: Mapping[str, KnownHead], place: StoreLocation) -> None:
+    def check(journal: Journal, seen: Seen, place: StoreLocation) -> None:
         """Raises RecordRolledBack for a journal without a head last known of it, or of its target at that location.
 
         Not if the operator accepted that loss, and not for another record of another service.
@@ -107,17 +83,19 @@ class Heads:
 
     def _write(self, head: KnownHead, covers: Callable[[KnownHead], bool]) -> str | None:
         """Write `head`, unless it does not cover the head that is remembered already."""
-        path = self._directory / f"{head.record}.json"
+        path = self._listing.file(head.record)
         try:
             known = load_known_head(path)
-            if known is not None and replace(head, places=known.places) == known:
+            if known is not None and _is_same(head, known):
                 return None
-            with self._locked():
+            with self._locked() as lock:
                 known = load_known_head(path)
                 if known is None or covers(known):
                     data = json.dumps(asdict(_with_places(head, known))).encode()
                     with written_beside(path, data, 0o600) as beside:
                         beside.replace(path)
+                    if known is None:
+                        self._listing.count_new_name(lock)
         except OSError as problem:
             self.warning = (
                 f"{self._directory}: cannot save the last known head of the state record: {problem.strerror};"
@@ -127,42 +105,27 @@ class Heads:
         return None
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[int]:
         private_directory(self._cache)
         private_directory(self._directory)
         try:
-            with locked_file(self._directory / ".lock", self._patience):
-                yield
+            with locked_file(self._listing.lock, self._patience) as lock:
+                yield lock
         except LockHeld:
             self._patience = 0.0  # the holder hangs: an apply must not wait at each append
             raise
 
 
-def seen_at(seen: Mapping[str, KnownHead], target: TargetName, place: StoreLocation) -> list[KnownHead]:
-    """The heads of a target last seen in the store at `place`, the longest record first."""
-    return _longest_first(known for known in seen.values() if known.target == target and known.was_at(place))
-
-
-def seen_elsewhere(seen: Mapping[str, KnownHead], target: TargetName, place: StoreLocation) -> list[KnownHead]:
-    """The heads of a target last seen in other stores only, the longest record first."""
-    return _longest_first(known for known in seen.values() if known.target == target and not known.was_at(place))
-
-
-def targets_seen(seen: Mapping[str, KnownHead], place: StoreLocation) -> set[TargetName]:
-    """The targets of which a record was seen in the store at `place`."""
-    return {known.target for known in seen.values() if known.was_at(place)}
-
-
-def replaced_heads(record: Record, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[KnownHead]:
+def replaced_heads(record: Record, seen: Seen, place: StoreLocation) -> list[KnownHead]:
     """The heads of other records of the target last seen at `place`, unless their loss was accepted."""
-    others = (known for known in seen_at(seen, record.target, place) if known.record != record.id)
+    others = (known for known in seen.at(record.target, place) if known.record != record.id)
     return [known for known in others if known.head not in record.accepted_losses]
 
 
-def missing_heads(journal: Journal, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[KnownHead]:
+def missing_heads(journal: Journal, seen: Seen, place: StoreLocation) -> list[KnownHead]:
     """The heads last seen of the journal, or at `place`, that it neither contains nor accepts as lost."""
     record = journal.record()
-    known = seen.get(record.id)
+    known = seen.records.get(record.id)
     own = [] if known is None or _covers(journal, known) else [known]
     return own + replaced_heads(record, seen, place)
 
@@ -176,10 +139,6 @@ def record_replaced(record: Record, known: KnownHead, place: StoreLocation) -> R
         remedy="a branch or directory may have been deleted, or `state init` run on another machine; restore the other"
         f" journal; if it is lost for good, run: reconciler state accept-rollback -t {record.target}",
     )
-
-
-def _longest_first(heads: Iterable[KnownHead]) -> list[KnownHead]:
-    return sorted(heads, key=lambda known: (-known.entries, known.record))
 
 
 def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
@@ -196,6 +155,11 @@ def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
         " run: reconciler state recover NEWER.jsonl; if it is lost for good, run:"
         f" reconciler state accept-rollback -t {journal.target}",
     )
+
+
+def _is_same(head: KnownHead, known: KnownHead) -> bool:
+    """Whether `known` says all that `head` says."""
+    return replace(head, places=known.places) == known
 
 
 def _with_places(head: KnownHead, known: KnownHead | None) -> KnownHead:

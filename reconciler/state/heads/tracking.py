@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.heads.remembered import seen_at, seen_elsewhere
 from reconciler.state.journal.chain import extend, head_of, link, parse
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry, Begun
     from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.heads.remembered import Heads
+    from reconciler.state.heads.seen import Seen
     from reconciler.state.journal.chain import Journal
     from reconciler.state.stores.store import Journals, Store
 
@@ -162,15 +162,15 @@ def _read_back(store: Store, extended: Journal) -> Journal | None:
     return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
 
 
-def _missing(store: Store, target: TargetName, seen: Mapping[str, KnownHead]) -> RecordMissing | RecordLost:
-    for known in seen_at(seen, target, store.place):
+def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | RecordLost:
+    for known in seen.at(target, store.place):
         return RecordLost(
             f"the state record of {target} is missing: it was last read here with {known.length}",
             where=store.location,
             remedy="restore it (version control, a backup, another --state); if it is lost for good, its subscriptions"
             f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
         )
-    elsewhere = seen_elsewhere(seen, target, store.place)
+    elsewhere = seen.elsewhere(target, store.place)
     hint = f" (a record with {elsewhere[0].length} was last seen at {elsewhere[0].location})" if elsewhere else ""
     return RecordMissing(
         f"no state record for {target}",

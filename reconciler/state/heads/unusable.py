@@ -10,15 +10,13 @@ from msgspec import Struct
 
 from reconciler.errors import StateError
 from reconciler.model.url import same_service
-from reconciler.state.heads.remembered import record_replaced, replaced_heads, seen_at
+from reconciler.state.heads.remembered import record_replaced, replaced_heads
 from reconciler.state.journal.chain import head_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reconciler.model.address import TargetName
     from reconciler.model.record import Record
-    from reconciler.state.heads.known_head import KnownHead
+    from reconciler.state.heads.seen import Seen
     from reconciler.state.stores.store import Store, StoreLocation
 
 
@@ -38,14 +36,14 @@ def unusable_record(
     store: Store,
     target: TargetName,
     problem: StateError,
-    seen: Mapping[str, KnownHead],
+    seen: Seen,
     declared: str | None,
 ) -> UnusableRecord:
     """The record of a target that cannot be used because of `problem`; `declared` is the target's service, if any.
 
     Its services are those it was last known to belong to, and those that the readable lines of its journal name.
     """
-    services = {known.base_url for known in seen_at(seen, target, store.place)}
+    services = {known.base_url for known in seen.at(target, store.place)}
     with suppress(StateError):
         services |= set(_services_named(store.read(target) or b""))
     if not services or "" in services:
@@ -53,7 +51,7 @@ def unusable_record(
     return UnusableRecord(target, problem, frozenset(services | ({declared} if declared else set())))
 
 
-def replaced_records(record: Record, seen: Mapping[str, KnownHead], place: StoreLocation) -> list[UnusableRecord]:
+def replaced_records(record: Record, seen: Seen, place: StoreLocation) -> list[UnusableRecord]:
     """The records that `record` replaced in its place, and whose loss it does not accept."""
     return [
         UnusableRecord(record.target, record_replaced(record, known, place), frozenset({known.base_url} - {""}))

@@ -12,6 +12,7 @@ from reconciler.model.record import MeaninglessEntry
 from reconciler.model.unrecorded import counting
 from reconciler.state.heads import remembered as heads
 from reconciler.state.heads.known_head import KnownHead
+from reconciler.state.heads.seen import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,11 +68,11 @@ class Disk:
 
     def missed(self, journal: Journal) -> list[KnownHead]:
         """What was seen in the place of the journal, and is neither in it nor given up."""
-        return heads.missing_heads(journal, self._seen, self._world.store.place)
+        return heads.missing_heads(journal, Seen.of(self._seen.values()), self._world.store.place)
 
     def seen_of(self, name: TargetName) -> list[KnownHead]:
         """What was seen of a target."""
-        return heads.seen_at(self._seen, name, self._world.store.place)
+        return Seen.of(self._seen.values()).at(name, self._world.store.place)
 
     def has_read_more(self, name: TargetName, head: str) -> bool:
         """Whether a record was seen to go on from that head."""

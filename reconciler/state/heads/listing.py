@@ -1,0 +1,100 @@
+"""Which heads are remembered on this machine: the files in their directory, listed again when there may be new ones."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.disk.directories import check_private
+from reconciler.errors import SettingsError
+from reconciler.state.heads.known_head import load_known_head
+from reconciler.state.heads.seen import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from reconciler.model.address import TargetName
+    from reconciler.state.heads.known_head import KnownHead
+
+_SUFFIX = ".json"
+
+
+class _Stamp(Struct, frozen=True):
+    """What changes with the names in the directory: its time alone may not, since that clock stands for milliseconds.
+
+    `new_names` counts those that other processes of this version have added.
+    """
+
+    directory: int
+    changed_at: int
+    new_names: int
+
+
+class Listing:
+    """The remembered heads in `directory`, one file for each record id; whoever writes one holds `lock`."""
+
+    def __init__(self, cache: Path, directory: Path) -> None:
+        self.lock = directory / ".lock"
+        self._cache = cache
+        self._directory = directory
+        self._latest: tuple[_Stamp | None, Seen] = None, Seen.of(())
+
+    def file(self, record: str) -> Path:
+        """The file for the head of a record."""
+        return self._directory / f"{record}{_SUFFIX}"
+
+    def read(self, target: TargetName | None) -> Seen:
+        """The heads of all records: those of `target` (None: of every target) as they are now, others as last read.
+
+        A record never changes its target, so reading one target costs no more with each other target. Raises
+        SettingsError if the directory, or a file in it, cannot be read or is not safe.
+        """
+        latest = stamp, seen = self._latest
+        try:
+            now = self._stamp()
+            names = None if now == stamp else self._names()
+        except FileNotFoundError:
+            return Seen.of(())
+        except OSError as problem:
+            raise SettingsError(
+                f"cannot read the last known heads: {problem.strerror}",
+                where=self._directory,
+                remedy="check the permissions, or use another --cache-dir",
+            ) from problem
+        again = seen.records if target is None else seen.of_targets.get(target, ())
+        if names is None:
+            seen = seen.renewed(self._load(again))
+        else:
+            kept = {record: known for record, known in seen.records.items() if record not in again}
+            seen = Seen.of([*kept.values(), *self._load(names - kept.keys())])
+        if self._latest is latest:  # else another thread has read meanwhile, perhaps more
+            self._latest = now, seen
+        return seen
+
+    def count_new_name(self, lock: int) -> None:
+        """Tell other processes of a new name: the size of `lock`, the open file, is the number of them so far."""
+        os.ftruncate(lock, os.fstat(lock).st_size + 1)
+
+    def _stamp(self) -> _Stamp:
+        """Raises OSError, and SettingsError for a directory that is not safe."""
+        check_private(self._cache)
+        status = check_private(self._directory)
+        try:
+            new_names = self.lock.lstat().st_size
+        except FileNotFoundError:
+            new_names = 0
+        return _Stamp(status.st_ino, status.st_mtime_ns, new_names)
+
+    def _names(self) -> set[str]:
+        """The records that have a file. Raises OSError."""
+        with os.scandir(self._directory) as found:
+            names = [entry.name for entry in found]
+        return {name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and name != _SUFFIX}
+
+    def _load(self, records: Iterable[str]) -> Iterator[KnownHead]:
+        """The heads of these records that are still remembered."""
+        heads = (load_known_head(self.file(record)) for record in sorted(records))
+        return (known for known in heads if known is not None)
