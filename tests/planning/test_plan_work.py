@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import UserDict
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from msgspec.structs import replace
 from support.value_scene import Scene, hooks, target
 
 from reconciler.model.address import TargetName
