@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reconciler.desired import credentials, files, merging, nodes, overlaps, sections, targets
@@ -13,7 +11,6 @@ from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.desired.targets import Override
@@ -25,23 +22,6 @@ def load(config: Path, override: Override) -> Desired:
     `override` says how the environment overrides a target's addresses. Raises ConfigError with every mistake,
     sorted by place; warnings are in the `warnings` of the result.
     """
-    with _collector_paused():
-        return _load(config, override)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause garbage collection: nothing here is garbage, and the search for some doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _load(config: Path, override: Override) -> Desired:
     mistakes = Mistakes()
     roots = []
     for file in files.read(config, mistakes):

@@ -1,6 +1,5 @@
 """What `plan` and `apply` share: reading both sides and planning."""
 
-import gc
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -70,11 +69,7 @@ def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool
     selected_records = {name: read_with_known_results(workspace, name) for name in selected}
     recorded = workspace.store.targets()
     read = read_others(workspace, desired, selected_records, recorded)
-    gc.disable()  # as for reading: nothing here is garbage before the end
-    try:
-        plan = make_plan(desired, read.records, selection)
-    finally:
-        gc.enable()
+    plan = make_plan(desired, read.records, selection)
     if not allow_empty:
         refuse_emptied(desired, read.records, selection)
     planned = Planned(plan, desired, read.records, selection, read.undeclared, read.unread)

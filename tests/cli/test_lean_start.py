@@ -71,3 +71,26 @@ def test_the_check_would_notice(project: Project) -> None:
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     found = loaded(project, "token", "-t", "europe/staging", code=1)
     assert {"pydantic", "httpx"} <= found
+
+
+COLLECTIONS = """
+import atexit, gc, sys
+from reconciler.__main__ import main
+searches = []
+gc.callbacks.append(lambda phase, info: searches.append(phase))
+atexit.register(lambda: print(len(searches), gc.get_freeze_count() > 10_000, file=sys.stderr))
+main()
+"""
+
+
+def test_little_is_searched_for_garbage(project: Project) -> None:
+    """A plan of many subscriptions is mostly values in use: they are searched rarely, and not at the end."""
+    project.declare({f"s{number}": ([f"ONB{number:05}"], "https://hooks.example") for number in range(1000)})
+    project.step("state", "init")
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTIONS, "plan"],
+        cwd=project.path, env=project.variables(), capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    count, frozen = done.stderr.decode().split()[-2:]
+    assert int(count) < 10
+    assert frozen == "True"

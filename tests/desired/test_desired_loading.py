@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -238,23 +237,6 @@ def test_missing_addresses_name_the_variable_that_would_do(tmp_path: Path) -> No
         "2:3: north-west/b: missing auth_url; add `auth_url: https://…`, or set RECONCILER_NORTH_WEST_B_AUTH_URL",
         "2:3: north-west/b: missing base_url; add `base_url: https://…`, or set RECONCILER_NORTH_WEST_B_BASE_URL",
     ] == [str(mistake).partition("a.yaml:")[2] for mistake in caught.value.mistakes]
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_garbage_collector_is_left_as_it_was(tmp_path: Path, enabled: bool) -> None:
-    """It rests while a configuration is read, whether that succeeds or not, and only then."""
-    config = write(tmp_path, {"a.yaml": "x: 1"})
-    seen: list[bool] = []
-    known = gc.isenabled()
-    try:
-        (gc.enable if enabled else gc.disable)()
-        load(write(tmp_path / "sound", {"a.yaml": TARGETS}), lambda target, field: seen.append(gc.isenabled()))
-        with pytest.raises(ConfigError):
-            load(config, no_override)
-        assert gc.isenabled() is enabled
-    finally:
-        (gc.enable if known else gc.disable)()
-    assert set(seen) == {False}
 
 
 def test_the_room_imports_nothing_heavy() -> None:
