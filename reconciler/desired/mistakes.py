@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from heapq import nsmallest
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol
 
 from reconciler.mistake import Mistake, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from yaml.error import Mark
 
 FILE_LIMIT: Final = 100
 """Mistakes of one file that are reported: a file that was generated wrongly has one on each line."""
@@ -23,17 +21,22 @@ _NAMES_SHOWN = 20
 _COMPARED = 500
 
 
-class Marked(Protocol):
-    """Whatever YAML's parser marked with its beginning; the mark knows its file."""
+class Positioned(Protocol):
+    """Whatever knows its beginning: a file, and line and column counted from 0."""
 
     @property
-    def start_mark(self) -> object: ...
+    def file(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
 
 
-def place(of: Marked) -> Place:
-    """Where a node begins."""
-    mark = cast("Mark", of.start_mark)
-    return Place(mark.name, mark.line + 1, mark.column + 1)
+def place(of: Positioned) -> Place:
+    """Where a node begins, as people count."""
+    return Place(of.file, of.line + 1, of.column + 1)
 
 
 class Mistakes:

@@ -7,11 +7,11 @@ aliases until memory is full.
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 import yaml
+from msgspec import Struct
 from yaml import (
     AliasEvent,
     DocumentStartEvent,
@@ -43,44 +43,40 @@ Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _UNPRINTABLE = re.compile(r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Scalar:
-    """Text as it was written; `plain` is without quotes. Smaller than its event, which goes at once."""
+class Scalar(Struct, gc=False):
+    """Text as it was written, and where: `line` and `column` count from 0. `plain` is without quotes."""
 
-    __slots__ = ("plain", "start_mark", "value")
+    value: str
+    plain: bool
+    file: str
+    line: int
+    column: int
 
-    def __init__(self, event: ScalarEvent) -> None:
-        self.start_mark = event.start_mark
-        self.value = event.value
-        self.plain = not event.style
 
-
-class MapNode:
+class MapNode(Struct, gc=False):
     """A mapping: key -> (the key's own node, the value). Keys are unique."""
 
-    __slots__ = ("entries", "start_mark")
+    entries: dict[str, tuple[Scalar, Node]]
+    file: str
+    line: int
+    column: int
 
-    def __init__(self, start: Event) -> None:
-        self.start_mark = start.start_mark
-        self.entries: dict[str, tuple[Scalar, Node]] = {}
 
-
-class ListNode:
+class ListNode(Struct, gc=False):
     """A list."""
 
-    __slots__ = ("items", "start_mark")
+    items: list[Node]
+    file: str
+    line: int
+    column: int
 
-    def __init__(self, start: Event) -> None:
-        self.start_mark = start.start_mark
-        self.items: list[Node] = []
 
-
-class Broken:
+class Broken(Struct, gc=False):
     """Where a value should stand and a mistake does, already reported."""
 
-    __slots__ = ("start_mark",)
-
-    def __init__(self, event: Event) -> None:
-        self.start_mark = event.start_mark
+    file: str
+    line: int
+    column: int
 
 
 Node = Scalar | MapNode | ListNode | Broken
@@ -90,19 +86,11 @@ class _TooDeep(Exception):
     """A file is nested deeper than anything meant; args: the place."""
 
 
-class _Stream(BytesIO):
-    """Bytes under a name, which the parser puts into every mark."""
-
-    def __init__(self, file: File) -> None:
-        super().__init__(file.data)
-        self.name = file.name
-
-
 def build(file: File, mistakes: Mistakes) -> Node | None:
     """The one document of a file; None where it is empty, or where its mistakes leave nothing to go on with."""
     try:
-        loader = Loader(_Stream(file))
-        return _Builder(islice(iter(loader.get_event, None), EVENT_LIMIT).__next__, mistakes).document()
+        events = iter(Loader(file.data).get_event, None)
+        return _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes).document()
     except _TooDeep as problem:
         what = f"the file is nested deeper than {DEPTH_LIMIT} levels"
         mistakes.hide(problem.args[0], what, "reduce the nesting")
@@ -118,9 +106,12 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
 class _Builder:
     """One file while it is being read."""
 
-    def __init__(self, next_event: Callable[[], Event], mistakes: Mistakes) -> None:
+    def __init__(self, file: str, next_event: Callable[[], Event], mistakes: Mistakes) -> None:
+        self._file = file
         self._next = next_event
         self._mistakes = mistakes
+        self._keys: dict[str, str] = {}
+        """Each key once: the names of fields are repeated in every mapping."""
 
     def document(self) -> Node | None:
         root = None
@@ -130,49 +121,55 @@ class _Builder:
             self._next()
             event = self._next()
         if type(event) is not StreamEndEvent:
-            self._mistakes.hide(place(event), "more than one YAML document", "move this document to its own file")
+            self._mistakes.hide(self._place(event), "more than one YAML document", "move this document to its own file")
         return root
 
     def _node(self, event: Event, depth: int) -> Node:
-        if type(event) is ScalarEvent and not event.anchor and not event.tag:
-            return Scalar(event)
-        if type(event) is AliasEvent:
-            self._mistakes.add(place(event), "YAML aliases are not supported", "repeat the value")
-            return Broken(event)
-        self._refuse_properties(event)
+        mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
         if type(event) is ScalarEvent:
-            return Scalar(event)
+            if event.anchor or event.tag:
+                self._refuse_properties(event)
+            return Scalar(event.value, not event.style, self._file, mark.line, mark.column)
+        if type(event) is AliasEvent:
+            self._mistakes.add(self._place(event), "YAML aliases are not supported", "repeat the value")
+            return Broken(self._file, mark.line, mark.column)
+        self._refuse_properties(cast("CollectionStartEvent", event))
         if depth > DEPTH_LIMIT:
-            raise _TooDeep(place(event))
-        return self._mapping(event, depth) if type(event) is MappingStartEvent else self._list(event, depth)
+            raise _TooDeep(self._place(event))
+        if type(event) is MappingStartEvent:
+            return MapNode(self._entries(depth + 1), self._file, mark.line, mark.column)
+        return ListNode(self._items(depth + 1), self._file, mark.line, mark.column)
 
-    def _mapping(self, start: Event, depth: int) -> MapNode:
-        node, next_event = MapNode(start), self._next
-        entries = node.entries
+    def _entries(self, depth: int) -> dict[str, tuple[Scalar, Node]]:
+        entries: dict[str, tuple[Scalar, Node]] = {}
+        node, next_event, keys = self._node, self._next, self._keys
         while type(event := next_event()) is not MappingEndEvent:
-            key, value = self._node(event, depth + 1), self._node(next_event(), depth + 1)
-            if not isinstance(key, Scalar):
+            key, value = node(event, depth), node(next_event(), depth)
+            if type(key) is not Scalar:
                 self._refuse_key(key)
-            elif entries.setdefault(key.value, entry := (key, value)) is not entry:
+            elif entries.setdefault(keys.setdefault(key.value, key.value), entry := (key, value)) is not entry:
                 refuse_duplicate(key, entries[key.value][0], self._mistakes)
-        return node
+        return entries
 
-    def _list(self, start: Event, depth: int) -> ListNode:
-        node, next_event = ListNode(start), self._next
+    def _items(self, depth: int) -> list[Node]:
+        items, next_event = [], self._next
         while type(event := next_event()) is not SequenceEndEvent:
-            node.items.append(self._node(event, depth + 1))
-        return node
+            items.append(self._node(event, depth))
+        return items
 
-    def _refuse_properties(self, event: Event) -> None:
-        node = cast("ScalarEvent | CollectionStartEvent", event)
-        if node.anchor:
-            self._mistakes.add(place(event), "YAML anchors are not supported", "repeat the value")
-        if node.tag:
-            self._mistakes.add(place(event), "YAML tags are not supported", "remove the tag")
+    def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
+        if event.anchor:
+            self._mistakes.add(self._place(event), "YAML anchors are not supported", "repeat the value")
+        if event.tag:
+            self._mistakes.add(self._place(event), "YAML tags are not supported", "remove the tag")
 
     def _refuse_key(self, key: Node) -> None:
         if not isinstance(key, Broken):
             self._mistakes.add(place(key), "expected a text key", "quote a key that contains { or [")
+
+    def _place(self, event: Event) -> Place:
+        mark = cast("Mark", event.start_mark)
+        return Place(self._file, mark.line + 1, mark.column + 1)
 
 
 def refuse_duplicate(key: Scalar, first: Scalar, mistakes: Mistakes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reconciler.desired import shapes, templates
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
 _CODE = re.compile("[A-Z]{3}[0-9]{5}")
 _FAMILIES = ("LOA", "ONB")
+_FAMILIAR = re.compile(f"(?:{'|'.join(_FAMILIES)})[0-9]{{5}}")
 _KEYS: Final = ("eventCodes", "webhookUrl")
 
 
@@ -91,6 +91,14 @@ def _codes(node: Node, mistakes: Mistakes) -> Codes:
     items = shapes.items(node, "eventCodes", mistakes)
     if items is None:
         return Codes((), node, sound=False)
+    values = [item.value for item in items if type(item) is Scalar]
+    if values and len(set(values)) == len(items) and all(map(_FAMILIAR.fullmatch, values)):
+        return Codes(tuple(sorted(values)), node)
+    return _odd_codes(node, items, mistakes)
+
+
+def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Codes:
+    """Codes of which something has to be said, or nothing at all where codes should be."""
     if not (sound := bool(items)):
         remedy = "add a code, or write null for the subscription to exclude it"
         mistakes.add(place(node), "eventCodes is empty", remedy)
@@ -106,8 +114,6 @@ def _codes(node: Node, mistakes: Mistakes) -> Codes:
 
 
 def _code(node: Node, mistakes: Mistakes) -> str | None:
-    if type(node) is Scalar and _is_familiar(node.value):
-        return node.value
     code = shapes.text(node, "eventCodes", mistakes)
     if code is None:
         return None
@@ -115,11 +121,7 @@ def _code(node: Node, mistakes: Mistakes) -> str | None:
         what = f"eventCodes: not an event code: {shown(code)}"
         mistakes.add(place(node), what, "use three capital letters and five digits, for example ONB10011")
         return None
-    what = f"event code {code} is not in a documented family ({listed(_FAMILIES)})"
-    mistakes.warn(place(node), what, "check for a typo")
+    if not _FAMILIAR.fullmatch(code):
+        what = f"event code {code} is not in a documented family ({listed(_FAMILIES)})"
+        mistakes.warn(place(node), what, "check for a typo")
     return code
-
-
-@lru_cache(maxsize=4096)
-def _is_familiar(code: str) -> bool:
-    return code.startswith(_FAMILIES) and _CODE.fullmatch(code) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ def expand(template: str, variables: Mapping[str, str], limit: int) -> str:
     """
     if "{" not in template and "}" not in template:
         return template
+    if len(template) <= limit and max(map(len, variables.values())) <= limit:
+        with suppress(KeyError):  # which counts only where the text before it is not too long
+            expanded = template.format_map(variables)
+            if len(expanded) <= limit:
+                return expanded
+    return _expand_piecewise(template, variables, limit)
+
+
+def _expand_piecewise(template: str, variables: Mapping[str, str], limit: int) -> str:
     pieces, length = [], 0
     for piece in _PIECE.finditer(template):
         pieces.append(variables[piece[1]] if piece[1] else _DOUBLED.get(piece[0], piece[0]))
