@@ -69,10 +69,10 @@ def parse(data: bytes, target: TargetName | None, where: str) -> Journal:
 
     Raises RecordDamaged, with the first line that breaks it, and RecordForeign.
     """
-    whole, newline, torn = data.rpartition(b"\n")
-    if not newline:
+    end = data.rfind(b"\n") + 1
+    if not end:
         raise RecordDamaged("the file has no complete line: not a journal", where=f"{where}:1", remedy=_RESTORE)
-    lines = tuple(_checked(whole.split(b"\n"), where))
+    lines = tuple(_checked(data, end, where))
     try:
         record = fold(lines)
     except MeaninglessEntry as problem:
@@ -85,7 +85,7 @@ def parse(data: bytes, target: TargetName | None, where: str) -> Journal:
             where=where,
             remedy="two journals were swapped or copied; restore each in its own location",
         )
-    return Journal(record.target, lines, len(torn), record)
+    return Journal(record.target, lines, len(data) - end, record)
 
 
 def is_journal(data: bytes) -> bool:
@@ -136,13 +136,13 @@ def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator
         yield body + f',"hash":"{previous}"}}\n'.encode(), previous
 
 
-def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str]]:
-    """The entries and hashes of the lines, each checked against the one before it."""
+def _checked(data: bytes, end: int, where: str) -> Iterator[tuple[AnyEntry, str]]:
+    """The entries and hashes of the lines before `end`, each checked against the one before it."""
     previous = _START
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(data, end), 1):
         opening = b'{"seq":%d,' % number
-        digest = head_of(line)
-        if digest is None or not _follows(line, opening, previous):
+        digest = sha256(line[:-_HASH_LENGTH]).hexdigest()
+        if not (line.endswith(f',"prev":"{previous}","hash":"{digest}"}}'.encode()) and line.startswith(opening)):
             what = f"line {number} {_trouble(line, number)}"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where))
         try:
@@ -153,6 +153,15 @@ def _checked(lines: Sequence[bytes], where: str) -> Iterator[tuple[AnyEntry, str
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy) from None
         yield entry, digest
         previous = digest
+
+
+def _lines(data: bytes, end: int) -> Iterator[bytes]:
+    """The lines before `end`, without their newlines; never all of them at once, since a journal may be long."""
+    start = 0
+    while start < end:
+        newline = data.index(b"\n", start)
+        yield data[start:newline]
+        start = newline + 1
 
 
 def _follows(line: bytes, opening: bytes, previous: str) -> bool:
