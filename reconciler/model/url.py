@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+_USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
+"""A URL that is in its normal form as it was written; not every such URL."""
 
 
 @lru_cache(maxsize=65_536)
 def normal_url(url: str) -> str:
     """The form of `url` in which two URLs compare: scheme and host in lower case, no default port, a path."""
+    if _USUAL.fullmatch(url):
+        return url
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
     host = (parts.hostname or "").lower()
