@@ -59,9 +59,8 @@ def plan_target(
 def _plan_target(target: Target, desired: Desired, record: Record, routes: Routes, selection: Selection) -> TargetPlan:
     wanted = {subscription.address: subscription for subscription in desired.of_target(target.name)}
     held = record.by_address()
-    differing = [
-        address for address in sorted({*wanted, *held}) if not is_as_wanted(wanted.get(address), held.get(address, ()))
-    ]
+    known = (*wanted, *(held.keys() - wanted.keys()))
+    differing = sorted(address for address in known if not is_as_wanted(wanted.get(address), held.get(address, ())))
     planned = [
         change
         for address in differing
@@ -112,6 +111,7 @@ def _without_wanted_elsewhere(
 
 
 def _awaiting_removal(held: Mapping[Address, Sequence[Attempt]], selection: Selection) -> tuple[Attempt, ...]:
-    attempts = (attempt for at_address in held.values() for attempt in at_address if selection.has(attempt.address))
+    attempts = (attempt for at_address in held.values() for attempt in at_address)
     awaiting = (attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL)
-    return tuple(sorted(awaiting, key=lambda attempt: (attempt.address, attempt.id)))
+    selected = (attempt for attempt in awaiting if selection.has(attempt.address))
+    return tuple(sorted(selected, key=lambda attempt: (attempt.address, attempt.id)))
