@@ -6,37 +6,51 @@ the address of an attempt follows from the entry that started it and the moves s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations, to decode entries
+from typing import Annotated, ClassVar, Final
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.address import Address, TargetName
-    from reconciler.model.outcome import Outcome
+from reconciler.model.address import Address, TargetName  # noqa: TC001
+from reconciler.model.outcome import Outcome  # noqa: TC001
 
 Scalar = str | int | float | bool
+
+LAST_SECOND: Final = 253_402_300_800
+"""Of the year 9999, since 1970: no later time can be formatted."""
+
+Seconds = Annotated[float, Meta(gt=-LAST_SECOND, lt=LAST_SECOND)]
+"""A time, in seconds since 1970."""
 
 ASKED_FOR = "asked for"
 """The reason of a Retired that a person wrote, with `state retire`, in journals old and new. No plan gives it."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class _Kind:
+    """The `kind` of a class of entries, or of one of them: its tag."""
+
+    def __get__(self, entry: object, owner: type[Struct]) -> object:
+        return owner.__struct_config__.tag
+
+
+class Entry(
+    Struct, frozen=True, kw_only=True, gc=False, tag_field="kind", forbid_unknown_fields=True,
+    rename={"codes": "eventCodes", "url": "webhookUrl"},
+):  # fmt: skip
     """What every entry has. `kind` is what the journal calls it.
 
     `forced`, where an entry has it, says that a person overrode a refusal or a question with --force.
+    The journal calls codes and URL by the service's names (SERVICE.md, section 2.2).
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = _Kind()  # type: ignore[assignment]
     at: str
     by: Mapping[str, str]
 
 
-class Begun(Entry, frozen=True, kw_only=True):
+class Begun(Entry, frozen=True, kw_only=True, tag="begun"):
     """The first entry of every journal: a random id, the target, and the service it belongs to."""
 
-    kind: ClassVar[str] = "begun"
     record: str
     target: TargetName
     base_url: str
@@ -44,41 +58,38 @@ class Begun(Entry, frozen=True, kw_only=True):
     forced: bool = False
 
 
-class Bound(Entry, frozen=True, kw_only=True):
+class Bound(Entry, frozen=True, kw_only=True, tag="bound"):
     """Binds the record to a service and, where `account` is not None, to an account (a hash of its client id)."""
 
-    kind: ClassVar[str] = "bound"
     base_url: str
     account: str | None = None
     forced: bool = False
 
 
-class Intent(Entry, frozen=True, kw_only=True):
+class Intent(Entry, frozen=True, kw_only=True, tag="intent"):
     """A create call that is about to be sent.
 
     `send_by` (epoch seconds): no call for this attempt starts later. `settled_by` (epoch seconds): later than that
     none can still be in flight.
     """
 
-    kind: ClassVar[str] = "intent"
     attempt: str
     address: Address
     action: str
     codes: tuple[str, ...]
     url: str
-    send_by: float
-    settled_by: float
+    send_by: Seconds
+    settled_by: Seconds
     run: str = ""
 
 
-class Settled(Entry, frozen=True, kw_only=True):
+class Settled(Entry, frozen=True, kw_only=True, tag="outcome"):
     """The outcome of an attempt.
 
     `fields` holds the harmless scalars of the response; `response` says where the whole of it is: the response
     itself sealed (`age:` and base64), `file` (a private file of the machine that applied), or None.
     """
 
-    kind: ClassVar[str] = "outcome"
     attempt: str
     outcome: Outcome
     status: int | None = None
@@ -88,30 +99,27 @@ class Settled(Entry, frozen=True, kw_only=True):
     response: str | None = None
 
 
-class Resolved(Entry, frozen=True, kw_only=True):
+class Resolved(Entry, frozen=True, kw_only=True, tag="resolved"):
     """A person resolved an attempt whose outcome was unknown."""
 
-    kind: ClassVar[str] = "resolved"
     attempt: str
     created: bool
     note: str | None = None
     forced: bool = False
 
 
-class Imported(Entry, frozen=True, kw_only=True):
+class Imported(Entry, frozen=True, kw_only=True, tag="imported"):
     """A subscription that was created by other means and is known to exist."""
 
-    kind: ClassVar[str] = "imported"
     attempt: str
     address: Address
     codes: tuple[str, ...]
     url: str
 
 
-class Retired(Entry, frozen=True, kw_only=True):
+class Retired(Entry, frozen=True, kw_only=True, tag="retired"):
     """The operator is asked to remove the attempt's subscription; until then it delivers."""
 
-    kind: ClassVar[str] = "retired"
     attempt: str
     reason: str | None = None
 
@@ -121,71 +129,64 @@ class Retired(Entry, frozen=True, kw_only=True):
         return self.reason == ASKED_FOR
 
 
-class Restored(Entry, frozen=True, kw_only=True):
+class Restored(Entry, frozen=True, kw_only=True, tag="restored"):
     """The attempt awaited removal, and is kept."""
 
-    kind: ClassVar[str] = "restored"
     attempt: str
 
 
-class Removed(Entry, frozen=True, kw_only=True):
+class Removed(Entry, frozen=True, kw_only=True, tag="removed"):
     """The operator has deleted the attempt's subscription."""
 
-    kind: ClassVar[str] = "removed"
     attempt: str
     forced: bool = False
 
 
-class Moved(Entry, frozen=True, kw_only=True):
+class Moved(Entry, frozen=True, kw_only=True, tag="moved"):
     """A subscription was renamed: every attempt of `source` now belongs to `address`."""
 
-    kind: ClassVar[str] = "moved"
     source: Address
     address: Address
 
 
-class SecretSet(Entry, frozen=True, kw_only=True):
+class SecretSet(Entry, frozen=True, kw_only=True, tag="secret"):
     """A subscription secret that was received in another way than in the response.
 
     `secret` is as `Settled.response`, except that `file:` and 8 hex digits name a private file of its own; a record
     may also contain `file` alone, which names none.
     """
 
-    kind: ClassVar[str] = "secret"
     attempt: str
     secret: str
 
 
-class RollbackAccepted(Entry, frozen=True, kw_only=True):
+class RollbackAccepted(Entry, frozen=True, kw_only=True, tag="rollback"):
     """A person accepted the loss of entries up to `lost_head`, the `lost_entries`-th.
 
     They were in this record, or in the record with the id `lost_record` that it replaced.
     """
 
-    kind: ClassVar[str] = "rollback"
     lost_head: str
     lost_entries: int
     lost_record: str = ""
     forced: bool = False
 
 
-class Observed(Entry, frozen=True, kw_only=True):
+class Observed(Entry, frozen=True, kw_only=True, tag="observed"):
     """Notifications that arrived at an address's URL: each event code, and when it was received last."""
 
-    kind: ClassVar[str] = "observed"
     address: Address
     url: str
     received: Mapping[str, str]
 
 
-class Joined(Entry, frozen=True, kw_only=True):
+class Joined(Entry, frozen=True, kw_only=True, tag="joined"):
     """What another history of this record did after the two diverged.
 
     `lines` are its entries with their hashes, as they were there, after the one whose hash is `after`; `head` is the
     hash of the last and `entries` the number of all of them there. `source` is the file it came from.
     """
 
-    kind: ClassVar[str] = "joined"
     source: str
     head: str
     entries: int

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordDamaged, RecordForeign
 from reconciler.model.record import MeaninglessEntry, fold
-from reconciler.state.journal.entries import from_fields, to_fields
+from reconciler.state.journal.entries import from_json, to_fields
 from reconciler.values import Discreet
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _RESTORE = "restore the journal from version control or a backup, then run: reco
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
 _UNREADABLE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 """Characters that JSON allows and a terminal or a diff does not show; and surrogates, which UTF-8 cannot encode."""
 
@@ -146,7 +145,7 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[tuple[AnyEntry, str]
             what = f"line {number} {_trouble(line, number)}"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where))
         try:
-            entry = from_fields(_decode(f"{{{line[len(opening) : -_TAIL_LENGTH].decode()}}}"))
+            entry = from_json(b"{%b}" % line[len(opening) : -_TAIL_LENGTH])
         except (ValueError, RecursionError) as problem:
             what = f"line {number} cannot be read: {problem}"
             remedy = "use the reconciler version that wrote it, or restore the journal from a backup"

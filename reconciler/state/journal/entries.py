@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, MsgspecError, Struct
+from msgspec.json import Decoder
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import (
+    LAST_SECOND,
     Begun,
     Bound,
     Imported,
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.entry import AnyEntry, Scalar
 
-_LAST_SECOND = 253_402_300_800  # of the year 9999, since 1970: no later time can be formatted
+_decode = json.JSONDecoder().decode
 
 FORMAT = 1
 """The format of journals that this version writes, and the only one it reads."""
@@ -102,6 +106,33 @@ def from_fields(given: Mapping[str, object]) -> AnyEntry:
     return layout.build(**values)
 
 
+def from_json(data: bytes) -> AnyEntry:
+    """The entry that a JSON object describes: `from_fields` of what `json` reads in it.
+
+    Raises ValueError, and RecursionError for what is nested too deeply.
+    """
+    if b"null" not in data:  # what is decoded at once would take it for a default
+        try:
+            return _usual_decoder()(data)
+        except (MsgspecError, ValueError, RecursionError):
+            pass
+    return from_fields(_decode(data.decode()))
+
+
+@cache
+def _usual_decoder() -> Callable[[bytes], AnyEntry]:
+    """What decodes the kinds of which a journal has many, at once; it raises for whatever it does not take.
+
+    What it takes, `from_fields` takes for the same. It is made when it is first needed, since that takes a while.
+    """
+    return Decoder(Intent | Settled | Imported | Retired | Removed | Observed, dec_hook=_read_address).decode
+
+
+def _read_address(_: type, value: object) -> Address:
+    """An address, the only type of these entries that JSON does not have."""
+    return Address(_read_text(value))
+
+
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
         raise _Mistyped("must be a string")
@@ -121,7 +152,7 @@ def _read_integer(value: object) -> int:
 
 
 def _read_number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _LAST_SECOND:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < LAST_SECOND:
         raise _Mistyped("must be a number of seconds before the year 10000")
     return float(value)
 
@@ -200,17 +231,13 @@ _NAMES = _Shape(_read_names, dict)
 _SCALARS = _Shape(_read_scalars, dict)
 _LINES = _Shape(_read_lines, _write_lines)
 
-_KEYS = {"codes": "eventCodes", "url": "webhookUrl"}
-"""What the journal calls by the service's name (SERVICE.md, section 2.2)."""
-
 
 def _layout(kind: type[AnyEntry], **shapes: _Shape) -> _Layout:
     """The layout of a kind, every field of which has its shape: a field without one is a KeyError on import."""
     shapes |= {"at": _TEXT, "by": _NAMES}
     laid_out = {}
     defaults = _defaults(kind)
-    for name in kind.__struct_fields__:
-        key = _KEYS.get(name, name)
+    for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         optional = name in defaults and not defaults[name]
         laid_out[key] = _Field(name, key, shapes[name], optional, defaults.get(name))
     return _Layout(kind, laid_out, frozenset(key for key, field in laid_out.items() if not field.optional))
