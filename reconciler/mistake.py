@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Place(Struct, frozen=True, order=True):
+class Place(Struct, frozen=True, order=True, gc=False):
     """The place of something: a file as the user would name it, line and column from 1."""
 
     file: str

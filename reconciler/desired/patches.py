@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from reconciler.desired import shapes, templates
 from reconciler.desired.mistakes import Mistakes, listed, place, shown
@@ -18,7 +20,7 @@ _FAMILIAR = re.compile(f"(?:{'|'.join(_FAMILIES)})[0-9]{{5}}")
 _KEYS: Final = ("eventCodes", "webhookUrl")
 
 
-class Codes(NamedTuple):
+class Codes(Struct, frozen=True, gc=False):
     """`eventCodes` as given: sorted, without what is mistaken. Unless `sound`, there is such."""
 
     value: tuple[str, ...]
@@ -26,14 +28,14 @@ class Codes(NamedTuple):
     sound: bool = True
 
 
-class Url(NamedTuple):
+class Url(Struct, frozen=True, gc=False):
     """`webhookUrl` as given, before substitution, or None where it has a mistake."""
 
     value: str | None
     node: Node
 
 
-class Patch(NamedTuple):
+class Patch(Struct, frozen=True, gc=False):
     """The fields that one pattern gives to one subscription; not `wanted` where it says `null`."""
 
     key: Scalar

@@ -36,7 +36,7 @@ UNRESOLVED = (Status.PENDING, Status.UNKNOWN)
 IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(Struct, frozen=True, gc=False):
     """One create call (or an imported subscription) and what is known of it.
 
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are

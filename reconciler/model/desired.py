@@ -58,7 +58,7 @@ class Target(Struct, frozen=True):
     place: Place
 
 
-class Subscription(Struct, frozen=True):
+class Subscription(Struct, frozen=True, gc=False):
     """One desired subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
 
     address: Address

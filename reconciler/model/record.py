@@ -109,18 +109,18 @@ class _Fold:
             raise MeaninglessEntry("expected `begun` as the first entry and only there")
         self.head = digest
         self.entries += 1
-        match entry:
-            case Begun():
-                self.id, self.target, self.base_url = entry.record, entry.target, entry.base_url
-                self.ids.add(entry.record)
-            case Bound():
-                self._bind(entry, digest)
+        match entry:  # what a journal has many of comes first
             case Intent():
                 self._begin(intended(entry), digest)
             case Imported():
                 self._begin(imported(entry), digest)
             case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
                 self._change(entry, digest)
+            case Begun():
+                self.id, self.target, self.base_url = entry.record, entry.target, entry.base_url
+                self.ids.add(entry.record)
+            case Bound():
+                self._bind(entry, digest)
             case Moved():
                 self._move(entry, digest)
             case RollbackAccepted():
