@@ -4,6 +4,7 @@ import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Collection, Iterator
+from functools import cached_property, lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 REDACTED = "[redacted]"
@@ -12,6 +13,7 @@ _LIMIT = 200
 _CONSIDERED = 4096  # characters: the rest is never shown, and a hostile text must not cost time
 _SHORTEST = 8  # characters of base64 that count as a part of a secret
 _LAYERS = 2  # encodings that are undone, one within the other
+_SECRETS = 64  # whose forms are kept: those of the run are in every call
 _SEGMENT = 16  # characters from which a segment of a token is a secret of its own
 _LONG_WORD = 16
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{16,}", re.IGNORECASE)
@@ -50,28 +52,51 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+class _AnyOf:
+    """Hides the longest of some forms that stands at a place, in any case."""
+
+    def __init__(self, forms: Collection[str]) -> None:
+        self._forms = forms
+        self.lowered = [form.lower() for form in forms]
+        self._is_ascii = all(map(str.isascii, forms))
+
+    def hide(self, text: str) -> str:
+        if self._is_ascii and text.isascii() and not self._may_stand_in(text.lower()):
+            return text
+        return self._pattern.sub(REDACTED, text)
+
+    def _may_stand_in(self, lowered: str) -> bool:
+        """Whether the pattern can match. Only for ASCII: there is no other difference of case than that of `lower`."""
+        return any(form in lowered for form in self.lowered)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Compiling costs more than a whole call, and each response with a secret of its own takes another pattern."""
+        longest_first = sorted(self._forms, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
+
+
 class _Forms:
     """The forms in which a text may contain secrets."""
 
     def __init__(self, secrets: Collection[str]) -> None:
-        pieces = [piece for secret in secrets for piece in _pieces(secret)]
-        plain = {form for piece in pieces for form in _plain_forms(piece)}
-        base64 = {form for piece in pieces for form in _base64_forms(piece)}
-        self.plain, self.base64 = _any_of(plain), _any_of(base64)
-        self._lowered = [form.lower() for form in plain | base64]
+        forms = [_forms_of(secret) for secret in secrets]
+        self.plain = _AnyOf({form for plain, _ in forms for form in plain})
+        self.base64 = _AnyOf({form for _, base64 in forms for form in base64})
 
     def has_part(self, word: str) -> bool:
         """Whether a word is part of a secret, and not a plain word that any text may contain."""
         if len(word) < _LONG_WORD and _PLAIN_WORD.fullmatch(word):
             return False
-        return any(word.lower() in form for form in self._lowered)
+        lowered = word.lower()
+        return any(lowered in form for forms in (self.plain, self.base64) for form in forms.lowered)
 
 
 def _redact(text: str, forms: _Forms, layers: int) -> str:
-    text = forms.plain.sub(REDACTED, text)
+    text = forms.plain.hide(text)
     if layers:
         text = _CHUNK.sub(lambda chunk: REDACTED if _hides(chunk[0], forms, layers - 1) else chunk[0], text)
-    text = forms.base64.sub(REDACTED, text)
+    text = forms.base64.hide(text)
     text = _AUTHORIZATION.sub(rf"\1 {REDACTED}", text)
     text = _JSON_WEB_TOKEN.sub(REDACTED, text)
     return _WORD.sub(lambda word: REDACTED if forms.has_part(word[0]) else word[0], text)
@@ -95,6 +120,14 @@ def _decoded(chunk: str) -> Iterator[str]:
         yield b64decode(digits[:usable] + "===").decode(errors="replace")
 
 
+@lru_cache(maxsize=_SECRETS)
+def _forms_of(secret: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The plain forms of a secret and of its pieces, and those in base64."""
+    pieces = _pieces(secret)
+    plain = frozenset(form for piece in pieces for form in _plain_forms(piece))
+    return plain, frozenset(form for piece in pieces for form in _base64_forms(piece))
+
+
 def _pieces(secret: str) -> list[str]:
     """A secret, and each segment of a token, such as the payload of a JSON Web Token."""
     return [secret, *(segment for segment in secret.split(".") if len(segment) >= _SEGMENT)]
@@ -112,8 +145,3 @@ def _base64_forms(piece: str) -> Iterator[str]:
         for encode in (b64encode, urlsafe_b64encode):
             if end - start >= _SHORTEST:
                 yield encode(bytes(offset) + plain).decode()[start:end]
-
-
-def _any_of(forms: Collection[str]) -> re.Pattern[str]:
-    """A pattern for the longest of `forms`, in any case; it matches nothing if there are none."""
-    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"(?!)", re.IGNORECASE)
