@@ -49,6 +49,13 @@ class Creates:
         return {attempt for attempt, call in self._calls.items() if call.is_in_flight}
 
     @property
+    def left(self) -> int:
+        """How many calls may still have to be sent, as far as is known; none before they may be."""
+        if not self.authorised or self.interrupted:
+            return 0
+        return len(self._work.sends) + sum(not call.is_in_flight for call in self._calls.values())
+
+    @property
     def addresses(self) -> set[Address]:
         """The addresses with creates that are not over."""
         return {call.change.address for call in self._calls.values()}

@@ -53,6 +53,14 @@ class Caller(Protocol):
         """Get a token. Raises ReconcilerError if none is available."""
         ...
 
+    def expect(self, calls: int, at_once: int) -> None:
+        """So many calls are left, `at_once` in flight at most: prepare for the next of them. Raises nothing."""
+        ...
+
+    def expect_none(self) -> None:
+        """The last call was made: undo what is still prepared. Raises nothing."""
+        ...
+
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         """Make one create call and save its response. `may_send` is asked as late as possible, before every call."""
         ...
@@ -111,6 +119,7 @@ class Driver:
         self._interrupted_by_error = Flag()
         self._last_event: Event = Ticked()
         self._events = inbox.open()
+        self._expected = 0
         self._reach = reach
         self._read_same_service = read_same_service
 
@@ -130,6 +139,8 @@ class Driver:
         finally:
             appender.stop()
             callers.stop()
+            if self._caller is not None:
+                self._caller.expect_none()
 
     def _handle_events(
         self, run: TargetRun, observe: Callable[[TargetRun], None], appender: "_Workers", callers: "_Workers"
@@ -139,11 +150,19 @@ class Driver:
             for effect in effects:
                 workers = appender if isinstance(effect, Append | Reread) else callers
                 workers.do(partial(self._perform, effect))
+            self._expect(run)
             observe(run)
             if run.finished:
                 return
             self._last_event = self._next_event(run.wake_at)
             effects = run.handle(self._last_event, self._clock())
+
+    def _expect(self, run: TargetRun) -> None:
+        """Tell the caller how many calls are left, if that has changed."""
+        left = run.calls_left
+        if self._caller is not None and left != self._expected:
+            self._expected = left
+            self._caller.expect(left, run.context.limits.parallelism)
 
     def _last_answers(self, run: TargetRun) -> list[Answered]:
         """The answers to calls in flight that still come, with the event whose handling failed."""

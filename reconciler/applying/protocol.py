@@ -114,6 +114,11 @@ class TargetRun:
         return self.creates.in_flight
 
     @property
+    def calls_left(self) -> int:
+        """How many calls may still have to be sent, as far as is known; none before they may be."""
+        return self.creates.left
+
+    @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, to handle Ticked at the latest, if no other event comes."""
         times = (self.appends.wake_at, self.creates.wake_at)

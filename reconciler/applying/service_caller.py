@@ -34,6 +34,13 @@ class ServiceCaller:
         """Raises TokenError if no token is available."""
         self._service.authorise()
 
+    def expect(self, calls: int, at_once: int) -> None:
+        """So many creates are left, `at_once` in flight at most."""
+        self._service.expect_creates(calls, at_once)
+
+    def expect_none(self) -> None:
+        self._service.expect_no_creates()
+
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         """One create call. The response is saved before the outcome is reported, since it may come only once."""
         answer = self._service.create_subscription(send.request, may_send, renew=send.renew)

@@ -81,6 +81,14 @@ class Service:
         """Get the token that creates need, so that no create is started without one. Raises TokenError."""
         self._token("notification")
 
+    def expect_creates(self, calls: int, at_once: int) -> None:
+        """So many creates are left, `at_once` in flight at most: open connections for the next. Raises nothing."""
+        self._transport.expect(self._target.base_url, calls, at_once, self._timeout)
+
+    def expect_no_creates(self) -> None:
+        """Close the connections that were opened for creates. Raises nothing."""
+        self._transport.forget(self._target.base_url)
+
     def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool = True) -> Answer:
         """Create a webhook subscription (SERVICE.md, section 4.2) and give its outcome; raises nothing.
 

@@ -1,56 +1,55 @@
 """One HTTP exchange, and whether its request can have reached the service.
 
-The one module that knows httpx, and the end of all its exceptions: an exchange gives a `Reply` or a `Failure`.
+The end of all exceptions of httpx and httpcore: an exchange gives a `Reply` or a `Failure`.
 
-Each exchange runs in a thread of its own while the caller's thread watches the clock. httpx has a timeout for each
-phase, which a header that drips a byte a second never meets, and name resolution has none at all; a caller that waits
-can always stop waiting. Past the deadline a request that was not sent can no longer be, and one that was has its socket
-shut down.
+A request goes out over the parts of httpcore, the engine of httpx: a client of httpx takes as much time for each
+request as all the rest of a create, and hides the moment at which the request leaves. The thread that calls does the
+exchange; no read and no write lasts beyond the deadline (`deadline`), and others resolve names (`connections`). Past
+the deadline a request that was not sent can no longer be, and the connection of one that was is closed.
 """
 
-import contextlib
 import logging
 import re
-import socket
-import threading
 from collections.abc import Callable, Collection, Mapping
-from http.cookiejar import DefaultCookiePolicy
+from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, NamedTuple, Self
-from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies
+from typing import NamedTuple, Self
 
+import httpcore
 import httpx
 from msgspec.structs import replace
 
 from reconciler import __version__
 from reconciler.errors import SettingsError
 from reconciler.service.clock import steady
+from reconciler.service.connecting import Connector
+from reconciler.service.connections import Connections, NotStarted
+from reconciler.service.deadline import Bounded, Withheld
 from reconciler.service.exchange import BODY_LIMIT, Failure, Reply, reply_of
 from reconciler.service.redaction import excerpt
+from reconciler.service.routes import Location, Routes
 
 logger = logging.getLogger("reconciler.service")
 
-# At DEBUG httpcore logs every header it receives, cookies and echoes among them; at INFO httpx logs whole URLs.
-for _name in ("httpcore", "httpx"):
-    logging.getLogger(_name).setLevel(logging.WARNING)
+# At DEBUG httpcore logs every header it receives, cookies and echoes among them.
+logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 _HOST_AND_PATH = re.compile(r"\w+://(?:[^/?#]*@)?([^?#]*)")
 
-_TICK = 1.0  # seconds between looks at the steady clock: the one that threads wait on stops while the machine sleeps
-_GRACE = 2.0  # seconds for a thread whose socket was shut down to notice
-
-
-class _Withheld(Exception):
-    """Raised inside httpx to keep the request, or the rest of it, from being written."""
+_HEADERS = {
+    "accept": "*/*",
+    "user-agent": f"reconciler/{__version__}",
+    "accept-encoding": "identity",
+    "connection": "close",
+}
 
 
 class _OffLoopback(Exception):
-    """Raised inside httpx where a plain request would leave this machine."""
+    """A plain request would leave this machine."""
 
 
 class Meaning(NamedTuple):
-    """What an exception of httpx means: may the request have been sent, which words say so, is its text quoted."""
+    """What an exception means: may the request have been sent, which words say so, is its text quoted."""
 
     maybe_sent: bool
     words: str
@@ -60,26 +59,28 @@ class Meaning(NamedTuple):
 # By the most particular class. Only texts that come from the system or a proxy's status line are quoted: that of a
 # LocalProtocolError holds the header it complains about.
 MEANINGS: Mapping[type[BaseException], Meaning] = {
-    httpx.ConnectError: Meaning(False, "no connection", quoted=True),
-    httpx.ConnectTimeout: Meaning(False, "connection timed out"),
-    httpx.PoolTimeout: Meaning(False, "timed out waiting for a free connection"),
-    httpx.ProxyError: Meaning(False, "the proxy refused the connection", quoted=True),
-    httpx.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
+    httpcore.ConnectError: Meaning(False, "no connection", quoted=True),
+    httpcore.ConnectTimeout: Meaning(False, "connection timed out"),
+    httpcore.PoolTimeout: Meaning(False, "timed out waiting for a free connection"),
+    httpcore.ProxyError: Meaning(False, "the proxy refused the connection", quoted=True),
+    httpcore.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
     httpx.UnsupportedProtocol: Meaning(False, "the URL is neither http nor https"),
+    httpcore.UnsupportedProtocol: Meaning(False, "the URL is neither http nor https"),
     httpx.InvalidURL: Meaning(False, "the URL is invalid"),
-    httpx.ReadTimeout: Meaning(True, "read timed out"),
-    httpx.ReadError: Meaning(True, "connection closed before the answer"),
-    httpx.WriteTimeout: Meaning(True, "write timed out"),
-    httpx.WriteError: Meaning(True, "connection lost while sending the request"),
-    httpx.CloseError: Meaning(True, "connection lost while closing"),
-    httpx.RemoteProtocolError: Meaning(True, "the connection was closed without an answer, or the answer was not HTTP"),
-    httpx.DecodingError: Meaning(True, "the answer could not be decoded"),
-    httpx.TooManyRedirects: Meaning(True, "too many redirects"),
-    httpx.HTTPError: Meaning(True, "HTTP error"),
-    httpx.CookieConflict: Meaning(True, "conflicting cookies"),
-    httpx.StreamError: Meaning(True, "the answer could not be read"),
+    httpcore.ReadTimeout: Meaning(True, "read timed out"),
+    httpcore.ReadError: Meaning(True, "connection closed before the answer"),
+    httpcore.WriteTimeout: Meaning(True, "write timed out"),
+    httpcore.WriteError: Meaning(True, "connection lost while sending the request"),
+    httpcore.RemoteProtocolError: Meaning(
+        True, "the connection was closed without an answer, or the answer was not HTTP"
+    ),
+    httpcore.ProtocolError: Meaning(True, "HTTP error"),
+    httpcore.NetworkError: Meaning(True, "connection lost"),
+    httpcore.TimeoutException: Meaning(True, "timed out"),
+    httpcore.ConnectionNotAvailable: Meaning(True, "connection lost"),
+    NotStarted: Meaning(False, "the call was not started"),
     _OffLoopback: Meaning(False, "http is allowed for loopback addresses only"),
-    _Withheld: Meaning(True, "stopped before the request was sent completely"),
+    Withheld: Meaning(True, "stopped before the request was sent completely"),
     BaseException: Meaning(True, "the request failed"),
 }
 
@@ -97,31 +98,21 @@ def always() -> bool:
 class Transport:
     """Sends requests, from any number of threads, over connections that are used once.
 
-    If the server closes a kept-alive connection just as a request is sent, the outcome is unknown and must be resolved
-    manually; a new connection costs milliseconds. No redirect is followed, no cookie kept, nothing retried.
+    No redirect is followed, no cookie kept, nothing retried.
     """
 
     def __init__(self) -> None:
         """Raises SettingsError if the environment's proxy or certificate settings cannot be used."""
         try:
-            self._proxy_secrets = _proxy_secrets()
-            self._client = httpx.Client(
-                headers={
-                    "user-agent": f"reconciler/{__version__}",
-                    "accept-encoding": "identity",
-                    "connection": "close",
-                },
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-                # Plain http is for loopback, where no proxy can help, and one would read the credentials.
-                mounts={"http://": None, **{f"all://{host}": None for host in ("127.0.0.1", "[::1]", "localhost")}},
-                follow_redirects=False,
-            )
-        except (httpx.InvalidURL, ValueError, ImportError, OSError) as problem:
+            self._routes = Routes()
+            self._connections = Connections(Connector(httpx.create_ssl_context()).open)
+        except (httpx.InvalidURL, ValueError, OSError) as problem:
             raise SettingsError(
                 f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
                 remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
             ) from None
-        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        self._locate = lru_cache(maxsize=64)(self._routes.to)
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +121,27 @@ class Transport:
         self.close()
 
     def close(self) -> None:
-        self._client.close()
+        self._is_closed = True
+        self._connections.close()
+
+    def expect(self, url: str, calls: int, at_once: int, timeout: float) -> None:
+        """So many `calls` to `url` are left, `at_once` at a time: open connections for the next of them.
+
+        Each phase of that may take `timeout` seconds. Raises nothing.
+        """
+        if calls and not self._is_closed:
+            try:
+                route = self._locate(url).route
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+                return
+            self._connections.expect(route, calls, at_once, timeout)
+
+    def forget(self, url: str) -> None:
+        """No more calls to `url` are expected: close what was opened for them. Raises nothing."""
+        try:
+            self._connections.forget(self._locate(url).route)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            return
 
     def post(
         self,
@@ -144,134 +155,92 @@ class Transport:
     ) -> Reply | Failure:
         """POST `content` to `url` and give the result after at most `timeout` seconds; raises nothing.
 
-        `may_send` is called, from another thread, just before the first byte is written; if it returns false, nothing
-        is sent. The reason of a failure contains none of `secrets`, nor of the proxy's credentials.
+        `may_send` is called just before the first byte is written; if it returns false, nothing is sent. The reason of
+        a failure contains none of `secrets`, nor of the proxy's credentials.
         """
-        started = steady()
-        exchange = _Exchange(timeout, may_send, [*secrets, *self._proxy_secrets])
-        exchange.start(self._client, url, headers, content)
-        result = exchange.result()
-        summary = result.status if isinstance(result, Reply) else result.reason
-        location = _HOST_AND_PATH.match(url)
-        logger.debug("POST %s: %s, %.3f s", location[1] if location else "", summary, steady() - started)
+        exchange = _Exchange(timeout, may_send, [*secrets, *self._routes.secrets])
+        result = exchange.result(lambda: self._perform(exchange, url, headers, content))
+        if logger.isEnabledFor(logging.DEBUG):
+            summary = result.status if isinstance(result, Reply) else result.reason
+            location = _HOST_AND_PATH.match(url)
+            logger.debug("POST %s: %s, %.3f s", location[1] if location else "", summary, exchange.took())
         return result
+
+    def _perform(self, exchange: "_Exchange", url: str, headers: Mapping[str, str], content: bytes) -> None:
+        if self._is_closed:
+            raise RuntimeError("closed")
+        location = self._locate(url)
+        with self._connections.take(location.route, exchange.timeout, exchange.deadline) as stream:
+            if stream is not None:
+                exchange.perform(stream, location, headers, content)
 
 
 class _Exchange:
-    """One request in flight. `_lock` guards what both its own thread and the waiting thread change."""
+    """One request: what it may do, and what has become of it."""
 
     def __init__(self, timeout: float, may_send: Callable[[], bool], secrets: Collection[str]) -> None:
-        self._secrets = secrets
-        self._timeout = timeout
-        self._deadline = steady() + timeout
+        self.timeout = timeout
+        self.deadline = steady() + timeout
         self._may_send = may_send
-        self._lock = threading.Lock()
-        self._done = threading.Event()
-        self._overdue = False
-        self._sent = False
-        self._socket: socket.socket | None = None
+        self._secrets = secrets
+        self._connection: Bounded | None = None
         self._head: Reply | None = None
         self._body = bytearray()
-        self._whole = False
-        self._failure = Failure(sent=False, reason="the call was not started")
+        self._is_whole = False
 
-    def start(self, client: httpx.Client, url: str, headers: Mapping[str, str], content: bytes) -> None:
-        # A daemon, since one that hangs in name resolution must not keep the program from ending.
-        thread = threading.Thread(target=self._run, args=(client, url, headers, content), daemon=True)
+    def took(self) -> float:
+        """The seconds since it has begun."""
+        return steady() - self.deadline + self.timeout
+
+    def result(self, perform: Callable[[], None]) -> Reply | Failure:
+        """What is known after `perform`, whatever that raises."""
+        failure = None
         try:
-            thread.start()
-        except RuntimeError:  # the system gives no more threads
-            self._done.set()
+            perform()
+        except Exception as problem:  # noqa: BLE001 - of any class: what counts is whether anything was sent
+            failure = problem
+        if self._head is not None:
+            return replace(self._head, body=bytes(self._body[:BODY_LIMIT]), whole=self._is_whole)
+        is_sent = self._connection is not None and self._connection.released
+        if failure is None or steady() >= self.deadline:
+            missing = "an answer" if is_sent else "a connection"
+            return Failure(is_sent, f"timed out after {self.timeout:g} s without {missing}")
+        meaning = meaning_of(failure)
+        text = excerpt(str(failure), self._secrets) if meaning.quoted else ""
+        return Failure(is_sent and meaning.maybe_sent, f"{meaning.words}: {text}" if text else meaning.words)
 
-    def result(self) -> Reply | Failure:
-        """Wait for the end or the deadline, whichever comes first, and give what is known then."""
-        if not self._ends_in_time():
-            self._cut()
-        with self._lock:
-            if self._head is not None:
-                body = bytes(self._body[:BODY_LIMIT])
-                return replace(self._head, body=body, whole=self._whole and not self._overdue)
-            if self._overdue:
-                return Failure(
-                    self._sent,
-                    f"timed out after {self._timeout:g} s without {'an answer' if self._sent else 'a connection'}",
-                )
-            return self._failure
+    def perform(
+        self, stream: httpcore.NetworkStream, location: Location, headers: Mapping[str, str], content: bytes
+    ) -> None:
+        """Send the request on `stream` and read the answer, until the deadline. Raises anything."""
+        server = location.route.server
+        self._connection = Bounded(stream, self.deadline, lambda: self._release(stream, secure=server.secure))
+        scheme = b"https" if server.secure else b"http"
+        url = httpcore.URL(scheme=scheme, host=server.host.encode(), port=server.port, target=location.target)
+        fields = {**_HEADERS, **{name.lower(): value for name, value in headers.items()}}
+        fields["content-length"] = str(len(content))
+        lines = [(name.encode("ascii"), value.encode("ascii")) for name, value in fields.items()]
+        request = httpcore.Request(b"POST", url, headers=[(b"host", location.netloc), *lines], content=content)
+        answer = httpcore.HTTP11Connection(url.origin, self._connection).handle_request(request)
+        version, reason = answer.extensions["http_version"], answer.extensions["reason_phrase"]
+        self._head = reply_of(version, answer.status, reason, answer.headers)
+        self._read(answer)
 
-    def _ends_in_time(self) -> bool:
-        while (left := self._deadline - steady()) > 0:
-            if self._done.wait(min(left, _TICK)):
-                return True
-        return self._done.is_set()
-
-    def _cut(self) -> None:
-        with self._lock:
-            self._overdue = True
-        if self._socket is not None:
-            with contextlib.suppress(OSError):  # closed already, or in the middle of a TLS handshake
-                # Not the method of an SSLSocket, which drops the TLS state that the other thread is reading with.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-                self._done.wait(_GRACE)
-
-    def _run(self, client: httpx.Client, url: str, headers: Mapping[str, str], content: bytes) -> None:
-        try:
-            request = client.build_request(
-                "POST", url, headers=dict(headers), content=content, timeout=self._timeout,
-                extensions={"trace": self._trace},
-            )  # fmt: skip
-            response = client.send(request, stream=True)
-            try:
-                self._read(response)
-            finally:
-                response.close()
-        except Exception as problem:  # noqa: BLE001  of any class: what counts is whether anything was sent
-            meaning = meaning_of(problem)
-            text = excerpt(str(problem), self._secrets) if meaning.quoted else ""
-            words = f"{meaning.words}: {text}" if text else meaning.words
-            self._failure = Failure(self._sent and meaning.maybe_sent, words)
-        finally:
-            self._done.set()
-
-    def _read(self, response: httpx.Response) -> None:
-        for chunk in response.iter_raw():
+    def _read(self, answer: httpcore.Response) -> None:
+        for chunk in answer.iter_stream():
             self._body += chunk
             if len(self._body) > BODY_LIMIT:
                 return
-        self._whole = True
+        self._is_whole = True
 
-    def _trace(self, event: str, info: dict[str, Any]) -> None:
-        """Follow httpcore through the exchange; the CONNECT that a proxy gets first is not the request."""
-        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            self._socket = info["return_value"].get_extra_info("socket")
-        elif event == "http11.send_request_headers.started" and info["request"].method != b"CONNECT":
-            if info["request"].url.scheme == b"http" and not _is_loopback(self._socket):
-                raise _OffLoopback
-            self._release()
-        elif event == "http11.send_request_body.started" and steady() >= self._deadline:
-            raise _Withheld  # the machine slept between the headers and the body
-        elif event == "http11.receive_response_headers.complete" and self._sent:
-            # Taken here and not from the response, since httpx can still stumble, over a Location for instance.
-            self._head = reply_of(*info["return_value"])
-
-    def _release(self) -> None:
+    def _release(self, stream: httpcore.NetworkStream, *, secure: bool) -> None:
         """The point of no return: from here on the outcome is unknown, unless a status line arrives."""
-        with self._lock:
-            if self._overdue or not self._may_send():
-                raise _Withheld
-            self._sent = True
+        if not secure and not _is_loopback(stream.get_extra_info("server_addr")):
+            raise _OffLoopback
+        if not self._may_send():
+            raise Withheld
 
 
-def _is_loopback(connection: socket.socket | None) -> bool:
+def _is_loopback(peer: tuple[str, int]) -> bool:
     """Whether the other end of a connection is on this machine: a name can resolve to any address."""
-    return connection is not None and ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
-
-
-def _proxy_secrets() -> list[str]:
-    """The passwords of the environment's proxies, alone and as they are sent; a user name without one is a key."""
-    secrets = []
-    for url in [url for name, url in getproxies().items() if name in ("http", "https", "all")]:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        if user or password:
-            secrets += [password or user, f"{user}:{password}"]
-    return secrets
+    return ip_address(peer[0].partition("%")[0]).is_loopback

@@ -100,6 +100,7 @@ class OneAppend:
     context: RunContext
     heard: list[Event] = field(default_factory=list)
     wake_at: float | None = None
+    calls_left: int = 0
     results: tuple[()] = ()
 
     def start(self, _now: Instant) -> list[Effect]:

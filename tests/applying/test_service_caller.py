@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -33,10 +33,17 @@ class Lending:
 
     answer: Answer
     token_problem: Exception | None = None
+    expected: list[tuple[int, ...]] = field(default_factory=list)
 
     def authorise(self) -> None:
         if self.token_problem:
             raise self.token_problem
+
+    def expect_creates(self, calls: int, at_once: int) -> None:
+        self.expected.append((calls, at_once))
+
+    def expect_no_creates(self) -> None:
+        self.expected.append(())
 
     def create_subscription(self, request: Request, may_send: Callable[[], bool], *, renew: bool) -> Answer:
         assert (SEND.request, True, SEND.renew) == (request, may_send(), renew)

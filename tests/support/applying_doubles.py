@@ -98,6 +98,8 @@ class ScriptedCaller:
     loses: bool = False
     """Whether responses cannot be kept."""
     sent: list[str] = field(default_factory=list)
+    expected: list[int] = field(default_factory=list)
+    """How many calls were said to be left, each time; at the end none."""
     at_once: int = 0
     _in_flight: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -127,6 +129,12 @@ class ScriptedCaller:
     def authorise(self) -> None:
         if self.no_token is not None:
             raise self.no_token
+
+    def expect(self, calls: int, at_once: int) -> None:
+        self.expected.append(calls)
+
+    def expect_none(self) -> None:
+        self.expected.append(0)
 
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         self.before(send.address.name)

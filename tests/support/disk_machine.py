@@ -226,6 +226,12 @@ class _Caller:
     def authorise(self) -> None:
         pass
 
+    def expect(self, calls: int, at_once: int) -> None:
+        pass
+
+    def expect_none(self) -> None:
+        pass
+
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         assert may_send()
         machine = self.machine

@@ -53,6 +53,12 @@ class _NoCaller:
     def authorise(self) -> None:
         raise NotImplementedError
 
+    def expect(self, calls: int, at_once: int) -> None:
+        raise NotImplementedError
+
+    def expect_none(self) -> None:
+        raise NotImplementedError
+
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         raise NotImplementedError
 
