@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -56,12 +57,14 @@ class Partner(Project):
 
     @contextmanager
     def appending(self, *kinds: str) -> Iterator[None]:
-        """Hold that what is done inside appends entries of these kinds to the journal, and changes nothing before."""
+        """Hold that what is done inside appends entries of these kinds, with when and by whom, and changes no other."""
         before = self.journal.read_bytes()
         yield
         after = self.journal.read_bytes()
         assert after.startswith(before)
-        assert list(kinds) == [json.loads(line)["kind"] for line in after[len(before) :].splitlines()]
+        entries = [json.loads(line) for line in after[len(before) :].splitlines()]
+        assert list(kinds) == [entry["kind"] for entry in entries]
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entry["at"]) and entry["by"] for entry in entries)
 
     def plan(self) -> Any:
         """The plan as a document."""
