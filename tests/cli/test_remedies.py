@@ -46,6 +46,7 @@ REMEDIES: dict[tuple[str, ...], str] = {
         f"{LOST}: the service may still process its call; retry after TIME; or use --force if you are certain that the"
         " call has ended\n"
     ),
+    ("state", "removed", "*/*"): f"*/*: no attempt awaiting removal; {LIST}",
     ("state", "removed", "*/*", "--force"): (
         "*/*: --force works with one address only; use the exact address of the deleted subscription\n"
     ),

@@ -455,7 +455,7 @@ class TestRetireAndRemoved:
         with doubled.appending():
             done = doubled.run("state", command, OFFERS)
         assert 1 == done.code
-        assert "several attempts in force; choose one with --attempt: " in done.err
+        assert done.err.startswith(f"Error: {OFFERS}: several attempts in force; choose one with --attempt: ")
         assert {doubled.attempt(0), doubled.attempt(1)} <= set(done.err.replace(",", " ").split())
         chosen = doubled.attempt(1)
         doubled.step("state", command, OFFERS, "--attempt", chosen, *(["--force"] if command == "removed" else []))
