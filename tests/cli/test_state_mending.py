@@ -709,6 +709,24 @@ FileStore.append = append_late
 """
 
 
+LOSING = """
+from reconciler.errors import HeadMoved
+from reconciler.state.stores.files import FileStore
+def append(self, target, head, lines, note):
+    raise HeadMoved("conflict", where=target)
+FileStore.append = append
+"""
+
+
+def test_conflicts_without_end(unknown: Partner) -> None:
+    """Where other runs are always first, it gives up, and says so."""
+    unknown.before_steps = LOSING
+    with unknown.appending():
+        told = unknown.step("state", "resolve", OFFERS, "--created", code=1).err
+    why = "too many conflicts: other runs keep appending to the record; retry later"
+    assert told.endswith(f"Error: europe/staging: {why}\n")
+
+
 def test_who_settles_second_is_told(unknown: Partner) -> None:
     """Where somebody else's word came first, it stands, and nobody is told that theirs was recorded."""
     command = f"state resolve {OFFERS} --created"
