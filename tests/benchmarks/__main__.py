@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks import report
 from benchmarks.course import Course
 from benchmarks.growth import growth
-from benchmarks.races import Track
+from benchmarks.races import Failed, Track
 from benchmarks.suite import SUITE, measure
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
-def main() -> None:
-    """Run what the command line says."""
+def main() -> int:
+    """Run what the command line says; the exit code, 1 if something could not be measured."""
     given = _arguments()
     date = datetime.now(UTC).date().isoformat()
-    rows, grown = _measured(given)
+    with TemporaryDirectory(dir=given.directory, prefix="benchmarks-") as directory, Track(given.rounds) as track:
+        grown = _grow(given, Path(directory), track) if "growth" in given.names else None
+        names = [name for name in given.names if name in SUITE]
+        measured = {name: _measure(name, given, Path(directory), track) for name in names}
+    rows = [row for found in measured.values() for row in found or ()]
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(report.document(rows, grown, date), encoding="utf-8")
     if grown is not None:
@@ -35,6 +40,7 @@ def main() -> None:
         draw(grown, ROOT / ".github" if given.readme else given.json.parent)
     if given.readme:
         report.rewrite(ROOT / "README.md", report.markdown(rows, date))
+    return 1 if None in measured.values() else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -57,18 +63,25 @@ def _arguments() -> argparse.Namespace:
     return given
 
 
-def _measured(given: argparse.Namespace) -> tuple[list[Row], Growth | None]:
-    program = given.program.absolute()
-    rows, grown = [], None
-    with TemporaryDirectory(dir=given.directory, prefix="benchmarks-") as directory, Track(given.rounds) as track:
-        if "growth" in given.names:
-            (Path(directory) / "growth").mkdir()
-            grown = growth(Course(program, Path(directory) / "growth", track))
-        for row in measure([name for name in given.names if name in SUITE], program, Path(directory), track):
-            rows.append(row)
-            print(report.line(row), flush=True)
-    return rows, grown
+def _measure(name: str, given: argparse.Namespace, directory: Path, track: Track) -> list[Row] | None:
+    """Measure, and print the rows; None where that fails, which is told."""
+    started = time.monotonic()
+    try:
+        rows = measure(name, given.program.absolute(), directory, track)
+    except Failed as problem:
+        sys.stderr.write(f"{name} failed: {problem}\n")
+        return None
+    for row in rows:
+        print(report.line(row), flush=True)
+    sys.stderr.write(f"{name} took {time.monotonic() - started:.0f} s\n")
+    return rows
+
+
+def _grow(given: argparse.Namespace, directory: Path, track: Track) -> Growth:
+    place = directory / "growth"
+    place.mkdir()
+    return growth(Course(given.program.absolute(), place, track))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,19 +10,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from benchmarks.races import Runner, plain_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _TERRAFORM = {"CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
 
-# `count`, since Terraform evaluates a `for_each` once for each of its instances.
 _UNCHANGED_TF = """\
-resource "terraform_data" "subscription" {{
-  count = {count}
-  input = {{ codes = [format("ONB%05d", count.index)], url = "https://hooks.partner.example/${{count.index}}" }}
-}}
+locals { subscriptions = yamldecode(file("subscriptions.yaml")) }
+resource "terraform_data" "subscription" {
+  for_each = local.subscriptions
+  input = each.value
+}
 """
 
 _CURL_TF = """\
@@ -47,11 +49,17 @@ zones:
 
 def terraform_plan(directory: Path, count: int) -> Runner | None:
     """Terraform's unchanged plan of so many resources that need no provider; None if it is not installed."""
-    runner = _terraform(directory, _UNCHANGED_TF.format(count=1), "plan", "-detailed-exitcode")
-    if runner is not None:
-        _prepare(runner, "apply", "-auto-approve")
-        _multiply(directory / "terraform.tfstate", count)
-        (directory / "main.tf").write_text(_UNCHANGED_TF.format(count=count), encoding="utf-8")
+    if (runner := _terraform(directory, _UNCHANGED_TF, "plan", "-detailed-exitcode")) is None:
+        return None
+    subscriptions = {
+        name: {"codes": [f"ONB{name[1:]}"], "url": f"https://hooks.partner.example/{name}"} for name in _names(count)
+    }
+    file = directory / "subscriptions.yaml"
+    first = [*subscriptions.items()][:1]
+    file.write_text(json.dumps(dict(first)), encoding="utf-8")  # which is YAML, too
+    _prepare(runner, "apply", "-auto-approve")
+    _multiply(directory / "terraform.tfstate", subscriptions)
+    file.write_text(yaml.safe_dump(subscriptions), encoding="utf-8")
     return runner
 
 
@@ -84,17 +92,16 @@ def _prepare(runner: Runner, *arguments: str) -> None:
     subprocess.run(command, cwd=runner.directory, env=environment, check=True, capture_output=True)
 
 
-def _multiply(state: Path, count: int) -> None:
-    """Make a state of one resource one of `count`: to apply ten thousand would take Terraform an hour."""
+def _multiply(state: Path, subscriptions: Mapping[str, object]) -> None:
+    """Make a state of one resource one of all: to apply ten thousand would take Terraform an hour."""
     document = json.loads(state.read_text(encoding="utf-8"))
     (first,) = document["resources"][0]["instances"]
-    instances = document["resources"][0]["instances"] = [copy.deepcopy(first) for _ in range(count)]
-    for number, instance in enumerate(instances):
-        instance["index_key"] = number
+    instances = document["resources"][0]["instances"] = [copy.deepcopy(first) for _ in subscriptions]
+    for number, (instance, (name, wanted)) in enumerate(zip(instances, subscriptions.items(), strict=True)):
+        instance["index_key"] = name
         instance["attributes"]["id"] = f"00000000-0000-0000-0000-{number:012d}"
-        for name in ("input", "output"):
-            value = {"codes": [f"ONB{number:05d}"], "url": f"https://hooks.partner.example/{number}"}
-            instance["attributes"][name]["value"] = value
+        for attribute in ("input", "output"):
+            instance["attributes"][attribute]["value"] = wanted
     state.write_text(json.dumps(document), encoding="utf-8")
 
 
@@ -103,10 +110,13 @@ def octodns_plan(directory: Path, count: int) -> Runner | None:
     found = Path(sys.executable).with_name("octodns-sync")
     if not found.exists():
         return None
-    names = [f"s{number:05d}" for number in range(count)]
-    records = "".join(f"{name}:\n  type: CNAME\n  value: {name}.hooks.example.\n" for name in names)
+    records = "".join(f"{name}:\n  type: CNAME\n  value: {name}.hooks.example.\n" for name in _names(count))
     for name in ("desired", "actual"):
         (directory / name).mkdir(parents=True)
         (directory / name / "partner.example.yaml").write_text(records, encoding="utf-8")
     (directory / "octodns.yaml").write_text(_OCTODNS, encoding="utf-8")
     return Runner([found, "--config-file", "octodns.yaml"], directory)
+
+
+def _names(count: int) -> list[str]:
+    return [f"s{number:05d}" for number in range(count)]

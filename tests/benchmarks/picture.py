@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from benchmarks.growth import OURS
 
@@ -35,7 +36,7 @@ def draw(growth: Mapping[str, Lines], directory: Path) -> None:
     for theme, colors in THEMES.items():
         with mpl.rc_context(_STYLE):
             figure = Figure(figsize=(9.6, 3.6))
-            figure.subplots_adjust(left=0.06, right=0.85, bottom=0.15, top=0.9, wspace=0.55)
+            figure.subplots_adjust(left=0.07, right=0.85, bottom=0.15, top=0.9, wspace=0.55)
             for axes, (command, lines) in zip(figure.subplots(1, 2), growth.items(), strict=True):
                 _dress(axes, _TITLES[command], colors)
                 _draw_lines(axes, lines, colors)
@@ -66,6 +67,7 @@ def _dress(axes: Any, title: str, colors: Mapping[str, Any]) -> None:
     """Scales, titles and a grid."""
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.set_title(title, color=colors["text"], loc="left", fontsize=12)
     axes.set_xlabel("subscriptions", color=colors["text"])
     axes.set_ylabel("seconds", color=colors["text"])

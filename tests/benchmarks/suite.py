@@ -1,9 +1,7 @@
-"""All measurements by name, and how they are run."""
+"""All measurements by name."""
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,12 +17,11 @@ from benchmarks.applying import (
 from benchmarks.course import Course
 from benchmarks.many_targets import targets_2000, targets_2000_shared
 from benchmarks.planning import change_1000, plan_100, plan_10000, plan_10000_applied, plan_10000_octodns
-from benchmarks.races import Failed
 from benchmarks.reading import verify_20000
 from benchmarks.starting import completion, help_
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from benchmarks.races import Track
@@ -51,17 +48,8 @@ SUITE: Mapping[str, Callable[[Course], list[Row]]] = {
 }
 
 
-def measure(names: Iterable[str], program: Path, directory: Path, track: Track) -> Iterator[Row]:
-    """The rows of these measurements, each as soon as it is measured; what fails is told and left out."""
-    for name in names:
-        started = time.monotonic()
-        sys.stderr.write(f"{name} …")
-        sys.stderr.flush()
-        place = directory / name
-        place.mkdir()
-        try:
-            for row in SUITE[name](Course(program, place, track)):
-                yield replace(row, measurement=name)
-        except Failed as problem:
-            sys.stderr.write(f" failed: {problem}")
-        sys.stderr.write(f" {time.monotonic() - started:.0f} s\n")
+def measure(name: str, program: Path, directory: Path, track: Track) -> list[Row]:
+    """The rows of one measurement. Raises Failed."""
+    place = directory / name
+    place.mkdir()
+    return [replace(row, measurement=name) for row in SUITE[name](Course(program, place, track))]

@@ -25,7 +25,7 @@ FUNCTIONS: Final = {
     "configuration files parsed": "reconciler.desired.nodes:build",
     "journals read": "reconciler.state.stores.files:FileStore.read",
     "records folded": "reconciler.model.record:fold",
-    "entries decoded": "reconciler.state.journal.entries:from_fields",
+    "entries folded": "reconciler.model.record:_Fold.add",
     "targets planned": "reconciler.planning.planner:plan_target",
 }
 
@@ -36,7 +36,7 @@ EACH_CREATE: Final = {
     "bytes written to journals": 860,
     "journals read": 0,
     "records folded": 0,
-    "entries decoded": 2,  # an intent and an outcome, for the verdict
+    "entries folded": 2,  # an intent and an outcome, for the verdict
     "targets planned": 0,
     "remembered heads opened": 3,
     "remembered heads synced": 1,
@@ -73,7 +73,7 @@ EACH_PLAN: Final = {
 }
 """What a plan of one target may cost, however many subscriptions it has."""
 
-EACH_SUBSCRIPTION: Final = {"entries decoded": 2, **dict.fromkeys(EACH_PLAN, 0)}
+EACH_SUBSCRIPTION: Final = {"entries folded": 2, **dict.fromkeys(EACH_PLAN, 0)}
 """What one more subscription of an unchanged plan may cost."""
 
 EACH_TARGET: Final = {
@@ -84,7 +84,7 @@ EACH_TARGET: Final = {
     "journals synced": 1,
     "directories of journals synced": 1,
     "records folded": 1,
-    "entries decoded": 4,
+    "entries folded": 4,
     "targets planned": 1,
     "remembered heads synced": 0,
 }

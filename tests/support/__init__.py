@@ -34,6 +34,9 @@ Plain values, without files or processes:
 - `report_values`: the tables of formats, and a value for each; `laced` puts a text before every text in one.
 - `mutations`, `injections`: damaged texts, and texts that would act.
 
+What a command costs: `work_counter` counts what the program does to files and how often it calls which function;
+`benchmarks` has a service that answers quickly, and projects of any size.
+
 Fixtures: `lending_service`, `partner`, and those of the service room in `service_fixtures`; `tests/conftest.py` has
 `project` and the environment of every test.
 """
