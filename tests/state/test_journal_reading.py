@@ -23,6 +23,8 @@ from reconciler.state.heads.tracking import append_entries, begin_journal, read_
 from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from reconciler.model.address import TargetName
 
 
@@ -38,10 +40,10 @@ class Flaky(FileStore):
         self.meanwhile = b""
         self.blind = False
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         if self.blind:
             raise StoreUnavailable("no connection")
-        return super().read(target)
+        return super().read(target, durable)
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
         if self.arrives:
@@ -142,8 +144,8 @@ def test_heads_are_read_before_the_record(store: FileStore, heads: Heads) -> Non
     """A head that another run remembers while this one reads is no rollback."""
 
     class Slow(FileStore):
-        def read(self, target: TargetName) -> bytes | None:
-            data = super().read(target)
+        def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
+            data = super().read(target, durable)
             heads.remember(journal(3), self.place)
             return data
 

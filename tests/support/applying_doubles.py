@@ -14,7 +14,7 @@ from reconciler.model.outcome import Answer, Outcome
 from reconciler.state.journal.chain import head_of, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from reconciler.applying.events import Send
     from reconciler.model.address import TargetName
@@ -61,7 +61,7 @@ class MemoryStore:
         """See Journals.where."""
         return f"{self.location} {target}"
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         if self._unreadable is not None:
             raise self._unreadable
         return self.data.get(target)

@@ -66,13 +66,18 @@ class Heads:
             if known.concerns(record.base_url):
                 raise record_replaced(record, known, place)
 
-    def remember(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> str | None:
+    def remember(
+        self, journal: Journal, place: StoreLocation, appended: Sequence[str] = (), seen: Seen | None = None
+    ) -> str | None:
         """Remember the journal's head, unless another run has remembered a later one.
 
-        `appended` are the hashes of lines that were appended to it since; the last of them is its head then. Returns a
-        warning if that fails, None otherwise. Raises SettingsError for a directory that is not safe.
+        `appended` are the hashes of lines that were appended to it since; the last of them is its head then. `seen` is
+        what was remembered before the journal was read: if that is all there is to remember, the file is not read
+        again. Returns a warning if that fails, None otherwise. Raises SettingsError for a directory that is not safe.
         """
         head = _known_head_of(journal, place)
+        if seen is not None and _says(seen.records.get(head.record), head):
+            return None
         if appended:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
         return self._write(head, lambda known: _covers(journal, known, appended))
@@ -86,7 +91,7 @@ class Heads:
         path = self._listing.file(head.record)
         try:
             known = load_known_head(path)
-            if known is not None and _is_same(head, known):
+            if _says(known, head):
                 return None
             with self._locked() as lock:
                 known = load_known_head(path)
@@ -157,9 +162,9 @@ def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
     )
 
 
-def _is_same(head: KnownHead, known: KnownHead) -> bool:
-    """Whether `known` says all that `head` says."""
-    return replace(head, places=known.places) == known
+def _says(known: KnownHead | None, head: KnownHead) -> bool:
+    """Whether what is remembered of a record says all that `head` says."""
+    return known is not None and replace(head, places=known.places) == known
 
 
 def _with_places(head: KnownHead, known: KnownHead | None) -> KnownHead:

@@ -10,7 +10,7 @@ from reconciler.model.record import MeaninglessEntry
 from reconciler.state.journal.chain import extend, head_of, link, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
@@ -41,13 +41,13 @@ class HeadTrackingStore:
         self._followed[journal.target] = (journal, [])
         return journal
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         """See Store.read; the journal is followed and remembered: only a read shows what an unanswered append did.
 
         Raises RecordRolledBack too: heads seen during the run count like those seen before it.
         """
         seen = self._heads.seen(target)
-        data = self._store.read(target)
+        data = self._store.read(target, durable)
         if data is None:
             return None
         try:
@@ -88,20 +88,21 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
     seen = heads.seen(target)  # first: another run may remember a later head between the two reads
-    journal = load_journal(store, target)
+    place = store.place
+    journal = load_journal(store, target, {known.head for known in seen.at(target, place)})
     if journal is None:
         raise _missing(store, target, seen)
-    heads.check(journal, seen, store.place)
-    heads.remember(journal, store.place)
+    heads.check(journal, seen, place)
+    heads.remember(journal, place, seen=seen)
     return journal
 
 
-def load_journal(store: Journals, target: TargetName) -> Journal | None:
+def load_journal(store: Journals, target: TargetName, durable: Container[str] = ()) -> Journal | None:
     """The target's journal as it is in the store, whatever head was last known; None if there is none.
 
-    Raises StateError.
+    `durable` as in Store.read. Raises StateError.
     """
-    data = store.read(target)
+    data = store.read(target, durable)
     return None if data is None else parse(data, target, store.where(target))
 
 

@@ -125,6 +125,12 @@ def head_of(last_line: bytes) -> str | None:
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
 
+def claimed_head(data: bytes) -> str:
+    """The hash that the last complete line of a journal claims to have; nothing is checked."""
+    end = data.rfind(b"\n") - len('"}')
+    return data[max(0, end - 64) : max(0, end)].decode(errors="replace")
+
+
 def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator[tuple[bytes, str]]:
     """Each entry as a line with its newline, and the line's hash."""
     previous = head or _START

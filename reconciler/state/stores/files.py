@@ -19,11 +19,11 @@ from reconciler.disk.durable import (
 from reconciler.disk.locks import LockHeld, lock
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.state.journal.chain import head_of
+from reconciler.state.journal.chain import claimed_head, head_of
 from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
@@ -37,7 +37,10 @@ class FileStore:
 
     An append locks the journal file while it writes. Readers take no lock: a journal only grows, so a concurrent append
     shows as an incomplete last line or as complete lines. A read waits until what it read is on the disk, even if the
-    process that wrote it was killed before: heads are remembered, and plans made, of durable entries only.
+    process that wrote it was killed before: heads are remembered, and plans made, of durable entries only. What ends
+    with a remembered head is the very bytes that were on the disk when it was remembered, since a head is the hash of
+    all of them; waiting again, twice for each target, would take most of the time of a plan without changes. If they
+    are a copy that somebody put back, and the power fails before it is on the disk, the remembered head says so.
     """
 
     def __init__(self, root: Path) -> None:
@@ -61,7 +64,7 @@ class FileStore:
                 if journal.name.endswith(_SUFFIX)
             )
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         path = self.journal_file(target)
         with _failures_mapped(path, "read"):
             try:
@@ -70,6 +73,8 @@ class FileStore:
                 return None
             with os.fdopen(descriptor, "rb") as file:
                 data = file.read()
+                if claimed_head(data) in durable:
+                    return data
                 settle(descriptor)
             settle_name(path)
             return data

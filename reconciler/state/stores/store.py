@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
     from pathlib import Path
 
     from reconciler.model.address import TargetName
@@ -45,10 +45,11 @@ class Journals(Protocol):
         """The location of a journal, for messages."""
         ...
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         """The journal's current bytes, never cached; None if there is none. Raises StoreUnavailable.
 
-        They are durable, even if the process that wrote them was killed before it had made sure of that.
+        They are durable, even if the process that wrote them was killed before it had made sure of that. Of `durable`,
+        heads that this machine has seen to be durable here, a store need not make sure again.
         """
         ...
 

@@ -13,7 +13,7 @@ from reconciler.state.stores.store import StoreLocation
 from support.simulation.sim_service import Promise, Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
@@ -59,7 +59,7 @@ class SimStore:
         """See Journals.where."""
         return f"{self.location} {target}"
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         return self.data.get(target)
 
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:

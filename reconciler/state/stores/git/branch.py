@@ -18,6 +18,8 @@ from reconciler.state.stores.git.places import branch_place
 from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from reconciler.state.stores.git.mirror import Mirror
     from reconciler.state.stores.git.remote import Remote
 
@@ -51,7 +53,8 @@ class GitStore:
             if len(parts) == 2 and parts[1].endswith(_SUFFIX) and not any(part.startswith(".") for part in parts)
         )
 
-    def read(self, target: TargetName) -> bytes | None:
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:  # noqa: ARG002
+        """See Store.read; what can be fetched is durable."""
         path = self._path(target)
         self._tip = tip = self._mirror.fetch()
         return self._mirror.read(tip, path)
