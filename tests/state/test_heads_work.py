@@ -142,6 +142,7 @@ def test_a_new_record_is_noticed_at_once(store: FileStore, cache: Path) -> None:
     """One that another process has seen in the meantime, in the same moment as the last that was read."""
     heads = Heads(cache)
     read_journal(store, TARGET, heads)
+    heads.seen()
     stand_still(cache, lambda: Heads(cache).remember(journal(3, record=REPLACING), store.place))
     with pytest.raises(RecordRolledBack, match=f"was replaced: expected record {REPLACING}"):
         read_journal(store, TARGET, heads)
