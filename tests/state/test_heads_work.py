@@ -86,6 +86,14 @@ def test_records_that_are_known(tmp_path: Path, cache: Path, work: Counter[str])
     assert {"json": 4, "jsonl": 4} == work - first
 
 
+def test_records_that_are_remembered_first(tmp_path: Path, cache: Path, work: Counter[str]) -> None:
+    """What a run adds to the directory itself, it need not list."""
+    store, targets = several(20, tmp_path)
+    work.clear()
+    read_all(store, targets, Heads(cache))
+    assert 1 == work["listed"]
+
+
 def test_records_that_are_new(tmp_path: Path, cache: Path, work: Counter[str]) -> None:
     """What was never seen is on the disk before it is remembered: the data, the name, and the head's own file."""
     store, targets = several(1, tmp_path)

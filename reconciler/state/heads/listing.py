@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -74,9 +75,19 @@ class Listing:
             self._latest = now, seen
         return seen
 
-    def count_new_name(self, lock: int) -> None:
-        """Tell other processes of a new name: the size of `lock`, the open file, is the number of them so far."""
-        os.ftruncate(lock, os.fstat(lock).st_size + 1)
+    @contextmanager
+    def adding(self, head: KnownHead, lock: int, *, is_new: bool) -> Iterator[None]:
+        """While `lock`, the open file, is held and `head` is written: other processes need not list what this one adds.
+
+        The size of the file is the number of new names that there were.
+        """
+        latest, before = self._latest, self._stamp()
+        yield
+        if is_new:
+            os.ftruncate(lock, os.fstat(lock).st_size + 1)
+        stamp, seen = latest
+        if stamp == before and self._latest is latest:
+            self._latest = self._stamp(), seen.renewed([head])
 
     def _stamp(self) -> _Stamp:
         """Raises OSError, and SettingsError for a directory that is not safe."""

@@ -96,11 +96,12 @@ class Heads:
             with self._locked() as lock:
                 known = load_known_head(path)
                 if known is None or covers(known):
-                    data = json.dumps(asdict(_with_places(head, known))).encode()
-                    with written_beside(path, data, 0o600) as beside:
+                    head = _with_places(head, known)
+                    with (
+                        self._listing.adding(head, lock, is_new=known is None),
+                        written_beside(path, json.dumps(asdict(head)).encode(), 0o600) as beside,
+                    ):
                         beside.replace(path)
-                    if known is None:
-                        self._listing.count_new_name(lock)
         except OSError as problem:
             self.warning = (
                 f"{self._directory}: cannot save the last known head of the state record: {problem.strerror};"

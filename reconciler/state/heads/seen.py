@@ -29,13 +29,18 @@ class Seen(Struct, frozen=True):
         return cls(records, of_targets)
 
     def renewed(self, heads: Iterable[KnownHead]) -> Seen:
-        """The same with some of the heads as they are now."""
-        changed = {known.record: known for known in heads if known != self.records[known.record]}
+        """The same with these heads as they are now, and new ones among them."""
+        changed = {known.record: known for known in heads if known != self.records.get(known.record)}
         if not changed:
             return self
-        records = {**self.records, **changed}
-        is_regrouped = any(known.target != self.records[record].target for record, known in changed.items())
-        return Seen.of(records.values()) if is_regrouped else Seen(records, self.of_targets)
+        of_targets = {**self.of_targets}
+        for record, known in changed.items():
+            earlier = self.records.get(record)
+            if earlier is None:
+                of_targets[known.target] = [*of_targets.get(known.target, ()), record]
+            elif earlier.target != known.target:  # edited by hand: no record changes its target
+                return Seen.of({**self.records, **changed}.values())
+        return Seen({**self.records, **changed}, of_targets)
 
     def of_target(self, target: TargetName) -> list[KnownHead]:
         """The heads of a target, wherever they were seen."""
