@@ -27,16 +27,18 @@ class File(NamedTuple):
     data: bytes
 
 
-def read(config: Path, mistakes: Mistakes) -> list[File]:
-    """The files under the directory `config`, in sorted order, or the one file that `config` is."""
+def read(config: Path, mistakes: Mistakes) -> Iterator[File]:
+    """The files under the directory `config`, in sorted order, or the one file that `config` is; one at a time."""
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
             mistakes.hide(_top(_name(config)), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
     else:
         paths = [config]
-    files = (_read(path, mistakes, explicit=path == config) for path in paths)
-    return [file for file in files if file is not None]
+    for path in paths:
+        file = _read(path, mistakes, explicit=path == config)
+        if file is not None:
+            yield file
 
 
 def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:

@@ -11,6 +11,7 @@ from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.desired.targets import Override
@@ -23,17 +24,19 @@ def load(config: Path, override: Override) -> Desired:
     sorted by place; warnings are in the `warnings` of the result.
     """
     mistakes = Mistakes()
-    roots = []
-    for file in files.read(config, mistakes):
-        root = nodes.build(file, mistakes)
-        if root is not None:
-            credentials.remove(root, mistakes)
-            roots.append(root)
-    config_sections = sections.gather(roots, mistakes)
+    config_sections = sections.gather(_roots(config, mistakes), mistakes)
     desired = _judge(config_sections, override, mistakes)
     if mistakes.found:
         raise ConfigError(mistakes.first_of_each_file(), mistakes.count)
     return desired
+
+
+def _roots(config: Path, mistakes: Mistakes) -> Iterator[nodes.Node]:
+    for file in files.read(config, mistakes):
+        root = nodes.build(file, mistakes)
+        if root is not None:
+            credentials.remove(root, mistakes)
+            yield root
 
 
 def _judge(config_sections: sections.Sections, override: Override, mistakes: Mistakes) -> Desired:

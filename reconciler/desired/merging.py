@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import templates, urls
@@ -38,7 +39,8 @@ def merge(
     wanted: list[Subscription] = []
     for target, declared in targets.items():
         wanted += _Merger(target, declared.variables, mistakes).merge(layers)
-    return {subscription.address: subscription for subscription in sorted(wanted, key=lambda wanted: wanted.address)}
+    wanted.sort(key=attrgetter("address"))
+    return {subscription.address: subscription for subscription in wanted}
 
 
 def _refuse_undeclared(

@@ -110,8 +110,10 @@ class _Builder:
         self._file = file
         self._next = next_event
         self._mistakes = mistakes
+        self._line = 0
+        """The line of the last node, kept once for all nodes on it."""
         self._keys: dict[str, str] = {}
-        """Each key once: the names of fields are repeated in every mapping."""
+        """Each key, kept once: the names of fields are repeated in every mapping."""
 
     def document(self) -> Node | None:
         root = None
@@ -126,19 +128,22 @@ class _Builder:
 
     def _node(self, event: Event, depth: int) -> Node:
         mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
+        if self._line != mark.line:
+            self._line = mark.line
+        line = self._line
         if type(event) is ScalarEvent:
             if event.anchor or event.tag:
                 self._refuse_properties(event)
-            return Scalar(event.value, not event.style, self._file, mark.line, mark.column)
+            return Scalar(event.value, not event.style, self._file, line, mark.column)
         if type(event) is AliasEvent:
             self._mistakes.add(self._place(event), "YAML aliases are not supported", "repeat the value")
-            return Broken(self._file, mark.line, mark.column)
+            return Broken(self._file, line, mark.column)
         self._refuse_properties(cast("CollectionStartEvent", event))
         if depth > DEPTH_LIMIT:
             raise _TooDeep(self._place(event))
         if type(event) is MappingStartEvent:
-            return MapNode(self._entries(depth + 1), self._file, mark.line, mark.column)
-        return ListNode(self._items(depth + 1), self._file, mark.line, mark.column)
+            return MapNode(self._entries(depth + 1), self._file, line, mark.column)
+        return ListNode(self._items(depth + 1), self._file, line, mark.column)
 
     def _entries(self, depth: int) -> dict[str, tuple[Scalar, Node]]:
         entries: dict[str, tuple[Scalar, Node]] = {}

@@ -13,6 +13,8 @@ from hashlib import sha256
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from msgspec.structs import force_setattr
+
 from reconciler.errors import RecordDamaged, RecordForeign
 from reconciler.model.record import MeaninglessEntry, fold
 from reconciler.state.journal.entries import from_json, to_fields
@@ -143,7 +145,7 @@ def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[tuple[AnyEntry, str]]:
     """The entries and hashes of the lines before `end`, each checked against the one before it."""
-    previous = _START
+    previous, shared = _START, None
     for number, line in enumerate(_lines(data, end), 1):
         opening = b'{"seq":%d,' % number
         digest = sha256(line[:-_HASH_LENGTH]).hexdigest()
@@ -156,8 +158,18 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[tuple[AnyEntry, str]
             what = f"line {number} cannot be read: {problem}"
             remedy = "use the reconciler version that wrote it, or restore the journal from a backup"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy) from None
+        shared = _sharing(entry, shared)
         yield entry, digest
         previous = digest
+
+
+def _sharing(entry: AnyEntry, before: AnyEntry | None) -> AnyEntry:
+    """`entry` with the who and when of the one `before`, where they are equal: in memory a journal is mostly these."""
+    if before is not None and entry.by == before.by:
+        force_setattr(entry, "by", before.by)
+    if before is not None and entry.at == before.at:
+        force_setattr(entry, "at", before.at)
+    return entry
 
 
 def _lines(data: bytes, end: int) -> Iterator[bytes]:
