@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from reconciler.desired.mistakes import Mistakes, place
-from reconciler.desired.nodes import ListNode, MapNode, Node, Scalar
+from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.desired.shapes import is_plain
 from reconciler.desired.urls import USER_INFO
 from reconciler.model.address import TARGET, TargetName
@@ -29,7 +29,7 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     stays. `prefix` begins the names of the variables to use instead.
     """
     if isinstance(node, MapNode):
-        _remove_entries(node, mistakes, prefix)
+        _remove_members(node, mistakes, prefix)
     elif isinstance(node, ListNode):
         for item in node.items:
             if not isinstance(item, Scalar) or "@" in item.value:
@@ -38,19 +38,20 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
         mistakes.add(place(node), "the value " + USER_INFO.what, USER_INFO.remedy)
 
 
-def _remove_entries(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
+def _remove_members(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
     credentials = []
-    for name, (key, value) in node.entries.items():
+    for name, member in node.members.items():
+        value = member.value
         if isinstance(value, MapNode):
             is_target = "/" in name and TARGET.fullmatch(name)
-            _remove_entries(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
+            _remove_members(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
         elif _is_credential(name) and not is_plain(value, "null"):
-            _refuse(key, prefix, mistakes)
+            _refuse(member, prefix, mistakes)
             credentials.append(name)
         elif not isinstance(value, Scalar) or "@" in value.value:
             remove(value, mistakes, prefix)
     for name in credentials:
-        del node.entries[name]
+        del node.members[name]
 
 
 @lru_cache(maxsize=1024)
@@ -58,7 +59,7 @@ def _is_credential(name: str) -> bool:
     return bool(_NAMES.search(name)) and not _ADDRESSES.search(name)
 
 
-def _refuse(key: Scalar, prefix: str, mistakes: Mistakes) -> None:
-    field = "CLIENT_ID" if key.value.lower().endswith("id") else "CLIENT_SECRET"
+def _refuse(member: Member, prefix: str, mistakes: Mistakes) -> None:
+    field = "CLIENT_ID" if member.key.lower().endswith("id") else "CLIENT_SECRET"
     remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace the credential"
-    mistakes.add(place(key), "credentials are not allowed in the configuration", remedy)
+    mistakes.add(place(member), "credentials are not allowed in the configuration", remedy)

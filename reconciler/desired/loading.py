@@ -44,7 +44,7 @@ def _judge(config_sections: sections.Sections, override: Override, mistakes: Mis
     sound = {name: target.target for name, target in declared.items() if target.target is not None}
     subscriptions = merging.merge(config_sections.patterns, declared, mistakes)
     overlaps.check(subscriptions.values(), sound, mistakes)
-    single = {name: node for name, (_, node) in config_sections.single.items()}
+    single = {name: member.value for name, member in config_sections.single.items()}
     return Desired(
         targets=sound,
         subscriptions=subscriptions,

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from reconciler.desired import templates, urls
-from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
+from reconciler.desired.mistakes import Mistakes, Positioned, listed, place, shown, suggest
 from reconciler.desired.patches import Codes, Patch, Url, read
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Subscription
@@ -66,7 +66,7 @@ def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) ->
 
 
 def _refuse_too_many(patterns: Mapping[str, Pattern], mistakes: Mistakes) -> None:
-    largest = max(patterns.values(), key=lambda pattern: len(pattern.entries))
+    largest = max(patterns.values(), key=lambda pattern: len(pattern.members))
     what = f"the configuration defines more than {ROUTE_LIMIT} routes"
     mistakes.hide(place(largest.keys[0]), what, "split it, with a separate state record for each part")
 
@@ -114,7 +114,7 @@ class _Merger:
         if first.value != later.value:
             self._refuse_conflict(f"they set {field} of {name} differently", first.node, later.node)
 
-    def _refuse_conflict(self, conflict: str, first: Node, later: Node) -> None:
+    def _refuse_conflict(self, conflict: str, first: Positioned, later: Positioned) -> None:
         what = f"conflicts with the pattern of the same rank for {self._target} at {place(first)}: {conflict}"
         remedy = f"keep it in one of the two patterns, or set it under {self._target} itself"
         self._mistakes.add(place(later), what, remedy)

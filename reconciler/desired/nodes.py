@@ -53,10 +53,20 @@ class Scalar(Struct, gc=False):
     column: int
 
 
-class MapNode(Struct, gc=False):
-    """A mapping: key -> (the key's own node, the value). Keys are unique."""
+class Member(Struct, gc=False):
+    """One key of a mapping with its value; file, line and column are those of the key."""
 
-    entries: dict[str, tuple[Scalar, Node]]
+    key: str
+    value: Node
+    file: str
+    line: int
+    column: int
+
+
+class MapNode(Struct, gc=False):
+    """A mapping, by its keys."""
+
+    members: dict[str, Member]
     file: str
     line: int
     column: int
@@ -128,9 +138,11 @@ class _Builder:
 
     def _node(self, event: Event, depth: int) -> Node:
         mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
-        if self._line != mark.line:
-            self._line = mark.line
-        line = self._line
+        line = mark.line
+        if line == self._line:
+            line = self._line
+        else:
+            self._line = line
         if type(event) is ScalarEvent:
             if event.anchor or event.tag:
                 self._refuse_properties(event)
@@ -142,19 +154,22 @@ class _Builder:
         if depth > DEPTH_LIMIT:
             raise _TooDeep(self._place(event))
         if type(event) is MappingStartEvent:
-            return MapNode(self._entries(depth + 1), self._file, line, mark.column)
+            return MapNode(self._members(depth + 1), self._file, line, mark.column)
         return ListNode(self._items(depth + 1), self._file, line, mark.column)
 
-    def _entries(self, depth: int) -> dict[str, tuple[Scalar, Node]]:
-        entries: dict[str, tuple[Scalar, Node]] = {}
+    def _members(self, depth: int) -> dict[str, Member]:
+        members: dict[str, Member] = {}
         node, next_event, keys = self._node, self._next, self._keys
         while type(event := next_event()) is not MappingEndEvent:
             key, value = node(event, depth), node(next_event(), depth)
             if type(key) is not Scalar:
                 self._refuse_key(key)
-            elif entries.setdefault(keys.setdefault(key.value, key.value), entry := (key, value)) is not entry:
-                refuse_duplicate(key, entries[key.value][0], self._mistakes)
-        return entries
+                continue
+            name = keys.setdefault(key.value, key.value)
+            member = Member(name, value, key.file, key.line, key.column)
+            if (first := members.setdefault(name, member)) is not member:
+                refuse_duplicate(member, first, self._mistakes)
+        return members
 
     def _items(self, depth: int) -> list[Node]:
         items, next_event = [], self._next
@@ -177,10 +192,10 @@ class _Builder:
         return Place(self._file, mark.line + 1, mark.column + 1)
 
 
-def refuse_duplicate(key: Scalar, first: Scalar, mistakes: Mistakes) -> None:
+def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
     """Report a key that stands elsewhere already, in the same mapping or in another file."""
-    what = f"duplicate key {shown(key.value)}: already defined at {place(first)}"
-    mistakes.add(place(key), what, "remove one of them")
+    what = f"duplicate key {shown(member.key)}: already defined at {place(first)}"
+    mistakes.add(place(member), what, "remove one of them")
 
 
 def _syntax_mistake(file: File, problem: MarkedYAMLError) -> tuple[Place, str, str]:

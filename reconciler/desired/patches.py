@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.desired import shapes, templates
 from reconciler.desired.mistakes import Mistakes, listed, place, shown
-from reconciler.desired.nodes import MapNode, Node, Scalar
+from reconciler.desired.nodes import MapNode, Member, Node, Scalar
 
 if TYPE_CHECKING:
     from reconciler.desired.sections import Pattern
@@ -38,7 +38,7 @@ class Url(Struct, frozen=True, gc=False):
 class Patch(Struct, frozen=True, gc=False):
     """The fields that one pattern gives to one subscription; not `wanted` where it says `null`."""
 
-    key: Scalar
+    key: Member
     wanted: bool = True
     codes: Codes | None = None
     url: Url | None = None
@@ -52,31 +52,33 @@ class Patch(Struct, frozen=True, gc=False):
 
 def read(pattern: Pattern, mistakes: Mistakes) -> dict[str, Patch]:
     """The patches of one pattern by the subscription's name."""
-    return {name: _patch(key, node, mistakes) for name, (key, node) in pattern.entries.items()}
+    return {name: _patch(member, mistakes) for name, member in pattern.members.items()}
 
 
-def _patch(key: Scalar, node: Node, mistakes: Mistakes) -> Patch:
-    fields = shapes.fields(node, key.value, _KEYS, mistakes) if isinstance(node, MapNode) else None
+def _patch(member: Member, mistakes: Mistakes) -> Patch:
+    node = member.value
+    fields = shapes.fields(node, member.key, _KEYS, mistakes) if isinstance(node, MapNode) else None
     if fields is None:
-        return _patch_without_fields(key, node, mistakes)
+        return _patch_without_fields(member, mistakes)
     codes, url = fields.get("eventCodes"), fields.get("webhookUrl")
     return Patch(
-        key,
+        member,
         codes=None if codes is None else _codes(codes, mistakes),
         url=None if url is None else Url(_template(url, mistakes), url),
     )
 
 
-def _patch_without_fields(key: Scalar, node: Node, mistakes: Mistakes) -> Patch:
+def _patch_without_fields(member: Member, mistakes: Mistakes) -> Patch:
     """What `null` says, or one of the things that were meant to say it."""
+    node = member.value
     if shapes.is_plain(node, "null"):
-        return Patch(key, wanted=False)
+        return Patch(member, wanted=False)
     if shapes.is_empty(node):
         remedy = "to exclude the subscription here, write `null` in full"
-        mistakes.add(place(node), f"{key.value}: no value", remedy)
+        mistakes.add(place(node), f"{member.key}: no value", remedy)
     else:
-        shapes.entries(node, key.value, mistakes)
-    return Patch(key, codes=Codes((), node, sound=False), url=Url(None, node))
+        shapes.members(node, member.key, mistakes)
+    return Patch(member, codes=Codes((), node, sound=False), url=Url(None, node))
 
 
 def _template(node: Node, mistakes: Mistakes) -> str | None:

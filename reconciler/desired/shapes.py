@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
-from reconciler.desired.nodes import Broken, ListNode, MapNode, Node, Scalar
+from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -35,33 +35,33 @@ def items(node: Node, field: str, mistakes: Mistakes) -> list[Node] | None:
     return None
 
 
-def entries(node: Node, field: str, mistakes: Mistakes) -> dict[str, tuple[Scalar, Node]] | None:
-    """The entries of a mapping whose keys are the user's own."""
+def members(node: Node, field: str, mistakes: Mistakes) -> dict[str, Member] | None:
+    """The members of a mapping whose keys are the user's own."""
     if isinstance(node, MapNode):
-        return node.entries
+        return node.members
     _refuse(node, field, "a mapping", mistakes)
     return None
 
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """The values of a mapping whose keys are `known`; the others are reported, their values never shown."""
-    given = entries(node, name, mistakes)
+    given = members(node, name, mistakes)
     if given is None:
         return None
     values = {}
-    for key, (at, value) in given.items():
+    for key, member in given.items():
         if key in known:
-            values[key] = value
+            values[key] = member.value
         else:
-            refuse_key(at, name, known, mistakes)
+            refuse_key(member, name, known, mistakes)
     return values
 
 
-def refuse_key(key: Scalar, name: str, known: Collection[str], mistakes: Mistakes) -> None:
+def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> None:
     """Report a key that `name` does not have."""
-    at = place(key)
-    meant = "" if mistakes.crowd(at) else suggest(key.value, known)
-    mistakes.add(at, f"unknown key {shown(key.value)} in {name}{meant}", f"valid keys: {listed(known)}")
+    at = place(member)
+    meant = "" if mistakes.crowd(at) else suggest(member.key, known)
+    mistakes.add(at, f"unknown key {shown(member.key)} in {name}{meant}", f"valid keys: {listed(known)}")
 
 
 def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes) -> str | None:

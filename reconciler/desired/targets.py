@@ -13,8 +13,8 @@ from reconciler.model.address import TargetName
 from reconciler.model.desired import Overlap, Replace, Target
 
 if TYPE_CHECKING:
-    from reconciler.desired.nodes import Node, Scalar
-    from reconciler.desired.sections import Entries
+    from reconciler.desired.nodes import Member, Node
+    from reconciler.desired.sections import Members
     from reconciler.mistake import Place
 
 Override = Callable[[TargetName, str], tuple[str, str] | None]
@@ -39,29 +39,29 @@ class Declared(NamedTuple):
     variables: dict[str, str | None] | None
 
 
-def read(entries: Entries, override: Override, mistakes: Mistakes) -> dict[TargetName, Declared]:
+def read(members: Members, override: Override, mistakes: Mistakes) -> dict[TargetName, Declared]:
     """The declared targets, sorted by name."""
-    names = sorted(map(TargetName, entries))
-    _refuse_shared_variables(names, entries, mistakes)
-    return {name: _Reader(name, entries[name][0], override, mistakes).read(entries[name][1]) for name in names}
+    names = sorted(map(TargetName, members))
+    _refuse_shared_variables(names, members, mistakes)
+    return {name: _Reader(name, members[name], override, mistakes).read(members[name].value) for name in names}
 
 
-def _refuse_shared_variables(names: list[TargetName], entries: Entries, mistakes: Mistakes) -> None:
+def _refuse_shared_variables(names: list[TargetName], members: Members, mistakes: Mistakes) -> None:
     """Two targets whose variables have one name: the credentials of one would be sent to the other."""
     owners: dict[str, TargetName] = {}
-    for name in sorted(names, key=lambda name: place(entries[name][0])):
+    for name in sorted(names, key=lambda name: place(members[name])):
         owner = owners.setdefault(name.variable_prefix, name)
         if owner != name:
             what = f"targets {name} and {owner} use the same environment variables ({name.variable_prefix}…)"
-            mistakes.add(place(entries[name][0]), what, "rename one of them")
+            mistakes.add(place(members[name]), what, "rename one of them")
 
 
 class _Reader:
     """One target while it is being read."""
 
-    def __init__(self, name: TargetName, key: Scalar, override: Override, mistakes: Mistakes) -> None:
+    def __init__(self, name: TargetName, member: Member, override: Override, mistakes: Mistakes) -> None:
         self._name = name
-        self._place = place(key)
+        self._place = place(member)
         self._override = override
         self._mistakes = mistakes
 
@@ -119,19 +119,19 @@ class _Reader:
         given = {"region": self._name.region, "environment": self._name.environment}
         if node is None:
             return {**given}
-        fields = shapes.entries(node, "vars", self._mistakes)
+        fields = shapes.members(node, "vars", self._mistakes)
         if fields is None:
             return None
-        named = {name: value for name, (key, value) in fields.items() if self._is_variable(name, key)}
+        named = {name: member.value for name, member in fields.items() if self._is_variable(name, member)}
         return {name: shapes.text(value, name, self._mistakes) for name, value in named.items()} | given
 
-    def _is_variable(self, name: str, key: Scalar) -> bool:
+    def _is_variable(self, name: str, member: Member) -> bool:
         if name in _RESERVED:
             what = f"the variable name {name} is reserved"
-            self._mistakes.add(place(key), what, "use another name")
+            self._mistakes.add(place(member), what, "use another name")
         elif not VARIABLE.fullmatch(name):
             what = f"vars: invalid variable name {shown(name)}"
-            self._mistakes.add(place(key), what, "use a-z, 0-9 and _, starting with a letter")
+            self._mistakes.add(place(member), what, "use a-z, 0-9 and _, starting with a letter")
         else:
             return True
         return False

@@ -88,6 +88,13 @@ def test_contains() -> None:
     assert (heads[2], RECORD) == (read.head, read.record().id)
 
 
+def test_what_entries_have_in_common_is_in_memory_once() -> None:
+    """Who and when are the same in many entries in a row, and would be most of what a long journal takes."""
+    (first, _), (second, _), (third, _) = parse(journal_bytes(entries(3)), TARGET, "state").lines
+    assert first.by is second.by is third.by
+    assert first.at is second.at is third.at
+
+
 def test_extend() -> None:
     """A journal grown in memory is the one read back from its bytes."""
     extended, lines = extend(journal(2), [imported("a3"), imported("a4")])
