@@ -167,6 +167,34 @@ def test_what_nobody_expected_is_told_to_whoever_debugs(caplog: pytest.LogCaptur
     assert [("unexpected", problem)] == [(one.getMessage(), one.exc_info and one.exc_info[1]) for one in caplog.records]
 
 
+def test_the_caller_hears_how_many_calls_are_left() -> None:
+    """It prepares for no more calls than are left, and for none once the run is over."""
+    drive = Drive("a", "b", "c", "d", "e", limits=Limits(parallelism=2))
+    left_at_calls: list[int] = []
+    drive.caller.before = lambda _name: left_at_calls.append(drive.caller.expected[-1])
+    drive.run()
+    heard = drive.caller.expected
+    assert (5, 0, sorted(heard, reverse=True)) == (heard[0], heard[-1], heard)
+    assert all(left <= 5 - sent for sent, left in enumerate(left_at_calls))
+
+
+def test_nothing_is_prepared_before_a_token_is_there() -> None:
+    """What is not authorised opens no connection to the service."""
+    drive = Drive("a", "b")
+    drive.caller.declare_no_token()
+    drive.run()
+    assert {0} == set(drive.caller.expected)
+
+
+def test_nothing_is_prepared_after_an_interrupt() -> None:
+    """Whatever was left is not called."""
+    drive = Drive("a", "b", "c", limits=Limits(parallelism=1, grace=0.1))
+    drive.caller.before = lambda _name: drive.inbox.interrupt()
+    drive.run()
+    assert (3, 0) == (drive.caller.expected[0], drive.caller.expected[-1])
+    assert 0 < len(drive.caller.expected) <= 4
+
+
 def test_without_credentials_nothing_is_sent() -> None:
     """A target without a caller gives results, not an error."""
     drive = Drive("a")

@@ -133,3 +133,12 @@ def test_no_token_is_told() -> None:
     caller = ServiceCaller(cast("Service", Lending(CREATED, TokenError("no"))), lambda _attempt, _body: "")
     with pytest.raises(TokenError):
         caller.authorise()
+
+
+def test_what_is_expected_is_told_to_the_service() -> None:
+    """How many calls are left, and that there are none any more."""
+    service = Lending(CREATED)
+    caller = ServiceCaller(cast("Service", service), lambda _attempt, _response: "file")
+    caller.expect(7, 3)
+    caller.expect_none()
+    assert [(7, 3), ()] == service.expected

@@ -98,7 +98,7 @@ def as_bytes(answer: Response) -> bytes:
 
 
 class Gate:
-    """A port of the service. It shuts as its `falls` have it, one for each connection, and can open again.
+    """A port of the service. It shuts as its `falls` have it, one for each connection that is used, and can open again.
 
     With a `context` it speaks TLS: at once, or behind the tunnel that is asked for.
     """
@@ -149,19 +149,23 @@ class Gate:
             except OSError:
                 return
             self.connections += 1
-            fall = self.falls.popleft() if self.falls else None
-            self._open[connection] = Thread(target=self._serve, args=(connection, fall))
+            self._open[connection] = Thread(target=self._serve, args=(connection,))
             self._open[connection].start()
 
-    def _serve(self, connection: socket.socket, fall: Fall | None) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(20)
         with suppress(OSError), connection:
-            connection.recv(1, socket.MSG_PEEK)  # a client that is reset before it has connected has sent nothing
-            if self._context is None:
-                self._exchange(connection, fall)
-            else:
-                self._exchange_secured(connection, fall, self._context)
+            # A client that is reset before it has connected has sent nothing, nor has one that does not use what it
+            # opened ahead.
+            if connection.recv(1, socket.MSG_PEEK):
+                self._use(connection, self.falls.popleft() if self.falls else None)
         del self._open[connection]
+
+    def _use(self, connection: socket.socket, fall: Fall | None) -> None:
+        if self._context is None:
+            self._exchange(connection, fall)
+        else:
+            self._exchange_secured(connection, fall, self._context)
 
     def _exchange_secured(self, connection: socket.socket, fall: Fall | None, context: ssl.SSLContext) -> None:
         if connection.recv(7, socket.MSG_PEEK) == b"CONNECT":

@@ -56,7 +56,8 @@ APPLY, TOKEN = "apply --auto-approve -vv --timeout 1", "token -t europe/staging 
 PLACES = {
     "reconciler.service.transport:Transport.post": APPLY,
     "reconciler.service.transport:_Exchange._read": APPLY,
-    "reconciler.service.transport:_Exchange._trace": TOKEN,
+    "reconciler.service.transport:_Exchange._release": TOKEN,
+    "reconciler.service.connecting:Connector.open": TOKEN,
     "reconciler.service.api:outcome_of": APPLY,
     "reconciler.service.tokens:outcome_of": TOKEN,
     "reconciler.service.token_cache:seal": TOKEN,
@@ -67,7 +68,7 @@ PLACES = {
 }
 
 
-FEW = ("Transport.post", "_Exchange._trace", "token_request:outcome_of", "PrivateFiles.keep", "FileStore.append")
+FEW = ("Transport.post", "_Exchange._release", "token_request:outcome_of", "PrivateFiles.keep", "FileStore.append")
 """Those that stand for the others in the default run."""
 
 

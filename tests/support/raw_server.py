@@ -19,10 +19,18 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Kind: one\r\n\r\nok"
 
 
 class RawServer:
-    """Accepts connections on loopback, reads one request from each, and lets `script` do the rest."""
+    """Accepts connections on loopback, reads one request from each, and lets `script` do the rest.
+
+    `accepted` counts connections, over TLS those whose handshake is done. `unasked`, if set, is what happens to a
+    connection instead, before anything is read from it.
+    """
 
     def __init__(self, script: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> None:
         self.requests: list[bytes] = []
+        self.accepted = 0
+        self.ended = 0
+        self.unasked: Script | None = None
+        self._lock = threading.Lock()
         self._script = script
         self._context = context
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -30,6 +38,13 @@ class RawServer:
         self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.port}"
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
+
+    def wait_until(self, accepted: int = 0, ended: int = 0) -> None:
+        """Wait until so many connections were accepted, and so many are over."""
+        until = time.monotonic() + 20
+        while (self.accepted < accepted or self.ended < ended) and time.monotonic() < until:
+            time.sleep(0.002)
+        assert (True, True) == (self.accepted >= accepted, self.ended >= ended), (self.accepted, self.ended)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -49,6 +64,13 @@ class RawServer:
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
+        try:
+            self._serve_one(connection)
+        finally:
+            with self._lock:
+                self.ended += 1
+
+    def _serve_one(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:
             connection.settimeout(10)
             if self._context is None:
@@ -58,6 +80,11 @@ class RawServer:
                     self._answer(secured)
 
     def _answer(self, connection: socket.socket) -> None:
+        with self._lock:
+            self.accepted += 1
+        if self.unasked is not None:
+            self.unasked(connection)
+            return
         request = read_request(connection)
         if request:
             self.requests.append(request)
