@@ -13,7 +13,7 @@ _LIMIT = 200
 _CONSIDERED = 4096  # characters: the rest is never shown, and a hostile text must not cost time
 _SHORTEST = 8  # characters of base64 that count as a part of a secret
 _LAYERS = 2  # encodings that are undone, one within the other
-_SECRETS = 64  # whose forms are kept: those of the run are in every call
+_SECRETS = 16  # whose forms are kept: those of a run are looked for in every answer, those of an answer in each part
 _SEGMENT = 16  # characters from which a segment of a token is a secret of its own
 _LONG_WORD = 16
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{16,}", re.IGNORECASE)
@@ -33,7 +33,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
     eight characters on, since services like to echo the beginning of a token they refuse; a plain word of a language
     counts from sixteen.
     """
-    return _redact(text, _Forms([secret for secret in secrets if secret]), _LAYERS)
+    return _redact(text, _forms_of_all(frozenset(secrets)), _LAYERS)
 
 
 def reveals(text: str, secrets: Collection[str]) -> bool:
@@ -90,6 +90,11 @@ class _Forms:
             return False
         lowered = word.lower()
         return any(lowered in form for forms in (self.plain, self.base64) for form in forms.lowered)
+
+
+@lru_cache(maxsize=_SECRETS)
+def _forms_of_all(secrets: frozenset[str]) -> _Forms:
+    return _Forms([secret for secret in secrets if secret])
 
 
 def _redact(text: str, forms: _Forms, layers: int) -> str:

@@ -35,8 +35,8 @@ class TokenCache:
         self._directory = directory
         self._now = now
         self._boot = clock.boot_id() if boot is None else boot
-        self._memory: dict[tuple[str, str], Token] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._memory: dict[tuple[Purpose, str], Token] = {}
+        self._locks: dict[Purpose, threading.Lock] = {}
         self._warned = False
         self._make_directory()
 
@@ -46,22 +46,22 @@ class TokenCache:
         `request` gives a token and its lifetime in seconds. Raises what it raises.
         """
         with self._alone_in_process(purpose):
-            token = self._memory.get((purpose.key, secret))
+            token = self._memory.get((purpose, secret))
             if token is None or not self._is_fresh(token):
                 with self._alone_on_machine(purpose):
                     token = self._read(purpose, secret)
                     if token is None or not self._is_fresh(token):
                         token = self._issued(request)
                         self._write(purpose, secret, token)
-                self._memory[purpose.key, secret] = token
+                self._memory[purpose, secret] = token
             return token.value
 
     def discard(self, purpose: Purpose, secret: str, value: str) -> None:
         """Delete the token `value` from the cache, unless another one has replaced it."""
         with self._alone_in_process(purpose), self._alone_on_machine(purpose):
-            cached = self._memory.get((purpose.key, secret))
+            cached = self._memory.get((purpose, secret))
             if cached is not None and cached.value == value:
-                del self._memory[purpose.key, secret]
+                del self._memory[purpose, secret]
             stored = self._read(purpose, secret)
             if stored is not None and stored.value == value:
                 with self._tolerant():
@@ -99,7 +99,7 @@ class TokenCache:
             beside.replace(path)
 
     def _alone_in_process(self, purpose: Purpose) -> threading.Lock:
-        return self._locks.setdefault(purpose.key, threading.Lock())
+        return self._locks.get(purpose) or self._locks.setdefault(purpose, threading.Lock())
 
     @contextlib.contextmanager
     def _alone_on_machine(self, purpose: Purpose) -> Iterator[None]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import sync_directory, written_beside
+from reconciler.disk.durable import written_beside
+from reconciler.disk.shared_sync import SharedSync
 from reconciler.errors import SettingsError, StateError
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class PrivateFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._syncs: dict[Path, SharedSync] = {}
 
     def check_writable(self, record_id: str, *, encrypted: bool = False) -> None:
         """Raises StateError if a response of a record could not be saved, SettingsError if others could write there.
@@ -147,7 +149,7 @@ class PrivateFiles:
             directory = private_directory(stem.parent)
             with written_beside(stem, data, 0o600) as beside:
                 path = _link_free(beside, stem)
-            sync_directory(directory)
+            (self._syncs.get(directory) or self._syncs.setdefault(directory, SharedSync(directory))).wait()
         except OSError as problem:
             raise self._failed("save", problem) from problem
         return str(path)
