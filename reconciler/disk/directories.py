@@ -7,7 +7,7 @@ import stat
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from reconciler.disk.durable import make_directory
+from reconciler.disk.durable import make_directory, settle_name
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -19,16 +19,30 @@ def private_directory(path: Path) -> Path:
 
     Raises SettingsError as `check_private` does, and OSError if it cannot be created.
     """
-    make_directory(path, 0o700)
-    check_private(path)
+    try:
+        status = path.lstat()
+    except OSError:
+        status = None
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        make_directory(path, 0o700)
+        status = path.lstat()
+    else:
+        settle_name(path)
+    _refuse_unsafe(path, status)
     return path
 
 
 def check_private(path: Path) -> os.stat_result:
     """The status of a directory.
 
-    Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none."""
+    Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none.
+    """
     status = path.lstat()
+    _refuse_unsafe(path, status)
+    return status
+
+
+def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
     remedy = "use another directory"
     if not stat.S_ISDIR(status.st_mode):
         trouble = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
@@ -38,5 +52,5 @@ def check_private(path: Path) -> os.stat_result:
         trouble = f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})"
         remedy += f", or run: chmod 700 {quote(str(path))}"
     else:
-        return status
+        return
     raise SettingsError(f"unsafe directory: {trouble}", where=path, remedy=remedy)

@@ -1,5 +1,6 @@
 """Builds an apply, and passes signals on to it."""
 
+import gc
 import logging
 import os
 import time
@@ -59,6 +60,7 @@ class ApplySession:
         """Apply the plan as it was approved; `observe` is shown the progress."""
         workspace, planned, inbox = self._workspace, self._planned, Inbox()
         store = HeadTrackingStore(workspace.store, workspace.heads)
+        gc.freeze()  # what was loaded and planned stays: it need not be looked through again and again
         with interrupts(inbox.interrupt) as caught:
             applied = Apply(
                 planned.plan,

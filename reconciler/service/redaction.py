@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
@@ -53,48 +53,72 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 class _AnyOf:
-    """Hides the longest of some forms that stands at a place, in any case."""
+    """Some forms of one secret. That none of them stands in a text can be seen without a pattern, if all are ASCII:
+    then there is no other difference of case than that of `lower`.
+    """
 
     def __init__(self, forms: Collection[str]) -> None:
-        self._forms = forms
-        self.lowered = [form.lower() for form in forms]
-        self._is_ascii = all(map(str.isascii, forms))
+        self.forms = sorted(forms, key=len)
+        self._lowered = [form.lower() for form in self.forms]
+        self._is_ascii = "".join(self.forms).isascii()
+        self._joined = "\n".join(self._lowered)
+
+    def has_part(self, lowered_word: str) -> bool:
+        """Whether a word, on one line and in lower case, is part of a form."""
+        return lowered_word in self._joined
+
+    def is_absent(self, lowered: str) -> bool:
+        """Whether none stands in a text in lower case, for certain."""
+        if not (self._is_ascii and lowered.isascii()):
+            return False
+        for form in self._lowered:
+            if len(form) > len(lowered):
+                return True
+            if form in lowered:
+                return False
+        return True
+
+
+class _AnyOfAll:
+    """Hides the longest that stands at a place, in any case, of the forms of all secrets."""
+
+    def __init__(self, parts: Sequence[_AnyOf]) -> None:
+        self._parts = parts
 
     def hide(self, text: str) -> str:
-        if self._is_ascii and text.isascii() and not self._may_stand_in(text.lower()):
+        # Compiling costs more than a whole call, and each response with a secret of its own takes another pattern.
+        lowered = text.lower()
+        if text.isascii() and all(part.is_absent(lowered) for part in self._parts):
             return text
         return self._pattern.sub(REDACTED, text)
 
-    def _may_stand_in(self, lowered: str) -> bool:
-        """Whether the pattern can match. Only for ASCII: there is no other difference of case than that of `lower`."""
-        return any(form in lowered for form in self.lowered)
+    def has_part(self, lowered_word: str) -> bool:
+        return any(part.has_part(lowered_word) for part in self._parts)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Compiling costs more than a whole call, and each response with a secret of its own takes another pattern."""
-        longest_first = sorted(self._forms, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
+        forms = sorted({form for part in self._parts for form in part.forms}, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, forms)) or r"(?!)", re.IGNORECASE)
 
 
 class _Forms:
     """The forms in which a text may contain secrets."""
 
     def __init__(self, secrets: Collection[str]) -> None:
-        forms = [_forms_of(secret) for secret in secrets]
-        self.plain = _AnyOf({form for plain, _ in forms for form in plain})
-        self.base64 = _AnyOf({form for _, base64 in forms for form in base64})
+        parts = [_forms_of(secret) for secret in secrets if secret]
+        self.plain, self.base64 = (_AnyOfAll([part[number] for part in parts]) for number in range(2))
 
     def has_part(self, word: str) -> bool:
-        """Whether a word is part of a secret, and not a plain word that any text may contain."""
+        """Whether a word, on one line, is part of a secret, and not a plain word that any text may contain."""
         if len(word) < _LONG_WORD and _PLAIN_WORD.fullmatch(word):
             return False
         lowered = word.lower()
-        return any(lowered in form for forms in (self.plain, self.base64) for form in forms.lowered)
+        return self.plain.has_part(lowered) or self.base64.has_part(lowered)
 
 
 @lru_cache(maxsize=_SECRETS)
 def _forms_of_all(secrets: frozenset[str]) -> _Forms:
-    return _Forms([secret for secret in secrets if secret])
+    return _Forms(secrets)
 
 
 def _redact(text: str, forms: _Forms, layers: int) -> str:
@@ -126,11 +150,11 @@ def _decoded(chunk: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=_SECRETS)
-def _forms_of(secret: str) -> tuple[frozenset[str], frozenset[str]]:
+def _forms_of(secret: str) -> tuple[_AnyOf, _AnyOf]:
     """The plain forms of a secret and of its pieces, and those in base64."""
     pieces = _pieces(secret)
-    plain = frozenset(form for piece in pieces for form in _plain_forms(piece))
-    return plain, frozenset(form for piece in pieces for form in _base64_forms(piece))
+    plain = {form for piece in pieces for form in _plain_forms(piece)}
+    return _AnyOf(plain), _AnyOf({form for piece in pieces for form in _base64_forms(piece)})
 
 
 def _pieces(secret: str) -> list[str]:
