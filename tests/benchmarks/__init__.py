@@ -12,6 +12,6 @@ medians.
 - `peers`: the same work for Terraform and octoDNS. One that is not installed makes its row say so.
 - `quick_service`, `bare_client`: a service that answers after a pause, and a client of it that keeps no record.
 - `starting`, `planning`, `applying`, `reading`, `many_targets`, `action`: the rows, by what they are about.
-- `growth`: how the cost grows with the number of subscriptions, and the pictures of it.
+- `growth`, `picture`: how the time grows with the number of subscriptions.
 - `suite`: the table of all of them; `report`: what they came to, as text, JSON and the README's table.
 """

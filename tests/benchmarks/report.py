@@ -78,7 +78,7 @@ def markdown(rows: Sequence[Row], date: str) -> str:
     ]  # fmt: skip
     table = [_COLUMNS, tuple("---" for _ in _COLUMNS), *cells]
     lines = [f"| {' | '.join(cell)} |" for cell in table]
-    return "\n".join([f"{of['cores']} cores of an {of['cpu']}, Python {of['python']}, {date}:", "", *lines])
+    return "\n".join([f"{of['cores']} cores ({of['cpu']}), Python {of['python']}, {date}:", "", *lines])
 
 
 def rewrite(readme: Path, text: str) -> None:

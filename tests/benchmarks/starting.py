@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.races import Runner
+from benchmarks.races import Failed, Runner
 from benchmarks.rows import Row, ratio
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ def help_(course: Course) -> list[Row]:
 
 def completion(course: Course) -> list[Row]:
     """The completion of a command in a shell, likewise."""
-    runner = Runner([course.program], course.place("ours"), _COMPLETION)
+    place = course.place("ours")
+
+    def check() -> None:
+        if "plain,verify\n" not in runner.stdout.read_text(encoding="utf-8"):
+            raise Failed("`reconciler state` is not completed with its commands")
+
+    runner = Runner([course.program], place, _COMPLETION, after=check)
     return [_start(course, "completion", "completion of `reconciler state` in a shell", runner, 1.3)]
 
 
