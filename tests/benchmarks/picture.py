@@ -36,7 +36,7 @@ def draw(growth: Mapping[str, Lines], directory: Path) -> None:
     for theme, colors in THEMES.items():
         with mpl.rc_context(_STYLE):
             figure = Figure(figsize=(9.6, 3.6))
-            figure.subplots_adjust(left=0.07, right=0.85, bottom=0.15, top=0.9, wspace=0.55)
+            figure.subplots_adjust(left=0.07, right=0.835, bottom=0.15, top=0.9, wspace=0.55)
             for axes, (command, lines) in zip(figure.subplots(1, 2), growth.items(), strict=True):
                 _dress(axes, _TITLES[command], colors)
                 _draw_lines(axes, lines, colors)
