@@ -1,14 +1,20 @@
 """A group whose commands are imported when they are run, so that a command pays only for what it uses."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli.options import COMMON_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -26,7 +32,7 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without anything, give the help, as what was wrong; click itself does so differently in each version."""
-        if not args:
+        if not args and not ctx.resilient_parsing:
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)
             ctx.exit(1)
@@ -42,6 +48,13 @@ class LazyGroup(click.Group):
         command = import_module(module).command
         assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands, from the table alone, and the options."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - loaded by now, if a shell asks
+
+        commands = [CompletionItem(name, help=line) for name, line in self.table.items() if name.startswith(incomplete)]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table alone."""
