@@ -18,8 +18,8 @@ _NAMES = re.compile(
     r"|^(pwd|pass|auth|authorization)$",
     re.IGNORECASE,
 )
-_ADDRESSES = re.compile(r"(ur[il]|host|path|endpoint)s?$", re.IGNORECASE)
-_USER_INFO = re.compile(r"://[^/?#\s]*@")
+_ADDRESSES = r"(?i)(ur[il]|host|path|endpoint)s?$"
+_USER_INFO = r"://[^/?#\s]*@"
 
 
 def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
@@ -34,7 +34,7 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
         for item in node.items:
             if not isinstance(item, Scalar) or "@" in item.value:
                 remove(item, mistakes, prefix)
-    elif isinstance(node, Scalar) and _USER_INFO.search(node.value):
+    elif isinstance(node, Scalar) and re.search(_USER_INFO, node.value):
         mistakes.add(place(node), "the value " + USER_INFO.what, USER_INFO.remedy)
 
 
@@ -56,7 +56,7 @@ def _remove_members(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _is_credential(name: str) -> bool:
-    return bool(_NAMES.search(name)) and not _ADDRESSES.search(name)
+    return bool(_NAMES.search(name)) and not re.search(_ADDRESSES, name)
 
 
 def _refuse(member: Member, prefix: str, mistakes: Mistakes) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.mistake import Place
 
@@ -20,7 +22,7 @@ _SUFFIXES = (".yaml", ".yml")
 _EXAMPLE = "for an example, see config/ in reconciler's repository"
 
 
-class File(NamedTuple):
+class File(Struct, frozen=True):
     """One file as the user would name it, and its bytes, which are valid UTF-8."""
 
     name: str

@@ -40,7 +40,7 @@ EVENT_LIMIT: Final = 500_000
 
 Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-_UNPRINTABLE = re.compile(r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class Scalar(Struct, gc=False):
@@ -216,6 +216,6 @@ def _syntax_mistake(file: File, problem: MarkedYAMLError) -> tuple[Place, str, s
 
 def _character_mistake(file: File) -> tuple[Place, str, str]:
     text = file.data.decode()
-    strange = _UNPRINTABLE.search(text)
+    strange = re.search(_UNPRINTABLE, text)
     before = text[: strange.start()] if strange else ""
     return place_after(file.name, before), "the file contains a character that YAML does not allow", "remove it"

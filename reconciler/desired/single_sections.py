@@ -13,16 +13,15 @@ from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Parit
 if TYPE_CHECKING:
     from reconciler.desired.nodes import Node
 
-_RECIPIENT = re.compile("age1[0-9a-z]{58}")
+_RECIPIENT = "age1[0-9a-z]{58}"
 
 _WORDS: Final = {"algorithm": tuple(ALGORITHMS), "encoding": ENCODINGS, "key_encoding": KEY_ENCODINGS}
 VERIFICATION_KEYS: Final = ("header", "algorithm", "prefix", "encoding", "key_encoding", "content", "enforce")
 _REQUIRED: Final = ("header", "algorithm")
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - what RFC 9110, section 5.6.2, calls a token
-_HEADER = re.compile(_TOKEN)
-_CONTENT = re.compile(rf"(?:[^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}(?:[^{{}}]|\{{header:{_TOKEN}\}})*")
-_PREFIX = re.compile("[ -~]*")
+_CONTENT = rf"(?:[^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}(?:[^{{}}]|\{{header:{_TOKEN}\}})*"
+_PREFIX = "[ -~]*"
 
 PARITY_KEYS: Final = ("address", "reason")
 
@@ -48,7 +47,7 @@ def read_recipients(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
 
 def _recipient_remedy(recipient: str) -> str | None:
     """What to do about a text that nothing can be sealed to; None where it is a recipient."""
-    if not _RECIPIENT.fullmatch(recipient):  # age takes it in capitals too: one key would then be two recipients
+    if not re.fullmatch(_RECIPIENT, recipient):  # age takes it in capitals too: one key would then be two recipients
         return "use the public key (age1 and 58 characters), never the secret key"
     import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
 
@@ -78,7 +77,7 @@ def _verification_value(field: str, node: Node, mistakes: Mistakes) -> str | boo
         case "enforce":
             return _flag(node, mistakes)
         case "header":
-            return _matching(field, node, _HEADER, "use an HTTP header name", mistakes)
+            return _matching(field, node, _TOKEN, "use an HTTP header name", mistakes)
         case "prefix":
             return _matching(field, node, _PREFIX, "use printable ASCII", mistakes)
         case "content":
@@ -96,9 +95,9 @@ def _flag(node: Node, mistakes: Mistakes) -> bool | None:
     return None
 
 
-def _matching(field: str, node: Node, rule: re.Pattern[str], remedy: str, mistakes: Mistakes) -> str | None:
+def _matching(field: str, node: Node, rule: str, remedy: str, mistakes: Mistakes) -> str | None:
     value = shapes.text(node, field, mistakes)
-    if value is None or rule.fullmatch(value):
+    if value is None or re.fullmatch(rule, value):
         return value
     mistakes.add(place(node), f"{field}: invalid value {shown(value)}", remedy)
     return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from msgspec import Struct
 
 from reconciler.desired import shapes, urls
 from reconciler.desired.mistakes import Mistakes, place, shown
@@ -28,7 +31,7 @@ _RESERVED: Final = frozenset({"region", "environment", "name"})
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
-class Declared(NamedTuple):
+class Declared(Struct, frozen=True):
     """A target that was declared, as far as it is free of mistakes.
 
     `variables` are those of the target with `region` and `environment`; one without a usable value is None, and so
@@ -129,7 +132,7 @@ class _Reader:
         if name in _RESERVED:
             what = f"the variable name {name} is reserved"
             self._mistakes.add(place(member), what, "use another name")
-        elif not VARIABLE.fullmatch(name):
+        elif not re.fullmatch(VARIABLE, name):
             what = f"vars: invalid variable name {shown(name)}"
             self._mistakes.add(place(member), what, "use a-z, 0-9 and _, starting with a letter")
         else:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VARIABLE: Final = re.compile("[a-z][a-z0-9_]*")
-"""How the name of a variable is written."""
+VARIABLE: Final = "[a-z][a-z0-9_]*"
+"""How the name of a variable is written, as a regular expression."""
 
-_SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE.pattern}\}})*+")
-_PIECE = re.compile(rf"[^{{}}]+|\{{\{{|\}}\}}|\{{({VARIABLE.pattern})\}}")
+_SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE}\}})*+")
+_PIECE = rf"[^{{}}]+|\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 _DOUBLED = {"{{": "{", "}}": "}"}
 
 
@@ -40,7 +40,7 @@ def expand(template: str, variables: Mapping[str, str], limit: int) -> str:
 
 def _expand_piecewise(template: str, variables: Mapping[str, str], limit: int) -> str:
     pieces, length = [], 0
-    for piece in _PIECE.finditer(template):
+    for piece in re.finditer(_PIECE, template):
         pieces.append(variables[piece[1]] if piece[1] else _DOUBLED.get(piece[0], piece[0]))
         length += len(pieces[-1])
         if length > limit:

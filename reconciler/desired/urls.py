@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from reconciler.model.url import is_loopback
 
@@ -16,11 +18,11 @@ _URL = re.compile(
     r"([Hh][Tt][Tt][Pp][Ss]?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_UNWRITABLE = re.compile(r"[\x00-\x20\x7f-\x9f]")
-_AUTHORITY = re.compile(r"[^:/?#]+://([^/?#\\]*)")
+_UNWRITABLE = r"[\x00-\x20\x7f-\x9f]"
+_AUTHORITY = r"[^:/?#]+://([^/?#\\]*)"
 
 
-class Fault(NamedTuple):
+class Fault(Struct, frozen=True):
     """What is wrong with a URL, to be put behind its field's name, and what to do."""
 
     what: str
@@ -57,9 +59,9 @@ def base_fault(url: str) -> Fault | None:
 
 def _diagnose(url: str) -> Fault:
     """Why a URL is not of the one form that is taken. What is most telling comes first."""
-    if _UNWRITABLE.search(url):
+    if re.search(_UNWRITABLE, url):
         return Fault("contains white space or a control character", "remove or percent-encode it")
-    authority = _AUTHORITY.match(url)
+    authority = re.match(_AUTHORITY, url)
     if authority is None:
         return Fault("is not an absolute URL", "write the full URL: https://host/path")
     if "@" in authority[1]:

@@ -92,7 +92,7 @@ def test_unsound_urls_are_not(url: str, words: str) -> None:
     """Each is refused for what is most telling about it, and told what to do; the fault never holds the URL."""
     fault = urls.fault(url)
     assert fault is not None
-    assert words in " ".join(fault)
+    assert words in f"{fault.what} {fault.remedy}"
 
 
 def test_a_base_takes_no_query() -> None:

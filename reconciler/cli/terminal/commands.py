@@ -5,12 +5,13 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-_NAME = re.compile(
-    r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)"
-)  # elsewhere it is part of a path: `my reconciler state/`
+_NAME = (
+    r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))"  # elsewhere it is part of a path: `my reconciler state/`
+    r"reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)"
+)
 _PLACES = ("config", "state", "cache_dir")
-_INTRODUCED = re.compile(r"run: (?=(?:reconciler|git|chmod|tail) )")
-_END = re.compile(r"; (?=\S|$)")
+_INTRODUCED = r"run: (?=(?:reconciler|git|chmod|tail) )"
+_END = r"; (?=\S|$)"
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
@@ -25,12 +26,12 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
         if holds_password(given["--state"]):
             del given["--state"]
     words = "".join(f"{flag} {shlex.quote(value)} " for flag, value in given.items())
-    return _NAME.sub(lambda name: name[0] + words, text) if words else text
+    return re.sub(_NAME, lambda name: name[0] + words, text) if words else text
 
 
 def apart(text: str) -> str:
     """`text` with each command that follows "run:" on a line of its own."""
-    first, *rest = _INTRODUCED.split(text)
+    first, *rest = re.split(_INTRODUCED, text) if "run: " in text else [text]
     lines = [first]
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     for part in rest:
@@ -42,7 +43,7 @@ def apart(text: str) -> str:
 
 def _divided(text: str) -> tuple[str, str]:
     """A command, and what follows it: it ends at the first semicolon that is not quoted."""
-    for end in _END.finditer(text):
+    for end in re.finditer(_END, text):
         command = text[: end.start()]
         try:
             shlex.split(command)

@@ -34,7 +34,7 @@ _RESTORE = "restore the journal from version control or a backup, then run: reco
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_UNREADABLE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+_UNREADABLE = "[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
 """Characters that JSON allows and a terminal or a diff does not show; and surrogates, which UTF-8 cannot encode."""
 
 
@@ -137,7 +137,7 @@ def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator
     """Each entry as a line with its newline, and the line's hash."""
     previous = head or _START
     for number, entry in enumerate(entries, seq + 1):
-        fields = _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(to_fields(entry)))
+        fields = re.sub(_UNREADABLE, lambda found: f"\\u{ord(found[0]):04x}", _encode(to_fields(entry)))
         body = f'{{"seq":{number},{fields[1:-1]},"prev":"{previous}"'.encode()
         previous = sha256(body).hexdigest()
         yield body + f',"hash":"{previous}"}}\n'.encode(), previous

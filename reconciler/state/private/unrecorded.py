@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
 
 _FOLDER = "unrecorded"
-_NO_BLANK = re.compile(r"\S")
 
 
 class Unrecorded(Struct, frozen=True):
@@ -135,7 +134,7 @@ def kept_in(data: bytes, file: Path) -> list[Unrecorded]:
         text = "\N{REPLACEMENT CHARACTER}"
     found: list[Unrecorded] = []
     at = 0
-    while start := _NO_BLANK.search(text, at):
+    while start := re.compile(r"\S").search(text, at):
         unrecorded, at = _decode(text, start.start(), file)
         found.append(unrecorded)
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from reconciler.state.stores.store import Store
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9.-]*(?=(\+[^/]*?)?:)|git(?=\+/)", re.IGNORECASE)
+_SCHEME = r"(?i:[a-z][a-z0-9.-]*(?=(\+[^/]*?)?:)|git(?=\+/))"
 
 
 def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str]) -> Store:
@@ -30,7 +30,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
     if not spec.strip():
         raise SettingsError("the value is empty", where="--state", remedy=_REMEDY)
     _refuse_control(spec, "value", "remove it")
-    found = _SCHEME.match(spec)
+    found = re.match(_SCHEME, spec) if ":" in spec or "+/" in spec else None
     if found is None:
         return FileStore(Path(spec))
     scheme = found[0].lower()
@@ -46,7 +46,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
 
 def holds_password(spec: str) -> bool:
     """Whether a value is a URL with a password in it."""
-    return _PASSWORD.search(spec) is not None
+    return "@" in spec and re.search(_USER_INFO, spec) is not None
 
 
 def _open_files(spec: str, *_: object) -> Store:
@@ -68,14 +68,14 @@ def _decoded(path: str) -> str:
         what = "the path contains an encoded slash, %2F, which could mean two directories or one name"
         raise SettingsError(what, where="--state", remedy="write /")
     decoded = os.fsdecode(unquote_to_bytes(path))
-    control = _CONTROL.search(decoded)
+    control = re.search(_CONTROL, decoded)
     _refuse_control(decoded, "path", f"remove %{ord(control[0]):02X}" if control else "")
     return decoded
 
 
 def _refuse_control(text: str, what: str, remedy: str) -> None:
     """Raises SettingsError for text that contains a control character, which messages cannot show."""
-    control = _CONTROL.search(text)
+    control = None if text.isprintable() else re.search(_CONTROL, text)
     if control is None:
         return
     if control[0] == "\0":
@@ -93,8 +93,8 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
     return open_git(spec, cache_directory, environment)
 
 
-_PASSWORD = re.compile(r"://[^/@]*:[^/]*@")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_USER_INFO = r"://[^/@]*:[^/]*@"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _REMEDY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
 
 _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
