@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Literal, NoReturn
 
@@ -31,16 +32,12 @@ COMMANDS: Mapping[str, str] = {
     "demo": "Run a full cycle against the embedded sandbox.",
 }
 
-_COLLECTOR_THRESHOLD = 100_000
-"""Objects between two searches for garbage. By default they are 700, and to search a large configuration and a long
-journal takes longer than to plan: next to nothing of either is garbage. With a bound, a long run stays bounded too."""
-
 
 @click.group(
     cls=LazyGroup,
     package=__package__,
     table=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 success; 1 error; 2 changes present (`plan` or `status` with --detailed-exitcode), or targets"
     " differ (`parity`); 3 a create has an unknown outcome and must be resolved; 129, 130, 143 interrupted.",
 )
@@ -55,7 +52,6 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code that `reconciler --help` explains."""
-    gc.set_threshold(_COLLECTOR_THRESHOLD)
     invocation = Invocation()
     leave(run(args, invocation), invocation)
 
@@ -98,12 +94,26 @@ def run(args: Sequence[str] | None = None, invocation: Invocation | None = None)
 
 def _run(args: Sequence[str] | None, invocation: Invocation) -> int:
     try:
-        code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation)
+        code = cli.main(
+            args, prog_name="reconciler", standalone_mode=False, obj=invocation, terminal_width=_help_width()
+        )
         return code if isinstance(code, int) else 0
     except SystemExit:  # how click ends where the reader of its own output, the help or the version, has left
         return 0
     except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
         return _explain(problem, invocation)
+
+
+def _help_width() -> int:
+    """The columns of a help text. click itself asks `shutil`, which loads three libraries for compression."""
+    columns = 0
+    with suppress(ValueError):
+        columns = int(os.environ.get("COLUMNS", ""))
+    if columns <= 0:
+        columns = 80
+        with suppress(ValueError, OSError):  # no terminal
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
+    return max(min(columns, 110) - 2, 50)
 
 
 def _open_streams() -> None:

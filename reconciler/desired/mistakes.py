@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from heapq import nsmallest
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -109,7 +108,7 @@ def listed(names: Iterable[str]) -> str:
     """Names for a message: sorted, with commas; of very many the first."""
     known = list(names)
     more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
-    return ", ".join(nsmallest(_NAMES_SHOWN, known) + more) or "none"
+    return ", ".join(sorted(known)[:_NAMES_SHOWN] + more) or "none"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import platform
 from functools import cached_property
@@ -90,7 +89,9 @@ class Workspace:
         if in_actions():
             return by_run()
         try:
-            user = getpass.getuser()
+            from getpass import getuser  # noqa: PLC0415 - it loads what reads passwords
+
+            user = getuser()
         except (KeyError, OSError):  # no such user, as in many containers
             user = f"uid {os.getuid()}"
         return {"user": user, "host": platform.node()}

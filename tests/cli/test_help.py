@@ -70,6 +70,16 @@ def test_the_root_help_names_every_command(project: Project) -> None:
     assert "Exit codes: 0 success; 1 error; 2 " in text
 
 
+@pytest.mark.parametrize(
+    ("columns", "longest"), [("200", 108), ("70", 68), ("60", 58), ("", 78), ("-1", 78), ("x", 78)]
+)
+def test_the_help_is_as_wide_as_the_terminal(project: Project, columns: str, longest: int) -> None:
+    """Or as a terminal is taken to be where there is none; never so wide that lines are hard to follow."""
+    project.environment["COLUMNS"] = columns
+    widths = {len(line) for line in project.succeed("apply", "--help").out.splitlines()}
+    assert longest - 8 < max(widths) <= longest
+
+
 def rows_of_the_readme() -> Iterator[tuple[list[tuple[str, ...]], list[str]]]:
     """Each row of the table of commands: the words of its commands, and the lists of formats that it names."""
     readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")

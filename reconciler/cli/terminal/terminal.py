@@ -17,7 +17,6 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from functools import partial
-from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -30,6 +29,7 @@ from reconciler.reports.line import Line, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from queue import SimpleQueue
 
     from reconciler.reports.formats import Report
 
@@ -174,6 +174,8 @@ class Terminal:
     @contextmanager
     def in_background(self) -> Iterator[None]:
         """While inside, a thread of its own writes to stderr: a reader that is slow, or stopped, delays nothing."""
+        from queue import SimpleQueue  # noqa: PLC0415 - few commands need it
+
         queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         thread = Thread(target=_write_all, args=(queue,), name="teller", daemon=True)
         thread.start()
