@@ -1,7 +1,7 @@
 """Imports subscriptions that were created manually: records them as existing, as config/ defines them now."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -10,15 +10,16 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Subscription
 from reconciler.model.entry import Imported
 from reconciler.model.plan import Block
-from reconciler.model.record import Record
+from reconciler.model.record import Attempt, Record
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
 from reconciler.operations.known_results import with_known_results
-from reconciler.operations.same_service import concerning, read_others, warn_of_unread
+from reconciler.operations.same_service import concerning, read_usable, warn_of_unread
 from reconciler.operations.workspace import Workspace, refuse_unmatched
-from reconciler.planning.planner import plan_target
+from reconciler.planning.planner import Planner
 from reconciler.reports.wording import how_to_resolve_attempt
+from reconciler.state.heads.unusable import UnusableRecord, replaced_records
 
 
 class Import(Struct, frozen=True):
@@ -34,10 +35,12 @@ def import_subscriptions(workspace: Workspace, address: str | None, patterns: tu
 
     Raises Refused for an address that is not desired, SelectionError for patterns that match nothing, and StateError.
     """
-    desired = _desired(workspace, address, patterns)
-    for target in sorted({subscription.address.target for subscription in desired}):
-        here = [subscription for subscription in desired if subscription.address.target == target]
-        yield from _import(workspace, target, here)
+    by_target: dict[TargetName, list[Subscription]] = {}
+    for subscription in _desired(workspace, address, patterns):
+        by_target.setdefault(subscription.address.target, []).append(subscription)
+    importer = _Importer(workspace)
+    for target in sorted(by_target):
+        yield from importer.run(target, by_target[target])
 
 
 def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> list[Subscription]:
@@ -55,49 +58,79 @@ def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...
     return [subscriptions[named]]
 
 
-def _import(workspace: Workspace, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
-    """Record what is missing of `desired`, all of it on one target."""
-    imports: list[Import] = []
+class _Importer:
+    """Imports target by target.
 
-    def draft(recorded: Record) -> list[Imported]:
-        record = with_known_results(workspace, recorded)
-        blocked = _blocked(workspace, record)
-        imports[:] = [_checked(record, subscription, blocked) for subscription in desired]
-        at, by = now_by(workspace)
-        return [
-            Imported(
-                at=at,
-                by=by,
-                attempt=uuid.uuid4().hex[:16],
-                address=done.subscription.address,
-                codes=done.codes,
-                url=done.subscription.url,
-            )
-            for done in imports
-            if done.codes
-        ]
-
-    record_entries(workspace, target, draft, "imported")
-    return imports
-
-
-def _blocked(workspace: Workspace, record: Record) -> Mapping[Address, tuple[str, ...]]:
-    """Why what is desired on a target would not be created there, as a plan says it: it is, or may be, in force.
-
-    What is recorded under another address is that subscription. Recorded once more, one of the two would be retired,
-    and the operator asked to delete the only one there is.
+    The other records of the store are read once, and once more after a conflict. To read them again for each target
+    would take longer than the whole import does so: what other runs append meanwhile would not be noticed sooner.
     """
-    desired, records = workspace.desired, {record.target: record}
-    read = read_others(workspace, desired, records, workspace.store.targets())
-    warn_of_unread(workspace.notices, concerning(read.unread, desired, records))
-    plan = plan_target(record.target, desired, read.records, Selection())
-    blocked = (change for change in plan.changes if change.block in (Block.ELSEWHERE, Block.UNRESOLVED))
-    return {change.address: change.reasons for change in blocked}
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._planner = Planner(workspace.desired, Selection())
+        self._unread: tuple[UnusableRecord, ...] = ()
+        self._is_read = False
+
+    def run(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
+        """Record what is missing of `desired`, all of it on one target."""
+        imports: list[Import] = []
+
+        def draft(recorded: Record) -> list[Imported]:
+            self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
+            record = with_known_results(self._workspace, recorded)
+            blocked, held = self._blocked(record), record.by_address()
+            imports[:] = [
+                _checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired
+            ]
+            at, by = now_by(self._workspace)
+            return [_entry(done, at, by) for done in imports if done.codes]
+
+        record = record_entries(self._workspace, target, draft, "imported")
+        self._planner.put(with_known_results(self._workspace, record))
+        return imports
+
+    def _blocked(self, record: Record) -> Mapping[Address, tuple[str, ...]]:
+        """Why what is desired on a target would not be created there, as a plan says it: it is, or may be, in force.
+
+        What is recorded under another address is that subscription. Recorded once more, one of the two would be
+        retired, and the operator asked to delete the only one there is.
+        """
+        workspace = self._workspace
+        self._read_all()
+        self._planner.put(record)
+        replaced = replaced_records(record, workspace.heads.seen(record.target), workspace.store.place)
+        unread = [*replaced, *(other for other in self._unread if other.target != record.target)]
+        warn_of_unread(workspace.notices, concerning(unread, workspace.desired, [record.target]))
+        changes = self._planner.plan(record.target).changes
+        return {
+            change.address: change.reasons for change in changes if change.block in (Block.ELSEWHERE, Block.UNRESOLVED)
+        }
+
+    def _read_all(self) -> None:
+        if self._is_read:
+            return
+        workspace, seen = self._workspace, self._workspace.heads.seen()
+        names = {*workspace.store.targets(), *seen.targets_at(workspace.store.place)}
+        readable = read_usable(workspace, workspace.desired, names, seen)
+        self._planner.use(readable.records)
+        self._unread, self._is_read = readable.unread, True
 
 
-def _checked(record: Record, desired: Subscription, blocked: Mapping[Address, tuple[str, ...]]) -> Import:
-    """What of a desired subscription is missing in the record and can be imported."""
-    attempts = record.at_address(desired.address)
+def _entry(done: Import, at: str, by: Mapping[str, str]) -> Imported:
+    return Imported(
+        at=at,
+        by=by,
+        attempt=uuid.uuid4().hex[:16],
+        address=done.subscription.address,
+        codes=done.codes,
+        url=done.subscription.url,
+    )
+
+
+def _checked(
+    desired: Subscription, attempts: Collection[Attempt], blocked: Mapping[Address, tuple[str, ...]]
+) -> Import:
+    """What of a desired subscription is missing in `attempts`, those of its address, and can be imported."""
     unresolved = [attempt for attempt in attempts if attempt.unresolved]
     if unresolved:
         reason = f"a create has an unknown outcome; {how_to_resolve_attempt(unresolved[0])}"

@@ -12,6 +12,7 @@ from reconciler.model.record import Record
 from reconciler.operations.known_results import read_with_known_results
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
+from reconciler.state.heads.seen import Seen
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
@@ -27,6 +28,13 @@ class StoreRecords(Struct, frozen=True):
     unread: tuple[UnusableRecord, ...]
 
 
+class Readable(Struct, frozen=True):
+    """Records by target, and those that cannot be used, as in StoreRecords."""
+
+    records: dict[TargetName, Record]
+    unread: tuple[UnusableRecord, ...]
+
+
 def read_others(
     workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
 ) -> StoreRecords:
@@ -35,12 +43,25 @@ def read_others(
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
     seen, place = workspace.heads.seen(), workspace.store.place
-    names = {*recorded, *seen.targets_at(place)}
-    others: dict[TargetName, Record] = {}
-    unread = [stray for record in records.values() for stray in replaced_records(record, seen, place)]
-    for name in sorted(names - records.keys()):
+    others = read_usable(workspace, desired, {*recorded, *seen.targets_at(place)} - records.keys(), seen)
+    replaced = (stray for record in records.values() for stray in replaced_records(record, seen, place))
+    services = (desired.targets[name].base_url for name in records)
+    same = desired.of_services(services, {name: record.base_url for name, record in others.records.items()})
+    return StoreRecords(
+        {**records, **{name: record for name, record in others.records.items() if name in same}},
+        {name: record for name, record in others.records.items() if name not in desired.targets},
+        (*replaced, *others.unread),
+    )
+
+
+def read_usable(workspace: Workspace, desired: Desired, names: Iterable[TargetName], seen: Seen) -> Readable:
+    """The records of these targets, as far as they have one; `seen` are the heads last known before."""
+    place = workspace.store.place
+    records: dict[TargetName, Record] = {}
+    unread: list[UnusableRecord] = []
+    for name in sorted(names):
         try:
-            others[name] = read_with_known_results(workspace, name)
+            records[name] = read_with_known_results(workspace, name)
         except RecordMissing:
             continue  # this machine never saw one, so nothing that it held can be created again
         except StateError as problem:
@@ -48,14 +69,8 @@ def read_others(
             declared = None if target is None else target.base_url
             unread.append(unusable_record(workspace.store, name, problem, seen, declared))
         else:
-            unread += replaced_records(others[name], seen, place)
-    services = (desired.targets[name].base_url for name in records)
-    same = desired.of_services(services, {name: record.base_url for name, record in others.items()})
-    return StoreRecords(
-        {**records, **{name: record for name, record in others.items() if name in same}},
-        {name: record for name, record in others.items() if name not in desired.targets},
-        tuple(unread),
-    )
+            unread += replaced_records(records[name], seen, place)
+    return Readable(records, tuple(unread))
 
 
 def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:

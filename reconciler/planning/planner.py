@@ -37,12 +37,9 @@ def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection:
     there counts against creating it here. Raises SelectionError for a pattern that matches nothing.
     """
     _refuse_unmatched(desired, records, selection)
-    services = ServiceRoutes(desired, records)
-    targets = {
-        name: _plan_target(target, desired, records[name], services.at(target.base_url), selection)
-        for name, target in sorted(desired.targets.items())
-        if selection.touches(name)
-    }
+    planner = Planner(desired, selection)
+    planner.use(records)
+    targets = {name: planner.plan(name) for name in sorted(desired.targets) if selection.touches(name)}
     digest = plan_digest({name: target.digest for name, target in targets.items()})
     return Plan(selection.patterns, targets, digest)
 
@@ -51,9 +48,42 @@ def plan_target(
     name: TargetName, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
 ) -> TargetPlan:
     """The plan for one target; what `make_plan` gives for it."""
-    target = desired.targets[name]
-    routes = ServiceRoutes(desired, records).at(target.base_url)
-    return _plan_target(target, desired, records[name], routes, selection)
+    planner = Planner(desired, selection)
+    planner.use(records)
+    return planner.plan(name)
+
+
+class Planner:
+    """Plans targets one after the other, and again when records have changed: that costs as much as these records."""
+
+    def __init__(self, desired: Desired, selection: Selection) -> None:
+        self._desired = desired
+        self._selection = selection
+        self._records: dict[TargetName, Record] = {}
+        self._routes = ServiceRoutes(desired)
+
+    def use(self, records: Mapping[TargetName, Record]) -> None:
+        """Plan from these records, as `make_plan` does, and from no others."""
+        for name in self._records.keys() - records.keys():
+            self._routes.remove(self._records.pop(name))
+        for record in records.values():
+            self.put(record)
+
+    def put(self, record: Record) -> None:
+        """Plan from this record of its target, and from no other."""
+        before = self._records.get(record.target)
+        if before is record:
+            return
+        if before is not None:
+            self._routes.remove(before)
+        self._records[record.target] = record
+        self._routes.add(record)
+
+    def plan(self, name: TargetName) -> TargetPlan:
+        """The plan for one target; what `make_plan` gives for it."""
+        target = self._desired.targets[name]
+        routes = self._routes.at(target.base_url)
+        return _plan_target(target, self._desired, self._records[name], routes, self._selection)
 
 
 def _plan_target(target: Target, desired: Desired, record: Record, routes: Routes, selection: Selection) -> TargetPlan:

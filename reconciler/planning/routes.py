@@ -2,93 +2,131 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url, service_key
 from reconciler.planning.renames import Renames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt, Record
 
+_Key = TypeVar("_Key")
+
 
 class ServiceRoutes:
-    """The routes of each service, made once for all targets of a service that are planned from the same records."""
+    """The routes of each service, for all targets that are planned from the same records."""
 
-    def __init__(self, desired: Desired, records: Mapping[TargetName, Record]) -> None:
+    def __init__(self, desired: Desired) -> None:
         self._desired = desired
-        self._records: dict[str, list[Record]] = {}
-        for name, record in records.items():
-            declared = desired.targets.get(name)
-            urls = [record.base_url, declared.base_url] if declared else [record.base_url]
-            for service in {service_key(base_url) for base_url in urls}:
-                self._records.setdefault(service, []).append(record)
         self._routes: dict[str, Routes] = {}
+
+    def add(self, record: Record) -> None:
+        for service in self._services(record):
+            self.at(service).add(record)
+
+    def remove(self, record: Record) -> None:
+        """Remove a record that was added."""
+        for service in self._services(record):
+            self.at(service).remove(record)
 
     def at(self, base_url: str) -> Routes:
         """What the records say exists at a service: those of targets declared there, and those bound to it."""
         service = service_key(base_url)
         if service not in self._routes:
-            self._routes[service] = Routes(self._desired, self._records.get(service, []))
+            self._routes[service] = Routes(self._desired)
         return self._routes[service]
+
+    def _services(self, record: Record) -> set[str]:
+        declared = self._desired.targets.get(record.target)
+        base_urls = [record.base_url, declared.base_url] if declared else [record.base_url]
+        return {service_key(base_url) for base_url in base_urls}
 
 
 class Routes:
-    """Every attempt of one service that is not gone, by what it delivers.
+    """Every attempt of one service that is not gone, by what it delivers."""
 
-    The indexes are made when they are first asked for: only a create asks, and most plans have none.
-    """
-
-    def __init__(self, desired: Desired, records: Sequence[Record]) -> None:
+    def __init__(self, desired: Desired) -> None:
         self._desired = desired
-        self._records = records
+        self._records: dict[TargetName, Record] = {}
         self._renames: dict[TargetName, Renames] = {}
+        self._by_route = _Index(self._records, lambda attempt: attempt.routes)
+        self._unwanted = _Index(self._records, self._unwanted_codes)
+
+    def add(self, record: Record) -> None:
+        self._records[record.target] = record
+        self._by_route.add(record)
+        self._unwanted.add(record)
+
+    def remove(self, record: Record) -> None:
+        """Remove a record that was added."""
+        self._by_route.remove(record)
+        self._unwanted.remove(record)
+        del self._records[record.target]
+        self._renames.pop(record.target, None)
 
     def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
         """Attempts of other addresses that deliver, or may deliver, a route of `request`."""
         url = normal_url(request.url)
-        return _others(address, (self._by_route.get((code, url), ()) for code in request.codes))
+        return _others(address, (self._by_route.of((code, url)) for code in request.codes))
 
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Attempts of other addresses that deliver, or may deliver, a code of `request` that is not wanted of them."""
-        return _others(address, (self._unwanted.get(code, ()) for code in request.codes))
+        return _others(address, (self._unwanted.of(code) for code in request.codes))
 
     def renaming(self, source: Address, destination: Address) -> list[str]:
         """The commands, in order, that record `source` as renamed to `destination`; empty where it was not."""
         if source.target != destination.target:
             return []
         if source.target not in self._renames:
-            record = next(record for record in self._records if record.target == source.target)
-            self._renames[source.target] = Renames(self._desired, record)
+            self._renames[source.target] = Renames(self._desired, self._records[source.target])
         return self._renames[source.target].commands(source, destination)
 
-    @cached_property
-    def _by_route(self) -> dict[tuple[str, str], list[Attempt]]:
-        attempts: dict[tuple[str, str], list[Attempt]] = {}
-        for attempt in self._attempts():
-            for route in attempt.routes:
-                attempts.setdefault(route, []).append(attempt)
-        return attempts
+    def _unwanted_codes(self, attempt: Attempt) -> list[str]:
+        wanted = self._desired.subscriptions.get(attempt.address)
+        return [code for code in attempt.codes if wanted is None or code not in wanted.codes]
 
-    @cached_property
-    def _unwanted(self) -> dict[str, list[Attempt]]:
-        attempts: dict[str, list[Attempt]] = {}
-        for attempt in self._attempts():
-            wanted = self._desired.subscriptions.get(attempt.address)
-            for code in attempt.codes:
-                if wanted is None or code not in wanted.codes:
-                    attempts.setdefault(code, []).append(attempt)
-        return attempts
 
-    def _attempts(self) -> Iterator[Attempt]:
-        for record in self._records:
-            yield from (attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE)
+class _Index(Generic[_Key]):
+    """The attempts in `records` that are not gone, by each of their `keys`.
+
+    It is made when it is first asked for: only a create asks, and most plans have none.
+    """
+
+    def __init__(self, records: Mapping[TargetName, Record], keys: Callable[[Attempt], Iterable[_Key]]) -> None:
+        self._records = records
+        self._keys = keys
+        self._groups: dict[_Key, dict[tuple[TargetName, str], Attempt]] | None = None
+
+    def of(self, key: _Key) -> Collection[Attempt]:
+        """The attempts with that key."""
+        if self._groups is None:
+            self._groups = {}
+            for record in self._records.values():
+                self.add(record)
+        return self._groups.get(key, {}).values()
+
+    def add(self, record: Record) -> None:
+        if self._groups is not None:
+            for attempt in _present(record):
+                for key in self._keys(attempt):
+                    self._groups.setdefault(key, {})[record.target, attempt.id] = attempt
+
+    def remove(self, record: Record) -> None:
+        """Remove a record that was added."""
+        if self._groups is not None:
+            for attempt in _present(record):
+                for key in self._keys(attempt):
+                    self._groups[key].pop((record.target, attempt.id), None)
+
+
+def _present(record: Record) -> Iterable[Attempt]:
+    return (attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE)
 
 
 def _others(address: Address, groups: Iterable[Iterable[Attempt]]) -> list[Attempt]:

@@ -1,0 +1,81 @@
+"""Commands over many targets: how often each record is read, counted, since times depend on the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.project import Finished, Project
+
+HERE, ELSEWHERE = "https://api.service.example", "https://api.elsewhere.example"
+COUNT_READS = """\
+from reconciler.state.stores.files import FileStore
+read = FileStore.read
+def counted(store, target, *more):
+    with open("reads", "a") as file:
+        print(target, file=file)
+    return read(store, target, *more)
+FileStore.read = counted
+"""
+
+
+def declare(project: Project, count: int) -> None:
+    """So many targets of one service, each with a subscription, and records that say nothing yet."""
+    targets = "".join(
+        f"  region{number}/staging: {{auth_url: '{HERE}', base_url: '{HERE}', overlap: allow}}\n"
+        for number in range(count)
+    )
+    wanted = "  '*/*': {offers: {eventCodes: [ONB10011], webhookUrl: 'https://hooks.partner.example/{region}'}}\n"
+    project.write("config/all.yaml", f"targets:\n{targets}subscriptions:\n{wanted}")
+    project.step("state", "init")
+
+
+def reads(project: Project, *arguments: str) -> float:
+    """How often a command reads each record, on average."""
+    (project.path / "reads").unlink(missing_ok=True)
+    project.before_steps = COUNT_READS
+    project.step(*arguments)
+    project.before_steps = ""
+    targets = project.read("reads").splitlines()
+    return len(targets) / len(set(targets))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (["plan"], 1),
+        (["plan", "-t", "region1/*"], 1),
+        (["plan", "-t", "region1/*", "-t", "region2/staging/offers"], 1),
+        (["status"], 1),
+        (["state", "list"], 1),
+        (["state", "verify"], 1),
+        (["state", "import", "--all"], 2),
+        (["state", "init"], 3),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.parametrize("count", [3, 9])
+def test_each_record_is_read_as_often_among_many(project: Project, arguments: list[str], most: int, count: int) -> None:
+    """Not once for each other target of its service."""
+    declare(project, count)
+    assert most >= reads(project, *arguments)
+
+
+def skipped(done: Finished) -> list[str]:
+    """The addresses that an import skipped."""
+    return [line.split(":")[0].strip() for line in done.out.splitlines() if ": skipped: " in line]
+
+
+def test_an_import_counts_what_it_has_imported_itself(project: Project) -> None:
+    """A record that is bound to another service than its target is declared at by now tells of that one."""
+    declare(project, 3)
+    project.environment["RECONCILER_REGION0_STAGING_BASE_URL"] = ELSEWHERE
+    text = project.read("config/all.yaml").replace("{region}", "{hooks}")
+    for number, hooks in enumerate(("same", "same", "other")):
+        text = text.replace(f"region{number}/staging: {{", f"region{number}/staging: {{vars: {{hooks: {hooks}}}, ")
+    project.write("config/all.yaml", text)
+    done = project.step("state", "import", "--all")
+    assert ["region1/staging/offers"] == skipped(done)
+    assert "is already in force as region0/staging/offers" in done.out
