@@ -65,14 +65,14 @@ class Opening:
         while not self._over.is_set():
             left = deadline - steady()
             if left <= 0:
-                self.discard()
+                self.close()
                 return None
             self._over.wait(min(left, _TICK))
         if self._problem is not None:
             raise self._problem
         return self._stream
 
-    def discard(self) -> None:
+    def close(self) -> None:
         """Close it, now or as soon as it is open."""
         with self._lock:
             self._is_unwanted = True
@@ -93,7 +93,7 @@ class Opening:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it is open and as good as new; one that has failed is not: it failed before the call was made."""
+        """Whether it is open and as good as new."""
         return self._stream is not None and not self.is_too_old and is_untouched(self._stream)
 
 
@@ -116,14 +116,16 @@ class _Ahead:
         return max(0, min(calls, self.wanted) - len(self.openings))
 
     def take(self) -> Opening | None:
-        """The oldest that is usable, or else the oldest that is being opened; those that cannot be used are closed."""
+        """The oldest that is open and not too old, or else the oldest that is being opened.
+
+        One that has failed is dropped: that was before the call was made, which tries again.
+        """
         for opening in [opening for opening in self.openings if not opening.is_pending]:
             self.openings.remove(opening)
-            if opening.is_usable:
+            if opening.is_open and not opening.is_too_old:
                 return opening
-            if opening.is_too_old:
-                self.wanted = 0
-            opening.discard()
+            self.wanted = 0 if opening.is_too_old else self.wanted
+            opening.close()
         if self.wanted is not None:
             self.wanted = min(self.wanted + 1, self._limit)
         return self.openings.pop(0) if self.openings else None
@@ -144,14 +146,14 @@ class Connections:
 
         Raises what opening it raised, and NotStarted.
         """
-        with self._lock:
-            opening = self._ahead[route].take() if route in self._ahead else None
-        if opening is None:
-            opening = self._open(route, timeout)
-        try:
+        while (opening := self._take_ahead(route)) is not None:
+            with contextlib.closing(opening):
+                stream = opening.wait(deadline)
+                if stream is None or opening.is_usable:
+                    yield stream
+                    return
+        with contextlib.closing(self._open(route, timeout)) as opening:
             yield opening.wait(deadline)
-        finally:
-            opening.discard()
 
     def expect(self, route: Route, calls: int, at_once: int, timeout: float) -> None:
         """So many `calls` along `route` are left, `at_once` of them in flight at most: open connections ahead.
@@ -169,12 +171,16 @@ class Connections:
         with self._lock:
             ahead = self._ahead.pop(route, None)
         for opening in ahead.openings if ahead else ():
-            opening.discard()
+            opening.close()
 
     def close(self) -> None:
         for route in list(self._ahead):
             self.forget(route)
         self._openers.stop()
+
+    def _take_ahead(self, route: Route) -> Opening | None:
+        with self._lock:
+            return self._ahead[route].take() if route in self._ahead else None
 
     def _open(self, route: Route, timeout: float) -> Opening:
         opening = Opening()

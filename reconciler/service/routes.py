@@ -41,7 +41,7 @@ class Location(NamedTuple):
     """A URL, as a request needs it: `netloc` is for the Host header, `target` the path and the query."""
 
     route: Route
-    netloc: bytes
+    netloc: str
     target: bytes
 
 
@@ -66,7 +66,9 @@ class Routes:
         if parsed.scheme not in _PORTS or not parsed.host:
             raise httpx.UnsupportedProtocol("the URL is neither http nor https")
         proxied = parsed.scheme == "https" and not self._is_exempted(parsed)
-        return Location(Route(_server(parsed), self._proxy if proxied else None), parsed.netloc, parsed.raw_path)
+        return Location(
+            Route(_server(parsed), self._proxy if proxied else None), parsed.netloc.decode("ascii"), parsed.raw_path
+        )
 
     def _is_exempted(self, url: httpx.URL) -> bool:
         return url.host in _LOOPBACK or any(_matches(pattern, url) for pattern in self._exempted)

@@ -1,11 +1,14 @@
 """One HTTP exchange, and whether its request can have reached the service.
 
-The end of all exceptions of httpx and httpcore: an exchange gives a `Reply` or a `Failure`.
+The end of all exceptions of httpx and what it stands on: an exchange gives a `Reply` or a `Failure`.
 
-A request goes out over the parts of httpcore, the engine of httpx: a client of httpx takes as much time for each
-request as all the rest of a create, and hides the moment at which the request leaves. The thread that calls does the
-exchange; no read and no write lasts beyond the deadline (`deadline`), and others resolve names (`connections`). Past
-the deadline a request that was not sent can no longer be, and the connection of one that was is closed.
+httpx reads URLs, proxies and certificates, httpcore connects, and h11 writes the request and reads the answer. A client
+of httpx, which puts them together, takes longer for one request than all the rest of a create, cannot be given a
+connection that was opened ahead, and does not say when the first byte leaves.
+
+The thread that calls does the exchange; no read and no write lasts beyond the deadline (`deadline`), and others resolve
+names (`connections`). Past the deadline a request that was not sent can no longer be, and the connection of one that
+was is closed.
 """
 
 import logging
@@ -15,6 +18,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple, Self
 
+import h11
 import httpcore
 import httpx
 from msgspec.structs import replace
@@ -36,6 +40,8 @@ logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 _HOST_AND_PATH = re.compile(r"\w+://(?:[^/?#]*@)?([^?#]*)")
 
+_CHUNK = 1 << 16  # bytes that are read at once
+_LONGEST_HEAD = 100 * 1024  # bytes of an answer before its body
 _HEADERS = {
     "accept": "*/*",
     "user-agent": f"reconciler/{__version__}",
@@ -79,6 +85,8 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     httpcore.TimeoutException: Meaning(True, "timed out"),
     httpcore.ConnectionNotAvailable: Meaning(True, "connection lost"),
     NotStarted: Meaning(False, "the call was not started"),
+    h11.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
+    h11.RemoteProtocolError: Meaning(True, "the connection was closed without an answer, or the answer was not HTTP"),
     _OffLoopback: Meaning(False, "http is allowed for loopback addresses only"),
     Withheld: Meaning(True, "stopped before the request was sent completely"),
     BaseException: Meaning(True, "the request failed"),
@@ -215,23 +223,35 @@ class _Exchange:
         """Send the request on `stream` and read the answer, until the deadline. Raises anything."""
         server = location.route.server
         self._connection = Bounded(stream, self.deadline, lambda: self._release(stream, secure=server.secure))
-        scheme = b"https" if server.secure else b"http"
-        url = httpcore.URL(scheme=scheme, host=server.host.encode(), port=server.port, target=location.target)
         fields = {**_HEADERS, **{name.lower(): value for name, value in headers.items()}}
-        fields["content-length"] = str(len(content))
-        lines = [(name.encode("ascii"), value.encode("ascii")) for name, value in fields.items()]
-        request = httpcore.Request(b"POST", url, headers=[(b"host", location.netloc), *lines], content=content)
-        answer = httpcore.HTTP11Connection(url.origin, self._connection).handle_request(request)
-        version, reason = answer.extensions["http_version"], answer.extensions["reason_phrase"]
-        self._head = reply_of(version, answer.status, reason, answer.headers)
-        self._read(answer)
+        fields["host"], fields["content-length"] = location.netloc, str(len(content))
+        conversation = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+        head = conversation.send(h11.Request(method="POST", target=location.target, headers=list(fields.items())))
+        body = conversation.send(h11.Data(data=content))
+        conversation.send(h11.EndOfMessage())
+        self._connection.write((head or b"") + (body or b""))
+        self._read(conversation, self._connection)
 
-    def _read(self, answer: httpcore.Response) -> None:
-        for chunk in answer.iter_stream():
-            self._body += chunk
-            if len(self._body) > BODY_LIMIT:
-                return
-        self._is_whole = True
+    def _read(self, conversation: h11.Connection, connection: Bounded) -> None:
+        """Read the answer; of the body no more than BODY_LIMIT and a bit. Raises anything."""
+        while len(self._body) <= BODY_LIMIT:
+            event = conversation.next_event()
+            if event is h11.NEED_DATA:
+                conversation.receive_data(connection.read(_CHUNK))
+                continue
+            match event:
+                case h11.InformationalResponse():
+                    pass
+                case h11.Response():
+                    version = b"HTTP/" + event.http_version
+                    self._head = reply_of(version, event.status_code, event.reason, event.headers.raw_items())
+                case h11.Data():
+                    self._body += event.data
+                case h11.EndOfMessage():
+                    self._is_whole = True
+                    return
+                case _:
+                    raise h11.RemoteProtocolError("the connection was closed without an answer")
 
     def _release(self, stream: httpcore.NetworkStream, *, secure: bool) -> None:
         """The point of no return: from here on the outcome is unknown, unless a status line arrives."""

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import h11
 import httpcore
 import httpx
 import pytest
@@ -544,10 +545,10 @@ class TestProxy:
 
 
 def exceptions_of_httpcore() -> list[type[Exception]]:
-    """Every exception class that httpcore exports, and those of httpx for a URL."""
+    """Every exception class that httpcore exports, those of httpx for a URL, and those of h11."""
     exported = [getattr(httpcore, name) for name in httpcore.__all__]
     kinds = [value for value in exported if isinstance(value, type) and issubclass(value, Exception)]
-    return [*kinds, httpx.InvalidURL, httpx.UnsupportedProtocol]
+    return [*kinds, httpx.InvalidURL, httpx.UnsupportedProtocol, h11.LocalProtocolError, h11.RemoteProtocolError]
 
 
 NOT_SENT = {
