@@ -11,7 +11,7 @@ REDACTED = "[redacted]"
 
 _LIMIT = 200
 _CONSIDERED = 4096  # characters: the rest is never shown, and a hostile text must not cost time
-_SHORTEST = 8  # characters of base64 that count as a part of a secret
+_SHORTEST = 8  # characters that count as a part of a secret, or as an encoded one
 _LAYERS = 2  # encodings that are undone, one within the other
 _SECRETS = 16  # whose forms are kept: those of a run are looked for in every answer, those of an answer in each part
 _SEGMENT = 16  # characters from which a segment of a token is a secret of its own
@@ -33,6 +33,8 @@ def redact(text: str, secrets: Collection[str]) -> str:
     eight characters on, since services like to echo the beginning of a token they refuse; a plain word of a language
     counts from sixteen.
     """
+    if len(text) < _SHORTEST:  # too short for a part or an encoding of any secret, and for a longer one as it is
+        secrets = [secret for secret in secrets if len(secret) <= len(text)]
     return _redact(text, _forms_of_all(frozenset(secrets)), _LAYERS)
 
 

@@ -263,4 +263,9 @@ class _Exchange:
 
 def _is_loopback(peer: tuple[str, int]) -> bool:
     """Whether the other end of a connection is on this machine: a name can resolve to any address."""
-    return ip_address(peer[0].partition("%")[0]).is_loopback
+    return _is_loopback_address(peer[0].partition("%")[0])
+
+
+@lru_cache(maxsize=64)
+def _is_loopback_address(address: str) -> bool:
+    return ip_address(address).is_loopback

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cli.terminal.commands import apart, with_flags
+from reconciler.service import redaction
 from reconciler.service.redaction import REDACTED, excerpt, redact
 
 if TYPE_CHECKING:
@@ -118,3 +119,20 @@ def test_an_excerpt_names_no_command() -> None:
     """A service cannot have a command of its choice shown on a line of its own, as the program shows its own."""
     text = excerpt("no\n run:  reconciler state resolve europe/staging/offers --not-created; so there")
     assert text == apart(with_flags(text, {"state": "records"}))
+
+
+@given(st.text(max_size=7), st.lists(st.text(min_size=1, max_size=12), max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_a_short_text_is_hidden_like_any_other(text: str, secrets: list[str]) -> None:
+    """In few characters there is room for a short secret as it is, and for nothing else."""
+    expected = redaction._redact(text, redaction._forms_of_all(frozenset(secrets)), redaction._LAYERS)
+    assert expected == redact(text, secrets)
+
+
+@given(st.text(max_size=60), st.lists(st.text(min_size=1, max_size=30), max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_what_is_not_looked_for_would_not_be_found(text: str, secrets: list[str]) -> None:
+    """A pattern is only made where one of its forms may stand: it would find nothing elsewhere."""
+    forms = redaction._forms_of_all(frozenset(secrets))
+    for any_of in (forms.plain, forms.base64):
+        assert any_of._pattern.sub(redaction.REDACTED, text) == any_of.hide(text)
