@@ -21,6 +21,7 @@ _JSON_WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9])eyJ[\w-]{5,}(\.[\w-]*){0,2}")
 _CHUNK = re.compile(r"[^\s\"'<>]{8,}")
 _WORD = re.compile(r"[\w~+/=-]{8,}(\.[\w~+/=-]+)*")
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_EQUAL_TO_ASCII = re.compile("[\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}\u0131\u017f\u212a]")  # as I, i, s and k are
 _ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
@@ -55,8 +56,8 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 class _AnyOf:
-    """Some forms of one secret. That none of them stands in a text can be seen without a pattern, if all are ASCII:
-    then there is no other difference of case than that of `lower`.
+    """Some forms of one secret. That none of them stands in a text can be seen without a pattern, if all are ASCII, and
+    the text has none of the letters that are equal to ASCII ones in another case.
     """
 
     def __init__(self, forms: Collection[str]) -> None:
@@ -70,8 +71,8 @@ class _AnyOf:
         return lowered_word in self._joined
 
     def is_absent(self, lowered: str) -> bool:
-        """Whether none stands in a text in lower case, for certain."""
-        if not (self._is_ascii and lowered.isascii()):
+        """Whether none stands in a text, given in lower case and without such letters, for certain."""
+        if not self._is_ascii:
             return False
         for form in self._lowered:
             if len(form) > len(lowered):
@@ -90,7 +91,7 @@ class _AnyOfAll:
     def hide(self, text: str) -> str:
         # Compiling costs more than a whole call, and each response with a secret of its own takes another pattern.
         lowered = text.lower()
-        if text.isascii() and all(part.is_absent(lowered) for part in self._parts):
+        if not _EQUAL_TO_ASCII.search(text) and all(part.is_absent(lowered) for part in self._parts):
             return text
         return self._pattern.sub(REDACTED, text)
 
