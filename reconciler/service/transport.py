@@ -3,7 +3,7 @@
 The end of all exceptions of httpx and what it stands on: an exchange gives a `Reply` or a `Failure`.
 
 httpx reads URLs, proxies and certificates, httpcore connects, and h11 writes the request and reads the answer. A client
-of httpx, which puts them together, takes longer for one request than all the rest of a create, cannot be given a
+of httpx, which puts them together, takes half as much processor time again for a request, cannot be given a
 connection that was opened ahead, and does not say when the first byte leaves.
 
 The thread that calls does the exchange; no read and no write lasts beyond the deadline (`deadline`), and others resolve
