@@ -34,6 +34,8 @@ def objection_of_same_service(request: Request, records: Iterable[Record]) -> st
     url = normal_url(request.url)
     routes = {(code, url) for code in request.codes}
     for record in records:
+        if routes.isdisjoint(record.routes):
+            continue
         for attempt in record.attempts.values():
             if attempt.status is not Status.GONE and not routes.isdisjoint(attempt.routes):
                 return f"already delivered, or possibly delivered, by {attempt.address} (attempt {attempt.id})"

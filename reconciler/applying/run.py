@@ -1,7 +1,9 @@
 """Takes a plan through the protocol, target by target, and re-reads each record after its run."""
 
+import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,8 +24,8 @@ from reconciler.model.plan import SENDS, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.selection import Selection
-from reconciler.model.url import same_service
-from reconciler.planning.planner import plan_target
+from reconciler.model.url import same_service, service_key
+from reconciler.planning.planner import Planner
 from reconciler.state.journal.chain import Journal
 from reconciler.state.stores.store import Journals
 
@@ -54,10 +56,12 @@ def needs_account(target: TargetPlan) -> bool:
     return any(change.action in SENDS for change in target.changes)
 
 
-class Apply(Struct):
+class Apply(Struct, dict=True):
     """One apply of one plan. `prepare` and `conclude` are what happens to each target before and after its run.
 
-    `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `save`
+    `read` reads a target's journal afresh, and refuses one that is missing, damaged, foreign or rolled back. `reread`
+    begins to read records that are only compared with, and gives the function that reads each: the record, `counted`,
+    or the same as the last time if it has not changed. `save`
     writes entries that could not be appended, for the reason given, to a recovery file and names it; it raises nothing.
     `reach` is called at every durable step, for tests. `observe` is shown the progress. `pause` waits so many seconds,
     or until interrupted. `patience` is how many seconds another run's creates are given to end. `new_id` gives ids for
@@ -71,6 +75,7 @@ class Apply(Struct):
     selection: Selection
     store: Journals
     read: Callable[[TargetName], Journal]
+    reread: Callable[[], Callable[[TargetName], Record]]
     accounts: Mapping[TargetName, Account]
     clock: Callable[[], Instant]
     inbox: Inbox
@@ -218,7 +223,9 @@ class Apply(Struct):
         """The changes of a target for its record and the other records of its service. Raises RecordForeign."""
         refuse_foreign(self.desired.targets[name], record, account)
         records = {**{other.target: other for other in others}, name: self.counted(record)}
-        return plan_target(name, self.desired, records, self.selection).changes
+        with self._planning:  # a thread that was not waited for may still plan
+            self._planner.use(records)
+            return self._planner.plan(name).changes
 
     def _read_all(self, name: TargetName) -> tuple[Journal, Sequence[Record]]:
         """A target's journal, and the other records of its service. Raises ReconcilerError."""
@@ -226,15 +233,32 @@ class Apply(Struct):
 
     def _same_service_records(self, name: TargetName) -> tuple[Record, ...]:
         """The records, read afresh, of the other targets that are the same service, as far as they have one."""
-        records = []
-        for other in sorted(self._same_service_targets(name) - self.unread):
+        others = [other for other in self._same_service_targets(name) if other not in self.unread]
+        if not others:
+            return ()
+        records, read = [], self.reread()
+        for other in others:
             try:
-                records.append(self.counted(self.read(other).record()))
+                records.append(read(other))
             except RecordMissing:  # a target that never had one has created nothing
                 if other in self.recorded_services:
                     raise
         return tuple(records)
 
-    def _same_service_targets(self, name: TargetName) -> set[TargetName]:
-        """The other targets that are the same service."""
-        return self.desired.of_services([self.desired.targets[name].base_url], self.recorded_services) - {name}
+    def _same_service_targets(self, name: TargetName) -> list[TargetName]:
+        """The other targets that are the same service, sorted."""
+        same = self._targets_of_services[service_key(self.desired.targets[name].base_url)]
+        return [other for other in same if other != name]
+
+    @cached_property
+    def _targets_of_services(self) -> dict[str, list[TargetName]]:
+        services = self.desired.by_service(self.recorded_services)
+        return {service: sorted(targets) for service, targets in services.items()}
+
+    @cached_property
+    def _planner(self) -> Planner:
+        return Planner(self.desired, self.selection)
+
+    @cached_property
+    def _planning(self) -> threading.Lock:
+        return threading.Lock()

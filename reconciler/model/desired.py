@@ -115,6 +115,13 @@ class Desired(Struct, frozen=True, dict=True):
         They are those declared at such a service, and those whose records are bound to one: `bound` has the base URLs
         of records by target. A record stays what it is if its target is no longer declared, or declared elsewhere.
         """
-        services = {service_key(base_url) for base_url in base_urls}
+        services = self.by_service(bound)
+        return {name for base_url in base_urls for name in services.get(service_key(base_url), ())}
+
+    def by_service(self, bound: Mapping[TargetName, str]) -> dict[str, set[TargetName]]:
+        """The targets of each service, as `of_services` gives them, by what its base URLs have in common."""
+        services: dict[str, set[TargetName]] = {}
         declared = ((name, target.base_url) for name, target in self.targets.items())
-        return {name for name, base_url in (*declared, *bound.items()) if service_key(base_url) in services}
+        for name, base_url in (*declared, *bound.items()):
+            services.setdefault(service_key(base_url), set()).add(name)
+        return services

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct, field
@@ -40,7 +41,7 @@ AddressRoute = tuple["Address", str, str]
 """An address, an event code, and a URL in the form URLs compare in."""
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, dict=True):
     """All that is known to exist at one target.
 
     `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each
@@ -62,6 +63,17 @@ class Record(Struct, frozen=True):
     received: Mapping[AddressRoute, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
     rebound: str = ""
+
+    @cached_property
+    def routes(self) -> frozenset[tuple[str, str]]:
+        """The routes of its attempts that are not GONE: other targets of the service are compared with them."""
+        present = (attempt for attempt in self.attempts.values() if attempt.status is not Status.GONE)
+        return frozenset(route for attempt in present for route in attempt.routes)
+
+    @cached_property
+    def unresolved(self) -> list[Attempt]:
+        """The attempts of which it is unknown if they deliver."""
+        return [attempt for attempt in self.attempts.values() if attempt.unresolved]
 
     def at_address(self, address: Address) -> list[Attempt]:
         """The attempts of one address that are not GONE, oldest first."""

@@ -1,6 +1,6 @@
 """Results of creates that this machine knows and the record lacks: in recovery files, and in stored responses."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -30,12 +30,17 @@ def read_with_known_results(workspace: Workspace, target: TargetName) -> Record:
     return with_known_results(workspace, workspace.read(target).record())
 
 
-def with_known_results(workspace: Workspace, record: Record) -> Record:
-    """The record, with the creates that only recovery files name; warns of each file once.
+def with_known_results(workspace: Workspace, record: Record, kept: Sequence[Unrecorded] | None = None) -> Record:
+    """The record, with the creates that only recovery files name, or itself if none does; warns of each file once.
 
+    `kept` is what `kept_results` has found, None to look now.
     Raises StateError for a file that cannot be read, and for the result of a create that nothing describes.
     """
-    saved = _saved_for(workspace, record)
+    kept = kept_results(workspace) if kept is None else kept
+    saved = [entry for entry in kept if entry.record in record.ids]
+    if not saved:
+        _warn_of_stored_responses(workspace, record)
+        return record
     try:
         extended, news = counting(record, (entry.entry for entry in saved))
     except MeaninglessEntry as problem:
@@ -69,7 +74,7 @@ def known_result(workspace: Workspace, record: Record, attempt: Attempt) -> Know
 
 def _warn_of_stored_responses(workspace: Workspace, record: Record) -> None:
     """Warn of each unresolved create whose response a run that died has left here: it was created."""
-    for attempt in (attempt for attempt in record.attempts.values() if attempt.unresolved):
+    for attempt in record.unresolved:
         with suppress(SettingsError, StateError):
             if _has_response(workspace, record, attempt):
                 workspace.warn_once(
@@ -98,13 +103,13 @@ def _attempt_of(saved: Unrecorded) -> str | None:
     return saved.entry.attempt if isinstance(saved.entry, Intent | Imported | Settled) else None
 
 
-def _saved_for(workspace: Workspace, record: Record) -> list[Unrecorded]:
-    """What recovery files hold for a record; nothing if there is no directory for them."""
+def kept_results(workspace: Workspace) -> list[Unrecorded]:
+    """What recovery files hold, for any record; nothing if there is no directory for them. Raises StateError."""
     try:
         directory = workspace.data_directory
     except SettingsError:
         return []
-    return [entry for entry in all_kept(directory) if entry.record in record.ids]
+    return all_kept(directory)
 
 
 def _undescribed(record: Record, saved: list[Unrecorded], attempt: str) -> StateError:

@@ -5,6 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -20,11 +21,11 @@ from reconciler.model.record import Record
 from reconciler.model.result import Applied
 from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
-from reconciler.operations.known_results import with_known_results
+from reconciler.operations.known_results import kept_results, with_known_results
 from reconciler.operations.plan import Planned
 from reconciler.operations.workspace import Workspace
 from reconciler.service.clock import now
-from reconciler.state.heads.tracking import HeadTrackingStore
+from reconciler.state.heads.tracking import HeadTrackingStore, Rereader
 from reconciler.state.private.responses import ENCRYPTED, PrivateFiles, encrypt
 from reconciler.state.private.unrecorded import check_keepable, keep_entries
 
@@ -68,6 +69,7 @@ class ApplySession:
                 planned.selection,
                 store=store,
                 read=lambda target: store.follow(workspace.read(target)),
+                reread=partial(_reread, workspace, Rereader(workspace.store, workspace.heads)),
                 accounts=self._accounts,
                 clock=now,
                 inbox=inbox,
@@ -86,6 +88,18 @@ class ApplySession:
 
     def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         return keep_entries(self._workspace.data_directory, target, record.id, entries, reason)
+
+
+def _reread(workspace: Workspace, rereader: Rereader) -> Callable[[TargetName], Record]:
+    """Begin to read records once more, with the creates that only this machine knows of."""
+    read, kept = rereader.begin(), kept_results(workspace)
+
+    def reread(target: TargetName) -> Record:
+        record = read(target)
+        workspace.say_what_was_read(record)
+        return with_known_results(workspace, record, kept)
+
+    return reread
 
 
 def _accounts(workspace: Workspace, planned: Planned) -> dict[TargetName, Account]:

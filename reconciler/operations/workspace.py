@@ -173,11 +173,15 @@ class Workspace:
         from reconciler.state.heads.tracking import read_journal  # noqa: PLC0415
 
         journal = read_journal(self.store, target, self.heads)
+        self.say_what_was_read(journal.record())
+        return journal
+
+    def say_what_was_read(self, record: Record) -> None:
+        """Tell whoever asked for more; and warn if the head could not be remembered."""
         if self.heads.warning:
             self.notices.warn(self.heads.warning)
             self.heads.warning = None
-        self.notices.say_more(f"{target}: {len(journal.lines)} entries, head {journal.head}")
-        return journal
+        self.notices.say_more(f"{record.target}: {record.entries} entries, head {record.head}")
 
     def targets_seen(self) -> set[TargetName]:
         """The targets of which this machine has seen a record in the store. Raises SettingsError."""

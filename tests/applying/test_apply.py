@@ -101,6 +101,7 @@ class Office:
             Selection(),
             store=store or self.store,
             read=self.read or self.store.journal,
+            reread=lambda: lambda name: (self.read or self.store.journal)(name).record(),
             accounts={
                 name: Account("account1", self.caller) for name, target in plan.targets.items() if needs_account(target)
             },

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.lending_service import CLIENT_ID, CLIENT_SECRET
 
 if TYPE_CHECKING:
+    from support.lending_service import LendingService
     from support.project import Finished, Project
 
 HERE, ELSEWHERE = "https://api.service.example", "https://api.elsewhere.example"
@@ -21,10 +23,10 @@ FileStore.read = counted
 """
 
 
-def declare(project: Project, count: int) -> None:
+def declare(project: Project, count: int, base_url: str = HERE, auth_url: str = HERE) -> None:
     """So many targets of one service, each with a subscription, and records that say nothing yet."""
     targets = "".join(
-        f"  region{number}/staging: {{auth_url: '{HERE}', base_url: '{HERE}', overlap: allow}}\n"
+        f"  region{number}/staging: {{auth_url: '{auth_url}', base_url: '{base_url}', overlap: allow}}\n"
         for number in range(count)
     )
     wanted = "  '*/*': {offers: {eventCodes: [ONB10011], webhookUrl: 'https://hooks.partner.example/{region}'}}\n"
@@ -61,6 +63,19 @@ def test_each_record_is_read_as_often_among_many(project: Project, arguments: li
     """Not once for each other target of its service."""
     declare(project, count)
     assert most >= reads(project, *arguments)
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_an_apply_reads_each_record_as_often_among_many(
+    project: Project, lending_service: LendingService, count: int
+) -> None:
+    """What has changed is read, and the others only looked at, before and after each of them has its turn."""
+    for number in range(count):
+        for field, value in (("ID", CLIENT_ID), ("SECRET", CLIENT_SECRET)):
+            project.environment[f"RECONCILER_REGION{number}_STAGING_CLIENT_{field}"] = value
+    declare(project, count, lending_service.base_url, lending_service.auth_url)
+    assert 7 >= reads(project, "apply", "--auto-approve")
+    assert count == len(lending_service.creates)
 
 
 def skipped(done: Finished) -> list[str]:

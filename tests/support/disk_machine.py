@@ -21,7 +21,7 @@ from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import HeadTrackingStore, append_entries, begin_journal, read_journal
+from reconciler.state.heads.tracking import HeadTrackingStore, Rereader, append_entries, begin_journal, read_journal
 from reconciler.state.journal.chain import head_of
 from reconciler.state.private.responses import PrivateFiles
 from reconciler.state.private.unrecorded import all_kept, keep_entries
@@ -138,6 +138,7 @@ class DiskMachine:
             Selection(),
             store=store,
             read=lambda target: store.follow(read_journal(self.store, target, self.heads)),
+            reread=Rereader(self.store, self.heads).begin,
             accounts={TARGET: Account("account", caller)},
             clock=lambda: Instant(1_800_000_000.0, 0.0),
             inbox=Inbox(),

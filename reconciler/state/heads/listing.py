@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from reconciler.state.heads.known_head import KnownHead
 
 _SUFFIX = ".json"
+_MOMENT = 50_000_000
+"""Nanoseconds after which two files cannot have the same time: the clocks of file systems stand for less."""
 
 
 class _Stamp(Struct, frozen=True):
@@ -41,7 +44,9 @@ class Listing:
         self.lock = directory / ".lock"
         self._cache = cache
         self._directory = directory
+        self._prefix = f"{directory}/"
         self._latest: tuple[_Stamp | None, Seen] = None, Seen.of(())
+        self._loaded: dict[str, tuple[tuple[int, ...], KnownHead]] = {}
 
     def file(self, record: str) -> Path:
         """The file for the head of a record."""
@@ -107,5 +112,19 @@ class Listing:
 
     def _load(self, records: Iterable[str]) -> Iterator[KnownHead]:
         """The heads of these records that are still remembered."""
-        heads = (load_known_head(self.file(record)) for record in sorted(records))
-        return (known for known in heads if known is not None)
+        return (known for record in sorted(records) if (known := self._current(record)) is not None)
+
+    def _current(self, record: str) -> KnownHead | None:
+        """The head of a record as it is now. Files are replaced as a whole, so the same one need not be read again."""
+        try:
+            status = os.lstat(f"{self._prefix}{record}{_SUFFIX}")
+        except OSError:
+            return load_known_head(self.file(record))
+        file = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        loaded = self._loaded.get(record)
+        if loaded is not None and loaded[0] == file:
+            return loaded[1]
+        known = load_known_head(self.file(record))
+        if known is not None and time.time_ns() - status.st_mtime_ns > _MOMENT:
+            self._loaded[record] = file, known
+        return known

@@ -30,7 +30,8 @@ class Seen(Struct, frozen=True):
 
     def renewed(self, heads: Iterable[KnownHead]) -> Seen:
         """The same with these heads as they are now, and new ones among them."""
-        changed = {known.record: known for known in heads if known != self.records.get(known.record)}
+        records = self.records
+        changed = {known.record: known for known in heads if known is not records.get(known.record)}
         if not changed:
             return self
         of_targets = {**self.of_targets}

@@ -23,7 +23,7 @@ from reconciler.state.journal.chain import claimed_head, head_of
 from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Hashable, Iterator
 
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
@@ -79,6 +79,18 @@ class FileStore:
             settle_name(path)
             return data
 
+    def stamp(self, target: TargetName) -> Hashable | None:
+        """See Store.stamp; the file is opened, since a network file system asks its server only then."""
+        try:
+            descriptor = os.open(f"{self.path}/{target}{_SUFFIX}", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
         """See Store.append; files have no history of their own, so `note` is not used."""
         path = self.journal_file(target)
@@ -99,9 +111,12 @@ class FileStore:
 
     def journal_file(self, target: TargetName) -> Path:
         """The real path of the target's journal, which may be a symbolic link."""
+        return Path(os.path.realpath(self._file(target)))
+
+    def _file(self, target: TargetName) -> Path:
         if any(not part or part.startswith(".") or "/" in part for part in (target.region, target.environment)):
             raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
-        return Path(os.path.realpath(self.path / target.region / f"{target.environment}{_SUFFIX}"))
+        return self.path / f"{target}{_SUFFIX}"
 
 
 def _visible(root: Path) -> list[os.DirEntry[str]]:

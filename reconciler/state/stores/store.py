@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Hashable, Iterable
     from pathlib import Path
 
     from reconciler.model.address import TargetName
@@ -76,6 +76,10 @@ class Store(Journals, Protocol):
     @property
     def place(self) -> StoreLocation:
         """Where it is."""
+        ...
+
+    def stamp(self, target: TargetName) -> Hashable | None:
+        """Something that differs if the journal does, for a fraction of a read's cost; None if only a read can tell."""
         ...
 
     def targets(self) -> list[TargetName]:

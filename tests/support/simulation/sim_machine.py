@@ -143,6 +143,7 @@ class Machine:
             Selection(),
             store=world.store,
             read=self._read,
+            reread=lambda: lambda name: self.disk.counted(self._read(name).record()),
             accounts={target.name: Account(ACCOUNT, _NoCaller()) for target in world.config.targets},
             clock=self.clock,
             inbox=self._inbox,

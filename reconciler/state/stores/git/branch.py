@@ -59,6 +59,9 @@ class GitStore:
         self._tip = tip = self._mirror.fetch()
         return self._mirror.read(tip, path)
 
+    def stamp(self, target: TargetName) -> None:
+        """See Store.stamp; that would take a fetch too."""
+
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
         """See Store.append; `note` is the subject of the commit.
 
