@@ -74,7 +74,7 @@ def test_an_apply_reads_each_record_as_often_among_many(
         for field, value in (("ID", CLIENT_ID), ("SECRET", CLIENT_SECRET)):
             project.environment[f"RECONCILER_REGION{number}_STAGING_CLIENT_{field}"] = value
     declare(project, count, lending_service.base_url, lending_service.auth_url)
-    assert 7 >= reads(project, "apply", "--auto-approve")
+    assert 6 >= reads(project, "apply", "--auto-approve")
     assert count == len(lending_service.creates)
 
 
