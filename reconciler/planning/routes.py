@@ -28,16 +28,18 @@ class ServiceRoutes:
 
     def add(self, record: Record) -> None:
         for service in self._services(record):
-            self.at(service).add(record)
+            self._of(service).add(record)
 
     def remove(self, record: Record) -> None:
         """Remove a record that was added."""
         for service in self._services(record):
-            self.at(service).remove(record)
+            self._of(service).remove(record)
 
     def at(self, base_url: str) -> Routes:
         """What the records say exists at a service: those of targets declared there, and those bound to it."""
-        service = service_key(base_url)
+        return self._of(service_key(base_url))
+
+    def _of(self, service: str) -> Routes:
         if service not in self._routes:
             self._routes[service] = Routes(self._desired)
         return self._routes[service]
