@@ -77,11 +77,12 @@ class Record(Struct, frozen=True, dict=True):
 
     def at_address(self, address: Address) -> list[Attempt]:
         """The attempts of one address that are not GONE, oldest first."""
-        return [
-            attempt
-            for attempt in self.attempts.values()
-            if attempt.address == address and attempt.status is not Status.GONE
-        ]
+        return self._by_address.get(address, [])
+
+    @cached_property
+    def _by_address(self) -> dict[Address, list[Attempt]]:
+        """For those who ask for one address after the other; a plan asks for all at once, and keeps nothing."""
+        return self.by_address()
 
     def by_address(self) -> dict[Address, list[Attempt]]:
         """The attempts that are not GONE, by address, oldest first."""

@@ -14,7 +14,7 @@ from reconciler.model.record import Attempt, Record
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
-from reconciler.operations.known_results import with_known_results
+from reconciler.operations.known_results import KnownResults, with_known_results
 from reconciler.operations.same_service import concerning, read_usable, warn_of_unread
 from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.planning.planner import Planner
@@ -111,7 +111,7 @@ class _Importer:
             return
         workspace, seen = self._workspace, self._workspace.heads.seen()
         names = {*workspace.store.targets(), *seen.targets_at(workspace.store.place)}
-        readable = read_usable(workspace, workspace.desired, names, seen)
+        readable = read_usable(workspace, KnownResults(workspace), workspace.desired, names, seen)
         self._planner.use(readable.records)
         self._unread, self._is_read = readable.unread, True
 

@@ -1,7 +1,8 @@
 """Results of creates that this machine knows and the record lacks: in recovery files, and in stored responses."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
@@ -25,22 +26,49 @@ class KnownResult(Struct, frozen=True):
     file: Path | None = None
 
 
-def read_with_known_results(workspace: Workspace, target: TargetName) -> Record:
-    """A target's record, read afresh, as `with_known_results` gives it. Raises StateError."""
-    return with_known_results(workspace, workspace.read(target).record())
+class KnownResults:
+    """What this machine knows beside the records. Recovery files are read once for all records read with it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def read(self, target: TargetName) -> Record:
+        """A target's record, read afresh, as `add_to` gives it. Raises StateError."""
+        return self.add_to(self._workspace.read(target).record())
+
+    def add_to(self, record: Record) -> Record:
+        """The record, with the creates that only recovery files name, or itself if none does; warns of each file once.
+
+        Raises StateError for a file that cannot be read, and for the result of a create that nothing describes.
+        """
+        if self._records.isdisjoint(record.ids):
+            extended = record
+        else:
+            extended = _extended(self._workspace, record, [entry for entry in self._kept if entry.record in record.ids])
+        _warn_of_stored_responses(self._workspace, record)
+        return extended
+
+    @cached_property
+    def _kept(self) -> list[Unrecorded]:
+        """What recovery files hold; nothing if there is no directory for them."""
+        try:
+            directory = self._workspace.data_directory
+        except SettingsError:
+            return []
+        return all_kept(directory)
+
+    @cached_property
+    def _records(self) -> set[str]:
+        return {entry.record for entry in self._kept}
 
 
-def with_known_results(workspace: Workspace, record: Record, kept: Sequence[Unrecorded] | None = None) -> Record:
-    """The record, with the creates that only recovery files name, or itself if none does; warns of each file once.
+def with_known_results(workspace: Workspace, record: Record) -> Record:
+    """The record as `KnownResults.add_to` gives it, with the recovery files as they are now. Raises StateError."""
+    return KnownResults(workspace).add_to(record)
 
-    `kept` is what `kept_results` has found, None to look now.
-    Raises StateError for a file that cannot be read, and for the result of a create that nothing describes.
-    """
-    kept = kept_results(workspace) if kept is None else kept
-    saved = [entry for entry in kept if entry.record in record.ids]
-    if not saved:
-        _warn_of_stored_responses(workspace, record)
-        return record
+
+def _extended(workspace: Workspace, record: Record, saved: list[Unrecorded]) -> Record:
+    """The record with what files have saved of it."""
     try:
         extended, news = counting(record, (entry.entry for entry in saved))
     except MeaninglessEntry as problem:
@@ -52,7 +80,6 @@ def with_known_results(workspace: Workspace, record: Record, kept: Sequence[Unre
             " the record; until they are recorded, these creates count as unknown; run: reconciler state recover"
             f" {quote(str(file))}"
         )
-    _warn_of_stored_responses(workspace, record)
     return replace(extended, attempts={**extended.attempts, **_with_files(extended, saved, news)})
 
 
@@ -101,15 +128,6 @@ def _with_files(record: Record, saved: list[Unrecorded], news: Container[str]) -
 def _attempt_of(saved: Unrecorded) -> str | None:
     """The attempt that an entry starts or resolves, None for any other entry."""
     return saved.entry.attempt if isinstance(saved.entry, Intent | Imported | Settled) else None
-
-
-def kept_results(workspace: Workspace) -> list[Unrecorded]:
-    """What recovery files hold, for any record; nothing if there is no directory for them. Raises StateError."""
-    try:
-        directory = workspace.data_directory
-    except SettingsError:
-        return []
-    return all_kept(directory)
 
 
 def _undescribed(record: Record, saved: list[Unrecorded], attempt: str) -> StateError:

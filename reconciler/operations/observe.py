@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,11 @@ def observe(workspace: Workspace, file: Path) -> Matches:
     """
     names = workspace.recorded_targets()
     evidence = match_notifications(workspace.records(names).values(), _sightings(workspace.notices, file))
+    by_target: dict[TargetName, list[tuple[Address, str, str, str]]] = {}
+    for (address, url, code), received in evidence.received.items():
+        by_target.setdefault(address.target, []).append((address, url, code, received))
     for name in names:
-        _record(workspace, name, evidence)
+        _record(workspace, name, by_target.get(name, []))
     return evidence
 
 
@@ -84,14 +87,14 @@ def _code_of(captured: Captured) -> str | None:
     return code if isinstance(code, str) else None
 
 
-def _record(workspace: Workspace, name: TargetName, evidence: Matches) -> None:
-    """Append what is new of the evidence about one target."""
+def _record(workspace: Workspace, name: TargetName, evidence: Iterable[tuple[Address, str, str, str]]) -> None:
+    """Append what is new of the evidence about one target: address, URL, event code, and when received."""
 
     def draft(record: Record) -> list[Observed]:
         at, by = now_by(workspace)
         news: dict[tuple[Address, str], dict[str, str]] = {}
-        for (address, url, code), received in evidence.received.items():
-            if address.target == name and received > record.received.get((address, code, normal_url(url)), ""):
+        for address, url, code, received in evidence:
+            if received > record.received.get((address, code, normal_url(url)), ""):
                 news.setdefault((address, url), {})[code] = received
         return [
             Observed(at=at, by=by, address=address, url=url, received=dict(sorted(codes.items())))

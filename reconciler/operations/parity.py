@@ -4,7 +4,7 @@ from reconciler.errors import RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.parity import Parity
 from reconciler.model.record import Record
-from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.known_results import KnownResults
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.parity import compare, gate
 
@@ -27,10 +27,10 @@ def read_parity(workspace: Workspace, a: str, b: str, *, is_gate: bool) -> Parit
 
 
 def _records(workspace: Workspace, *targets: TargetName) -> dict[TargetName, Record]:
-    records = {}
+    records, known = {}, KnownResults(workspace)
     for name in targets:
         try:
-            records[name] = read_with_known_results(workspace, name)
+            records[name] = known.read(name)
         except RecordMissing:
             continue  # only existing records are compared
     return records

@@ -11,7 +11,7 @@ from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.url import same_service
-from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.known_results import KnownResults
 from reconciler.operations.same_service import read_others, refuse_possible_duplicates
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_emptied
@@ -66,9 +66,10 @@ def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool
     selection = Selection.of(patterns)
     desired = workspace.desired
     selected = [name for name in desired.targets if selection.touches(name)]
-    selected_records = {name: read_with_known_results(workspace, name) for name in selected}
+    known = KnownResults(workspace)
+    selected_records = {name: known.read(name) for name in selected}
     recorded = workspace.store.targets()
-    read = read_others(workspace, desired, selected_records, recorded)
+    read = read_others(workspace, known, desired, selected_records, recorded)
     plan = make_plan(desired, read.records, selection)
     if not allow_empty:
         refuse_emptied(desired, read.records, selection)

@@ -9,7 +9,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import SENDS, Plan
 from reconciler.model.record import Record
-from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.known_results import KnownResults
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.seen import Seen
@@ -36,14 +36,18 @@ class Readable(Struct, frozen=True):
 
 
 def read_others(
-    workspace: Workspace, desired: Desired, records: Mapping[TargetName, Record], recorded: Iterable[TargetName]
+    workspace: Workspace,
+    known: KnownResults,
+    desired: Desired,
+    records: Mapping[TargetName, Record],
+    recorded: Iterable[TargetName],
 ) -> StoreRecords:
     """`records` of declared targets, and the others of the store; `recorded` are the targets that have a record.
 
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
     seen, place = workspace.heads.seen(), workspace.store.place
-    others = read_usable(workspace, desired, {*recorded, *seen.targets_at(place)} - records.keys(), seen)
+    others = read_usable(workspace, known, desired, {*recorded, *seen.targets_at(place)} - records.keys(), seen)
     replaced = (stray for record in records.values() for stray in replaced_records(record, seen, place))
     services = (desired.targets[name].base_url for name in records)
     same = desired.of_services(services, {name: record.base_url for name, record in others.records.items()})
@@ -54,14 +58,16 @@ def read_others(
     )
 
 
-def read_usable(workspace: Workspace, desired: Desired, names: Iterable[TargetName], seen: Seen) -> Readable:
+def read_usable(
+    workspace: Workspace, known: KnownResults, desired: Desired, names: Iterable[TargetName], seen: Seen
+) -> Readable:
     """The records of these targets, as far as they have one; `seen` are the heads last known before."""
     place = workspace.store.place
     records: dict[TargetName, Record] = {}
     unread: list[UnusableRecord] = []
     for name in sorted(names):
         try:
-            records[name] = read_with_known_results(workspace, name)
+            records[name] = known.read(name)
         except RecordMissing:
             continue  # this machine never saw one, so nothing that it held can be created again
         except StateError as problem:

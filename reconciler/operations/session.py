@@ -21,7 +21,7 @@ from reconciler.model.record import Record
 from reconciler.model.result import Applied
 from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.interrupts import interrupts
-from reconciler.operations.known_results import kept_results, with_known_results
+from reconciler.operations.known_results import KnownResults, with_known_results
 from reconciler.operations.plan import Planned
 from reconciler.operations.workspace import Workspace
 from reconciler.service.clock import now
@@ -92,12 +92,12 @@ class ApplySession:
 
 def _reread(workspace: Workspace, rereader: Rereader) -> Callable[[TargetName], Record]:
     """Begin to read records once more, with the creates that only this machine knows of."""
-    read, kept = rereader.begin(), kept_results(workspace)
+    read, known = rereader.begin(), KnownResults(workspace)
 
     def reread(target: TargetName) -> Record:
         record = read(target)
         workspace.say_what_was_read(record)
-        return with_known_results(workspace, record, kept)
+        return known.add_to(record)
 
     return reread
 

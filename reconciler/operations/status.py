@@ -1,7 +1,6 @@
 """What is in force on each target, and what needs attention."""
 
 from datetime import UTC, datetime
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +9,7 @@ from reconciler.errors import StateError, StoreUnavailable
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.status import TargetStatus
-from reconciler.operations.known_results import read_with_known_results
+from reconciler.operations.known_results import KnownResults
 from reconciler.operations.plan import Planned, survey
 from reconciler.operations.same_service import warn_of_unread
 from reconciler.operations.workspace import Workspace
@@ -42,7 +41,7 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
     except StoreUnavailable:
         raise
     except StateError:
-        selection, read = Selection.of(patterns), partial(read_with_known_results, workspace)
+        selection, read = Selection.of(patterns), KnownResults(workspace).read
         usable, whole = workspace.usable_records(
             read, [name for name in workspace.desired.targets if selection.touches(name)]
         )

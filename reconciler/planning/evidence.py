@@ -43,13 +43,11 @@ class Matches(Struct, frozen=True):
 
 def match_notifications(records: Iterable[Record], notifications: Iterable[Received]) -> Matches:
     """Match notifications with everything that is in force, or may be."""
-    attempts = [
-        attempt for record in records for attempt in record.attempts.values() if attempt.status is not Status.GONE
-    ]
+    deliveries = _Deliveries(records)
     received: dict[tuple[Address, str, str], str] = {}
     left: dict[tuple[str, str], list[tuple[str, tuple[Address, ...]]]] = {}
     for notification in notifications:
-        matching = _matching(attempts, notification)
+        matching = deliveries.matching(notification)
         addresses = tuple(sorted({attempt.address for attempt in matching}))
         if len(addresses) == 1:
             key = addresses[0], matching[0].url, notification.code
@@ -57,7 +55,7 @@ def match_notifications(records: Iterable[Record], notifications: Iterable[Recei
         else:
             where = notification.url or notification.path
             left.setdefault((notification.code, where), []).append((notification.at, addresses))
-    unexplained = (_unexplained(code, where, deliveries) for (code, where), deliveries in sorted(left.items()))
+    unexplained = (_unexplained(code, where, notified) for (code, where), notified in sorted(left.items()))
     return Matches(received, tuple(unexplained))
 
 
@@ -78,15 +76,24 @@ def evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
     return {code: at for code, at in last_received.items() if at >= attempt.since}
 
 
-def _matching(attempts: Iterable[Attempt], notification: Received) -> list[Attempt]:
-    """The attempts that deliver such a notification: to that very URL, or else to that path of any host."""
-    having = [attempt for attempt in attempts if notification.code in attempt.codes]
-    if notification.url is not None:
-        url = _normal(notification.url)
-        exact = [attempt for attempt in having if normal_url(attempt.url) == url]
-        if exact:
-            return exact
-    return [attempt for attempt in having if _path(attempt.url) == notification.path]
+class _Deliveries:
+    """The attempts that are not gone, by what they deliver and where to: a notification is not compared with each."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_url: dict[tuple[str, str], list[Attempt]] = {}
+        self._by_path: dict[tuple[str, str], list[Attempt]] = {}
+        attempts = (attempt for record in records for attempt in record.attempts.values())
+        for attempt in (attempt for attempt in attempts if attempt.status is not Status.GONE):
+            url, path = normal_url(attempt.url), _path(attempt.url)
+            for code in attempt.codes:
+                self._by_url.setdefault((code, url), []).append(attempt)
+                self._by_path.setdefault((code, path), []).append(attempt)
+
+    def matching(self, notification: Received) -> list[Attempt]:
+        """The attempts that deliver such a notification: to that very URL, or else to that path of any host."""
+        url = None if notification.url is None else _normal(notification.url)
+        exact = None if url is None else self._by_url.get((notification.code, url))
+        return exact or self._by_path.get((notification.code, notification.path), [])
 
 
 def _normal(url: str) -> str | None:

@@ -28,6 +28,7 @@ class Renames:
         self._held = record.by_address()
         self._known = {*record.touched, *self._held, *self._wanted}
         self._becomes = _matched(self._wanted, self._held)
+        self._was = {after: name for name, after in self._becomes.items()}
 
     def commands(self, source: Address, destination: Address) -> list[str]:
         """What renames `source` to `destination`, in order, with all that has to be renamed for that.
@@ -44,9 +45,8 @@ class Renames:
 
     def _chain(self, member: Address) -> list[Address]:
         """The names that change together with `member`, each followed by what it becomes; a circle from its least."""
-        before = {after: name for name, after in self._becomes.items()}
         first, seen = member, {member}
-        while (earlier := before.get(first)) is not None and earlier not in seen:
+        while (earlier := self._was.get(first)) is not None and earlier not in seen:
             first = earlier
             seen.add(first)
         chain = [first]
@@ -63,9 +63,11 @@ class Renames:
 
 def _matched(wanted: Mapping[Address, Subscription], held: Mapping[Address, list[Attempt]]) -> dict[Address, Address]:
     becomes: dict[Address, Address] = {}
+    taken: set[Address] = set()
     for _, source, destination in sorted(_candidates(wanted, held)):
-        if source not in becomes and destination not in becomes.values():
+        if source not in becomes and destination not in taken:
             becomes[source] = destination
+            taken.add(destination)
     return becomes
 
 

@@ -8,6 +8,8 @@ import pytest
 from support.lending_service import CLIENT_ID, CLIENT_SECRET
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.lending_service import LendingService
     from support.project import Finished, Project
 
@@ -23,6 +25,17 @@ FileStore.read = counted
 """
 
 
+COUNT_RECOVERY_FILES = """\
+from reconciler.state.private import unrecorded
+read = unrecorded.read_whole
+def counted(file):
+    with open("reads", "a") as reads:
+        print(file, file=reads)
+    return read(file)
+unrecorded.read_whole = counted
+"""
+
+
 def declare(project: Project, count: int, base_url: str = HERE, auth_url: str = HERE) -> None:
     """So many targets of one service, each with a subscription, and records that say nothing yet."""
     targets = "".join(
@@ -34,10 +47,10 @@ def declare(project: Project, count: int, base_url: str = HERE, auth_url: str = 
     project.step("state", "init")
 
 
-def reads(project: Project, *arguments: str) -> float:
-    """How often a command reads each record, on average."""
+def reads(project: Project, *arguments: str, counting: str = COUNT_READS) -> float:
+    """How often a command reads each record, or what else is counted, on average."""
     (project.path / "reads").unlink(missing_ok=True)
-    project.before_steps = COUNT_READS
+    project.before_steps = counting
     project.step(*arguments)
     project.before_steps = ""
     targets = project.read("reads").splitlines()
@@ -76,6 +89,18 @@ def test_an_apply_reads_each_record_as_often_among_many(
     declare(project, count, lending_service.base_url, lending_service.auth_url)
     assert 6 >= reads(project, "apply", "--auto-approve")
     assert count == len(lending_service.creates)
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_a_recovery_file_is_read_once(project: Project, tmp_path: Path, command: str) -> None:
+    """Not for each target."""
+    declare(project, 9)
+    (kept := tmp_path / "home" / "data" / "reconciler" / "unrecorded").mkdir(parents=True, mode=0o700)
+    (kept / "of-another-record.jsonl").write_text(
+        '{"record":"f","target":"a/b","entry":{"kind":"outcome","at":"2026-11-20T13:30:00Z","by":{"user":"operator"},'
+        '"attempt":"a1","outcome":"created"}}\n'
+    )
+    assert 1 == reads(project, command, counting=COUNT_RECOVERY_FILES)
 
 
 def skipped(done: Finished) -> list[str]:
