@@ -23,7 +23,7 @@ from reconciler.state.journal.chain import claimed_head, head_of
 from reconciler.state.stores.store import StoreLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterator
+    from collections.abc import Callable, Container, Hashable, Iterator
 
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
@@ -55,7 +55,7 @@ class FileStore:
 
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
-        with _failures_mapped(Path(self.location), "list"):
+        with _failures_mapped(lambda: Path(self.location), "list"):
             return sorted(
                 TargetName(f"{region.name}/{journal.name.removesuffix(_SUFFIX)}")
                 for region in _visible(self.path)
@@ -65,18 +65,18 @@ class FileStore:
             )
 
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
-        path = self.journal_file(target)
-        with _failures_mapped(path, "read"):
+        file = self._file(target)
+        with _failures_mapped(lambda: self.journal_file(target), "read"):
             try:
-                descriptor = open_regular(path, os.O_RDONLY)
+                descriptor = open_regular(file, os.O_RDONLY)
             except FileNotFoundError:
                 return None
-            with os.fdopen(descriptor, "rb") as file:
-                data = file.read()
+            with os.fdopen(descriptor, "rb") as journal:
+                data = journal.read()
                 if claimed_head(data) in durable:
                     return data
                 settle(descriptor)
-            settle_name(path)
+            settle_name(self.journal_file(target))
             return data
 
     def stamp(self, target: TargetName) -> Hashable | None:
@@ -94,7 +94,7 @@ class FileStore:
     def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
         """See Store.append; files have no history of their own, so `note` is not used."""
         path = self.journal_file(target)
-        with _failures_mapped(path, "write"):
+        with _failures_mapped(lambda: path, "write"):
             if head is None:
                 _create(path, lines)
                 return
@@ -195,13 +195,13 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 @contextmanager
-def _failures_mapped(path: Path, verb: str) -> Iterator[None]:
+def _failures_mapped(where: Callable[[], Path], verb: str) -> Iterator[None]:
     """Turns OSError into StoreUnavailable, which says what failed, where and why."""
     try:
         yield
     except OSError as problem:
         raise StoreUnavailable(
             f"cannot {verb} the state record: {problem.strerror or problem}",
-            where=path,
+            where=where(),
             remedy=problem.remedy if isinstance(problem, LockHeld) else _REMEDY,
         ) from problem
