@@ -26,7 +26,7 @@ FUNCTIONS: Final = {
     "journals read": "reconciler.state.stores.files:FileStore.read",
     "records folded": "reconciler.model.record:fold",
     "entries folded": "reconciler.model.record:_Fold.add",
-    "targets planned": "reconciler.planning.planner:plan_target",
+    "targets planned": "reconciler.planning.planner:Planner.plan",
 }
 
 EACH_CREATE: Final = {
@@ -63,12 +63,12 @@ EACH_PLAN: Final = {
     "configuration files parsed": 1,
     "journals opened": 1,
     "journals read": 1,
-    "journals synced": 1,  # what was read must be durable before it is remembered
-    "directories of journals synced": 1,
+    "journals synced": 0,  # what is remembered is durable
+    "directories of journals synced": 0,
     "bytes written to journals": 0,
     "records folded": 1,
     "targets planned": 1,
-    "remembered heads opened": 3,
+    "remembered heads opened": 2,  # once, if it was not written a moment before
     "remembered heads synced": 0,
 }
 """What a plan of one target may cost, however many subscriptions it has."""
@@ -81,8 +81,9 @@ EACH_TARGET: Final = {
     "configuration files parsed": 0,
     "journals opened": 1,
     "journals read": 1,
-    "journals synced": 1,
-    "directories of journals synced": 1,
+    "journals synced": 0,
+    "directories of journals synced": 0,
+    "remembered heads opened": 2,
     "records folded": 1,
     "entries folded": 4,
     "targets planned": 1,
