@@ -226,6 +226,20 @@ class StoreConformance:
         journal = read_back(store)
         assert (expected, 2 + RACERS * 3) == (set(journal.record().attempts), len(journal.lines))
 
+    def test_a_stamp_tells_of_each_append(self, store: Store, another_handle: Callable[[], Store]) -> None:
+        """It is another after an append, whoever made it, unless the store cannot tell."""
+        before = store.stamp(TARGET)
+        assert before == store.stamp(TARGET)
+        lines, _ = link(journal(2).head, 2, [imported("a3")])
+        another_handle().append(TARGET, journal(2).head, lines, "import")
+        assert before is None or before != store.stamp(TARGET)
+
+    def test_what_is_known_to_be_durable_is_read_as_well(self, store: Store) -> None:
+        """It is what there is now, whatever was known."""
+        for durable in (journal(2).head, journal(1).head):
+            assert journal_bytes(entries(2)) == store.read(TARGET, {durable})
+        assert store.read(OTHER, {journal(2).head}) is None
+
     def test_reading_while_appending(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """A reader beside a writer sees, at any moment, a journal that holds together and never shrinks."""
         done = threading.Event()
