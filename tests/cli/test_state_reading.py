@@ -160,13 +160,14 @@ class TestReading:
         assert whole[:1] + whole[2:] == imported.step("state", "history", OFFERS).out.splitlines()
 
     def test_history_tells_the_run_in_actions(self, partner: Partner) -> None:
-        """Who started it, and where it is shown."""
+        """Who started it, and where it is shown; a variable that is not set leaves nothing in the entry."""
         partner.environment |= {
             "GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "octo", "GITHUB_SERVER_URL": "https://git.example",
             "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7",
         }  # fmt: skip
         partner.begin(offers=["ONB10011"])
         assert "octo (https://git.example/a/b/actions/runs/7)" in partner.succeed("state", "history").out
+        assert {"actor": "octo", "url": "https://git.example/a/b/actions/runs/7"} == partner.entries[0]["by"]
 
 
 class TestVerify:
