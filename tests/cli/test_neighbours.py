@@ -187,6 +187,17 @@ def test_a_damaged_record_of_another_service_is_no_matter(applied: Partner) -> N
     assert "1 to create" in done.out
 
 
+def test_a_damaged_record_whose_target_moved_here(applied: Partner) -> None:
+    """Its unreadable lines may hold what was created since, at the service that its target is declared with."""
+    move(applied)
+    spoil_the_end(applied.journal)
+    for name in ("EU", "EUROPE"):
+        applied.environment[f"RECONCILER_{name}_STAGING_BASE_URL"] = "https://elsewhere.example"
+    applied.step("state", "rebind", "-t", "eu/staging", "--force")
+    done = applied.run("plan", "-t", "eu/staging")
+    assert (1, True) == (done.code, "Error: europe/staging: refusing to create subscriptions: " in done.err)
+
+
 def test_heads_of_an_earlier_version(applied: Partner) -> None:
     """They do not say of which service a lost record was, which therefore stops every create."""
     (head,) = (applied.path.parent / "home" / "cache" / "reconciler" / "heads").glob("*.json")
