@@ -211,6 +211,14 @@ def test_observed_in_a_leap_second(partner: Project) -> None:
     assert "ONB10011  last 2016-12-31T23:59:59Z" in partner.succeed("state", "observe", "seen.jsonl").out
 
 
+def test_observed_at_the_earliest(partner: Project) -> None:
+    """The first second of 1970 counts; what is before has no number."""
+    partner.step("state", "import", "--all")
+    seen = {**json.loads(line("/staging/offers")), "at": "1970-01-01T00:00:00Z"}
+    partner.write("seen.jsonl", json.dumps(seen) + "\n")
+    assert "ONB10011  last 1970-01-01T00:00:00Z" in partner.succeed("state", "observe", "seen.jsonl").out
+
+
 def test_observed_while_it_is_written(partner: Project) -> None:
     """What follows the last newline is left out, with a warning that names the line; any other line is an error."""
     partner.step("state", "import", "--all")
