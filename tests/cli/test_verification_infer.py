@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.lending_service import SIGNING_KEY
 from support.notified import notification
+from support.project import finish
 
 from reconciler.desired import load
 from reconciler.model.desired import Verification
+from reconciler.receiver.captured import LINE_LIMIT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,6 +163,18 @@ class TestAddress:
         )
         partner.step(*arguments, "--identity", "key.txt")
 
+    def test_a_later_attempt_that_cannot_be_read(self, partner: Partner) -> None:
+        """Is said, though an earlier one can be read and has no secret."""
+        (kept,) = (partner.path.parent / "home" / "data" / "reconciler" / "responses").glob("*/*.response.1")
+        kept.chmod(0o600)
+        kept.write_text("7")
+        partner.step("state", "retire", "europe/staging/offers")
+        partner.step("state", "removed", "europe/staging/offers")
+        partner.seal()
+        partner.step("apply", "--auto-approve")
+        done = partner.run("verification", "infer", "one.json", "--address", "europe/staging/offers")
+        assert (1, True) == (done.code, "no age identity; use --identity FILE" in done.err)
+
     def test_a_response_with_nothing_to_sign_with(self, partner: Partner) -> None:
         """No JSON, too deep, no strings, others: it is no secret, and no failure."""
         (kept,) = (partner.path.parent / "home" / "data" / "reconciler" / "responses").glob("*/*.response.1")
@@ -234,3 +249,12 @@ class TestMistakes:
             captor.write("one.json", content)
         done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "", True) == (done.code, done.out, told in done.err)
+
+    def test_a_pipe_that_stays_open(self, captor: Project) -> None:
+        """Is read no further than one request may be long."""
+        os.mkfifo(captor.path / "pipe")
+        process = captor.start("verification", "infer", "pipe", "--secret-variable", "HOOK_SECRET")
+        with (captor.path / "pipe").open("wb", buffering=0) as pipe:
+            pipe.write(b" " * (LINE_LIMIT + 1))
+            done = finish(process)
+        assert (1, True) == (done.code, "pipe: the file contains more than one captured request; " in done.err)
