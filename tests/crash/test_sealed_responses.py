@@ -7,6 +7,7 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
 from support.project import finish
 from support.sandbox_pace import hold_creates
 from support.sandbox_project import HERE, SandboxProject, subscriptions
@@ -54,12 +55,23 @@ def test_a_sealed_response_leaves_the_disk_once_it_is_recorded(tmp_path: Path) -
         scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt")
 
 
-def test_a_sealed_response_whose_place_is_gone_is_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "Warning: an encrypted response could not be saved before it is recorded: "),
+        (
+            ("--log-format", "json"),
+            '"level": "warning", "logger": "reconciler.applying", "message": "an encrypted response could not be saved',
+        ),
+    ],
+    ids=["text", "json"],
+)
+def test_a_sealed_response_whose_place_is_gone_is_recorded(tmp_path: Path, flags: tuple[str, ...], told: str) -> None:
     """Where the place for it is gone once the answer arrives, that is told, and the record holds it all the same."""
     with SandboxProject(tmp_path, subscriptions(1)) as scene:
         scene.project.seal()
         answered = hold_creates(scene.sandbox)
-        process = scene.start_apply()
+        process = scene.start_apply(*flags)
         scene.wait_until_committed()
         responses = tmp_path / "home" / "data" / "reconciler" / "responses"
         shutil.rmtree(responses)
@@ -67,7 +79,7 @@ def test_a_sealed_response_whose_place_is_gone_is_recorded(tmp_path: Path) -> No
         answered.set()
         done = finish(process)
         assert 0 == done.code, done
-        assert "Warning: an encrypted response could not be saved before it is recorded: " in done.err
+        assert told in done.err
         responses.unlink()
         assert json.loads(scene.project.step("secret", "show", ADDRESS, "--identity", "key.txt").out)
 
