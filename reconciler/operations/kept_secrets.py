@@ -26,7 +26,7 @@ class Recorded(Discreet, frozen=True):
 
     attempt: Attempt
     secrets: frozenset[bytes]
-    problem: StateError | None = None
+    problem: StateError | None
 
     @property
     def path(self) -> str:
@@ -140,7 +140,7 @@ def _strings_of(response: bytes, attempt: Attempt) -> set[bytes]:
         document = json.loads(split_response(response)[1])
     except (ValueError, RecursionError):
         return set()
-    clear = {"", attempt.url, *attempt.codes, *(value for value in attempt.fields.values() if isinstance(value, str))}
+    clear = {"", attempt.url, *attempt.codes, *attempt.fields.values()}
     return {text.encode(errors="surrogatepass") for text in _strings(document) if text not in clear}
 
 
