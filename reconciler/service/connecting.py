@@ -78,14 +78,11 @@ def _tunnel(stream: httpcore.NetworkStream, proxy: Proxy, server: Server, timeou
 def is_untouched(stream: httpcore.NetworkStream) -> bool:
     """Whether nothing was received on a connection that was opened for later, and its other end not closed.
 
-    Reading is what shows it, since a server sends tickets after a handshake over TLS that are no data.
+    Reading is what shows it, since a server sends tickets after a handshake over TLS that are no data: nor is what
+    carries them through the TLS of a proxy.
     """
-    connection = stream.get_extra_info("socket")
     try:
-        connection.settimeout(0.0)
-        connection.recv(1)
-    except (BlockingIOError, ssl.SSLWantReadError):
-        return True
-    except OSError:
-        return False
+        stream.read(1, 0.0)
+    except httpcore.ReadError as problem:
+        return isinstance(problem.__cause__, BlockingIOError | ssl.SSLWantReadError)
     return False

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import queue
 import socket
+import ssl
 import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from support.raw_server import OK, RawServer, reset, say
+from support.raw_server import OK, RawServer, read_request, reset, say
+from support.tls_within import Within
 
-from reconciler.service import connections
+from reconciler.service import connecting, connections
 from reconciler.service.clock import steady
 from reconciler.service.connections import LONGEST_IDLE
 from reconciler.service.exchange import Failure, Reply
 from reconciler.service.transport import Transport
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -56,6 +58,34 @@ def test_calls_find_their_connections_open(started: tuple[RawServer, Transport])
     server.wait_until(accepted=3)
     assert [200] * 3 == [said(post(transport, server.url)) for _ in range(3)]
     assert (3, 3) == (server.accepted, len(server.requests))
+
+
+@pytest.mark.parametrize("unasked", [b"", OK], ids=["nothing", "an answer"])
+def test_tls_within_tls(
+    serve: Serve, tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, unasked: bytes
+) -> None:
+    """Through the TLS of a proxy, the tickets of a server are no data either, and what it says unasked is no answer."""
+    opened: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def tunnel(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        within = Within(connection, tls)
+        if proxy.accepted <= 3:
+            within.sendall(unasked)
+        opened.put(None)
+        if read_request(within):
+            within.sendall(OK)
+
+    proxy = serve(tunnel, tls)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    monkeypatch.setattr(connecting, "_proxy_context", partial(ssl.create_default_context, cafile=certificate))
+    with Transport() as transport:
+        transport.expect("https://service.example", 3, 3, 5)
+        for _ in range(3):
+            opened.get(timeout=20)
+        assert [200] * 3 == [said(post(transport, "https://service.example")) for _ in range(3)]
+    assert proxy.accepted == (6 if unasked else 3)
 
 
 def test_a_connection_that_the_server_closed_is_not_used(started: tuple[RawServer, Transport]) -> None:

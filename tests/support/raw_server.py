@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import ssl
@@ -91,7 +91,15 @@ class RawServer:
             self._script(connection)
 
 
-def read_request(connection: socket.socket) -> bytes:
+class Readable(Protocol):
+    """A socket, as far as reading goes."""
+
+    def recv(self, size: int, /) -> bytes:
+        """What has arrived, nothing at the end."""
+        ...
+
+
+def read_request(connection: Readable) -> bytes:
     """One request: its head, and as much body as the head announces."""
     data = b""
     while b"\r\n\r\n" not in data:
