@@ -69,6 +69,9 @@ def _tunnel(stream: httpcore.NetworkStream, proxy: Proxy, server: Server, timeou
         if not 200 <= answer.status < 300:
             reason = answer.extensions.get("reason_phrase", b"").decode("ascii", errors="ignore")
             raise httpcore.ProxyError(f"{answer.status} {reason}")  # noqa: TRY301 - closed like any other
+    except httpcore.TimeoutException:
+        stream.close()
+        raise httpcore.ConnectTimeout from None
     except BaseException:
         stream.close()
         raise

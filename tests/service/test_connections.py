@@ -9,14 +9,16 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+import httpcore
 import pytest
-from support.raw_server import OK, RawServer, read_request, reset, say
+from support.raw_server import OK, RawServer, read_request, reset, say, wait_for_hangup
 from support.tls_within import Within
 
 from reconciler.service import connecting, connections
 from reconciler.service.clock import steady
 from reconciler.service.connections import LONGEST_IDLE
 from reconciler.service.exchange import Failure, Reply
+from reconciler.service.routes import Proxy, Route, Server
 from reconciler.service.transport import Transport
 
 if TYPE_CHECKING:
@@ -243,6 +245,13 @@ def test_a_handshake_that_hangs_is_told_by_the_call(transport: Transport) -> Non
         transport.expect(url, 1, 1, 30)
         failure = post(transport, url, 0.3)
     assert Failure(sent=False, reason="timed out after 0.3 s without a connection") == failure
+
+
+def test_a_proxy_that_hangs_is_no_connection(serve: Serve) -> None:
+    """Opened ahead, that may be over before the call is: what timed out is the connection, not the call."""
+    proxy = Proxy(Server(False, "127.0.0.1", serve(wait_for_hangup).port), None)
+    with pytest.raises(httpcore.ConnectTimeout):
+        connecting.Connector(ssl.create_default_context()).open(Route(Server(True, "service.example", 443), proxy), 0.1)
 
 
 def test_a_resolver_that_hangs_is_told_by_the_call(
