@@ -164,6 +164,16 @@ def test_record_looked_for_elsewhere(partner: Partner) -> None:
     assert f"Error: elsewhere: no state record here; {hint}    reconciler --state elsewhere state init\n" == told
 
 
+def test_records_seen_in_many_places(partner: Partner) -> None:
+    """Three of them are named."""
+    partner.want(offers=["ONB10011"])
+    for place in "abcd":
+        partner.step("state", "init", "--state", place)
+    told = partner.step("state", "list", "--state", "elsewhere", code=1).err
+    seen = ", ".join(str(partner.path / place) for place in "abc")
+    assert f"check --state (records were last seen at {seen}); to initialize one, run:\n" in told
+
+
 def test_record_that_was_never_there(partner: Partner) -> None:
     """There is no loss to accept of a record that never was; the refusal names the command that starts one."""
     partner.want(offers=["ONB10011"])
