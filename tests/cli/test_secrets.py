@@ -286,6 +286,13 @@ class TestSet:
         assert "hunter2" not in sealed.journal.read_text(encoding="utf-8")
         assert "hunter2\n" == sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt").out
 
+    def test_of_what_is_not_in_force(self, created: Partner) -> None:
+        """There is nothing that it could belong to; what is recorded of the address can be seen."""
+        with created.appending():
+            done = created.run("secret", "set", f"{OFFERS}s", stdin="hunter2")
+        told = f"Error: {OFFERS}s: no attempt in force; run:\n    reconciler state show {OFFERS}s\n"
+        assert (1, "", told) == (done.code, done.out, done.err)
+
     def test_below_the_home_directory(self, created: Partner) -> None:
         """Private files are in `.local/share` there, unless XDG_DATA_HOME says where."""
         home = created.path / "home"
