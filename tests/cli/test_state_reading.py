@@ -130,6 +130,16 @@ class TestReading:
         assert done.out.startswith("europe/staging\n")
         assert "Warning: state: no state record for asia/c" in done.err
 
+    def test_status_shows_what_is_not_declared(self, three: Partner) -> None:
+        """So it does beside records that cannot be used, where it is selected."""
+        declared = three.read("config/all.yaml").partition("subscriptions:")[0]
+        three.write("config/all.yaml", declared.replace("europe/staging", "usa/staging"))
+        three.step("state", "init", "-t", "usa/staging")
+        done = three.run("status", "--format", "json")
+        assert (1, ["europe/staging", "usa/staging"]) == (done.code, list(done.document["targets"]))
+        done = three.step("status", "--format", "json", "-t", "usa/*", "-t", "asia/*", code=1)
+        assert ["usa/staging"] == list(done.document["targets"])
+
     def test_a_target_without_a_record_is_named(self, three: Partner) -> None:
         """It is no mistake that it has none yet."""
         for name in ("a", "b"):
