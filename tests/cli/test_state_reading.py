@@ -179,6 +179,12 @@ class TestReading:
         assert "octo (https://git.example/a/b/actions/runs/7)" in partner.succeed("state", "history").out
         assert {"actor": "octo", "url": "https://git.example/a/b/actions/runs/7"} == partner.entries[0]["by"]
 
+    def test_what_a_run_in_actions_does_not_say_is_left_out(self, partner: Partner) -> None:
+        """Of the URL of the run as well."""
+        partner.environment["GITHUB_ACTIONS"] = "true"
+        partner.begin(offers=["ONB10011"])
+        assert {"url": "//actions/runs/"} == partner.entries[0]["by"]
+
 
 class TestVerify:
     """Whether every journal holds together."""
