@@ -325,6 +325,21 @@ class TestVerifying:
             answers = [post(f"{listen.url}/{path}", b"{}", signature(secret, b"{}")).status for path, secret in sent]
         assert [200, 401, 200, 200, 200, 401, 401, 200, 200] == answers
 
+    def test_a_url_without_a_path(self, partner: Partner) -> None:
+        """Has the path `/`."""
+        hooks = "https://hooks.partner.example"
+        partner.declare({"offers": (["ONB10011"], f"{hooks}/offers"), "other": (["LOA10013"], hooks)})
+        partner.write("config/signed.yaml", SIGNED)
+        partner.step("apply", "--auto-approve")
+        for name in ("offers", "other"):
+            partner.step("secret", "set", f"europe/staging/{name}", stdin=f"that of {name}")
+        with listening(partner, "--record", "r.jsonl", "--verify") as listen:
+            answers = [
+                post(f"{listen.url}/", b"{}", signature(secret, b"{}")).status
+                for secret in (b"that of other", b"that of offers")
+            ]
+        assert [200, 401] == answers
+
     def test_what_is_created_meanwhile(self, partner: Partner) -> None:
         """Its secret is looked for when a signature does not fit."""
         with listening(partner, "--record", "r.jsonl", "--verify") as listen:
