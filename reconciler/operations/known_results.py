@@ -48,6 +48,21 @@ class KnownResults:
         _warn_of_stored_responses(self._workspace, record)
         return extended
 
+    @property
+    def may_have_results(self) -> bool:
+        """Whether there are recovery files, of whatever record."""
+        try:
+            return bool(self._kept)
+        except StateError:
+            return True
+
+    def may_have_responses(self, record: str) -> bool:
+        """Whether there may be responses of a record that `add_to` would tell of."""
+        try:
+            return self._workspace.responses.may_have(record)
+        except SettingsError:
+            return False
+
     @cached_property
     def _kept(self) -> list[Unrecorded]:
         """What recovery files hold; nothing if there is no directory for them."""

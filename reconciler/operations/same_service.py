@@ -9,10 +9,12 @@ from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import SENDS, Plan
 from reconciler.model.record import Record
+from reconciler.model.url import service_key
 from reconciler.operations.known_results import KnownResults
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.seen import Seen
+from reconciler.state.heads.tracking import known_journal
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
 
 
@@ -47,10 +49,13 @@ def read_others(
     A record belongs to the service it is bound to, whether its target is declared or not. Raises SettingsError.
     """
     seen, place = workspace.heads.seen(), workspace.store.place
-    others = read_usable(workspace, known, desired, {*recorded, *seen.targets_at(place)} - records.keys(), seen)
+    base_urls = {desired.targets[name].base_url for name in records}
+    services = set(map(service_key, base_urls))
+    names = {*recorded, *seen.targets_at(place)} - records.keys()
+    names = {name for name in names if not _counts_elsewhere(workspace, known, desired, name, services)}
+    others = read_usable(workspace, known, desired, names, seen)
     replaced = (stray for record in records.values() for stray in replaced_records(record, seen, place))
-    services = (desired.targets[name].base_url for name in records)
-    same = desired.of_services(services, {name: record.base_url for name, record in others.records.items()})
+    same = desired.of_services(base_urls, {name: record.base_url for name, record in others.records.items()})
     return StoreRecords(
         {**records, **{name: record for name, record in others.records.items() if name in same}},
         {name: record for name, record in others.records.items() if name not in desired.targets},
@@ -77,6 +82,25 @@ def read_usable(
         else:
             unread += replaced_records(records[name], seen, place)
     return Readable(records, tuple(unread))
+
+
+def _counts_elsewhere(
+    workspace: Workspace, known: KnownResults, desired: Desired, name: TargetName, services: Collection[str]
+) -> bool:
+    """Whether a record need not be decoded: it is what this machine remembers of it, and of none of these `services`.
+
+    Nothing in it counts then, nor is anything to be told of it: there is nothing on this machine that it lacks.
+    """
+    target = desired.targets.get(name)
+    if target is None or service_key(target.base_url) in services or known.may_have_results:
+        return False
+    head = known_journal(workspace.store, name, workspace.heads)
+    if head is None or not head.base_url or service_key(head.base_url) in services:
+        return False
+    if known.may_have_responses(head.record):
+        return False
+    workspace.say_what_was_read(head)
+    return True
 
 
 def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Desired, Target
     from reconciler.model.record import Record
     from reconciler.operations.notices import Notices
+    from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.heads.remembered import Heads
     from reconciler.state.journal.chain import Journal
     from reconciler.state.private.responses import PrivateFiles
@@ -176,7 +177,7 @@ class Workspace:
         self.say_what_was_read(journal.record())
         return journal
 
-    def say_what_was_read(self, record: Record) -> None:
+    def say_what_was_read(self, record: Record | KnownHead) -> None:
         """Tell whoever asked for more; and warn if the head could not be remembered."""
         if self.heads.warning:
             self.notices.warn(self.heads.warning)

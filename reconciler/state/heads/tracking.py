@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
 from reconciler.model.entry import RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.journal.chain import extend, head_of, link, parse
+from reconciler.state.journal.chain import extend, head_of, intact_head, link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -129,6 +129,23 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     heads.check(journal, seen, place)
     heads.remember(journal, place, seen=seen)
     return journal
+
+
+def known_journal(store: Store, target: TargetName, heads: Heads) -> KnownHead | None:
+    """The last known head of a target's journal, if the journal is what it was when that head was remembered.
+
+    Its lines are checked, and not decoded: they are the same. None if there is anything else to say, which
+    `read_journal` does. Raises SettingsError.
+    """
+    match heads.seen(target).of_target(target):
+        case [known] if (known.location, known.resolved) == (store.place.location, store.place.resolved):
+            try:
+                data = store.read(target, {known.head})
+            except StateError:
+                return None
+            return known if data is not None and intact_head(data) == known.head else None
+        case _:
+            return None
 
 
 def load_journal(store: Journals, target: TargetName, durable: Container[str] = ()) -> Journal | None:

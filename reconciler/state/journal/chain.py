@@ -127,6 +127,15 @@ def head_of(last_line: bytes) -> str | None:
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
 
+def intact_head(data: bytes) -> str | None:
+    """The hash of the last complete line of a journal whose lines follow each other; nothing in them is decoded."""
+    digest = None
+    for _, _, digest in _chained(data, data.rfind(b"\n") + 1):
+        if digest is None:
+            return None
+    return digest
+
+
 def claimed_head(data: bytes) -> str:
     """The hash that the last complete line of a journal claims to have; nothing is checked."""
     end = data.rfind(b"\n") - len('"}')
@@ -145,21 +154,29 @@ def _linked(head: str | None, seq: int, entries: Sequence[AnyEntry]) -> Iterator
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[tuple[AnyEntry, str]]:
     """The entries and hashes of the lines before `end`, each checked against the one before it."""
-    previous, shared = _START, None
-    for number, line in enumerate(_lines(data, end), 1):
-        opening = b'{"seq":%d,' % number
-        digest = sha256(line[:-_HASH_LENGTH]).hexdigest()
-        if not (line.endswith(f',"prev":"{previous}","hash":"{digest}"}}'.encode()) and line.startswith(opening)):
+    shared = None
+    for number, (line, start, digest) in enumerate(_chained(data, end), 1):
+        if digest is None:
             what = f"line {number} {_trouble(line, number)}"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=_way_out(line, where))
         try:
-            entry = from_json(b"{%b}" % line[len(opening) : -_TAIL_LENGTH])
+            entry = from_json(b"{%b}" % line[start:-_TAIL_LENGTH])
         except (ValueError, RecursionError) as problem:
             what = f"line {number} cannot be read: {problem}"
             remedy = "use the reconciler version that wrote it, or restore the journal from a backup"
             raise RecordDamaged(what, where=f"{where}:{number}", remedy=remedy) from None
         shared = _sharing(entry, shared)
         yield entry, digest
+
+
+def _chained(data: bytes, end: int) -> Iterator[tuple[bytes, int, str | None]]:
+    """The lines before `end`, with where the entry starts in each, and its hash; None if it does not follow."""
+    previous = _START
+    for number, line in enumerate(_lines(data, end), 1):
+        opening = b'{"seq":%d,' % number
+        digest = sha256(line[:-_HASH_LENGTH]).hexdigest()
+        follows = line.endswith(f',"prev":"{previous}","hash":"{digest}"}}'.encode()) and line.startswith(opening)
+        yield line, len(opening), digest if follows else None
         previous = digest
 
 

@@ -166,6 +166,12 @@ class PrivateFiles:
         except OSError as problem:
             raise self._failed("read", problem) from problem
 
+    def may_have(self, record_id: str) -> bool:
+        """Whether there is a directory for a record that can be read."""
+        with suppress(OSError):
+            return bool((self._directory / record_id).stat())
+        return False
+
     def forget_recorded(self, record: Record) -> None:
         """Delete the encrypted responses that the record, as it was read from its store, contains."""
         for path in self._directory.glob(f"{record.id}/*.{ENCRYPTED}.*"):
