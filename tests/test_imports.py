@@ -1,4 +1,4 @@
-"""Which module imports which: no circles, not even of types."""
+"""Which module imports which: no circles, not even of types. And how long modules and functions are."""
 
 from __future__ import annotations
 
@@ -40,3 +40,13 @@ def test_no_circles(room: str) -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as problem:
         pytest.fail(" imports ".join(reversed(problem.args[1])))
+
+
+def test_functions_and_files_are_short() -> None:
+    """No function of the package has more than 44 lines, and no file more than 300."""
+    for path in MODULES.values():
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 300, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                assert node.end_lineno - node.lineno < 44, f"{path}:{node.lineno}"
