@@ -207,7 +207,7 @@ class AppendQueue:
         drafted = [entry for draft in drafts for entry in draft.entries]
         entries = [*self._pending, *self._binding(drafted, now), *drafted]
         lines, head = link(self._head, self._number, entries)
-        effect = Append(self._head, lines, self._describe(entries))
+        effect = Append(self._head, self._number + 1, lines, self._describe(entries))
         return Batch(effect, len(self._pending), tuple(drafts), head, self._number + len(entries))
 
     def _binding(self, drafted: Iterable[ApplyEntry], now: Instant) -> list[Bound]:

@@ -210,7 +210,7 @@ class Driver:
     def _append(self, effect: Append) -> Event:
         try:
             self._reach("before-append")
-            self._store.append(self._target, effect.head, effect.lines, effect.note)
+            self._store.append(self._target, effect.head, effect.seq, effect.lines, effect.note)
             self._reach("after-append")
         except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
             return self._report(problem)

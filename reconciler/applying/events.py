@@ -100,11 +100,15 @@ class Authorise(Struct, frozen=True):
 
 
 class Append(Discreet, frozen=True):
-    """Append `lines` if the head is still `head`; answer with Appended, Conflict or AppendFailed."""
+    """Append `lines` if the head is still `head`; answer with Appended, Conflict or AppendFailed.
+
+    `seq` is the number of the first line.
+    """
 
     unprinted = ("lines",)
 
     head: str
+    seq: int
     lines: bytes
     note: str = ""
 

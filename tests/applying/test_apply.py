@@ -161,7 +161,7 @@ def test_journals_as_files_do_as_well(tmp_path: Path) -> None:
     """The same with a real store."""
     office = Office({TARGET: "ab"})
     store = FileStore(tmp_path / "state")
-    store.append(TARGET, None, office.store.data[TARGET], "")
+    store.append(TARGET, None, 1, office.store.data[TARGET], "")
 
     def read(target: TargetName) -> Journal:
         data = store.read(target)

@@ -69,7 +69,7 @@ def test_a_real_store_is_driven_as_well(tmp_path: Path) -> None:
     """The same with journals as files."""
     drive = Drive("a", "b", "c")
     store = FileStore(tmp_path / "state")
-    store.append(TARGET, None, drive.store.data[TARGET], "")
+    store.append(TARGET, None, 1, drive.store.data[TARGET], "")
     drive.run(store)
     data = store.read(TARGET)
     assert data is not None
@@ -136,7 +136,7 @@ def test_a_run_hears_what_became_of_an_append(problem: Exception | None, readabl
     lines, _ = link(before.head, len(before.lines), [known("a")])
     drive.store.declare_failures(*([problem] if problem else []))
     drive.store.declare_unreadable(None if readable else StoreUnavailable("no disk", where=TARGET))
-    run = OneAppend(Append(before.head, lines, "a note"), drive.bench.run.context)
+    run = OneAppend(Append(before.head, len(before.lines) + 1, lines, "a note"), drive.bench.run.context)
     Driver(TARGET, drive.store, None, now, drive.inbox, drive.steps.append).drive(
         cast("TargetRun", run), lambda _: None
     )

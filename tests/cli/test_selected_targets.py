@@ -163,7 +163,9 @@ def has_a_response_here(project: Project, data: Path) -> None:
         action="create", codes=("LOA10013",), url="https://hooks.partner.example/loans", send_by=1.0, settled_by=2.0,
     )  # fmt: skip
     before = parse(journal(project).read_bytes(), name, "here")
-    FileStore(project.path / "state").append(name, before.head, extend(before, [intent])[1], "intent")
+    FileStore(project.path / "state").append(
+        name, before.head, len(before.lines) + 1, extend(before, [intent])[1], "intent"
+    )
     project.step("plan", code=None)
     responses = data / "reconciler" / "responses" / record
     responses.mkdir(parents=True, mode=0o700)

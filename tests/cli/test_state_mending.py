@@ -711,7 +711,7 @@ FileStore.append = append_late
 LOSING = """
 from reconciler.errors import HeadMoved
 from reconciler.state.stores.files import FileStore
-def append(self, target, head, lines, note):
+def append(self, target, head, seq, lines, note):
     raise HeadMoved("conflict", where=target)
 FileStore.append = append
 """

@@ -183,10 +183,10 @@ def test_a_head_remembered_before_its_append_is_found(machine: DiskMachine, monk
     """A head that is remembered before its append is durable makes a whole record look rolled back."""
     append = HeadTrackingStore.append
 
-    def remember_first(self: Any, target: Any, head: Any, lines: bytes, note: str) -> None:
+    def remember_first(self: Any, target: Any, head: Any, seq: int, lines: bytes, note: str) -> None:
         journal, appended = self._followed[target]
         self._heads.remember(journal, self._store.place, [*appended, head_of(lines.splitlines()[-1])])
-        append(self, target, head, lines, note)
+        append(self, target, head, seq, lines, note)
 
     monkeypatch.setattr(HeadTrackingStore, "append", remember_first)
     with machine.recorder.recording(monkeypatch):

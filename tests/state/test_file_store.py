@@ -44,12 +44,12 @@ before = store.read(TARGET)
 resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, len(before) + 50))
 lines, _ = link(read_back(store).head, 2, [imported("a3")])
 try:
-    store.append(TARGET, read_back(store).head, lines, "full")
+    store.append(TARGET, read_back(store).head, 3, lines, "full")
 except StoreUnavailable as problem:
     print(problem.what)
 other = TargetName("europe/production")
 try:
-    store.append(other, None, journal_bytes([begun(other)]) * 9, "full")
+    store.append(other, None, 1, journal_bytes([begun(other)]) * 9, "full")
 except StoreUnavailable as problem:
     print(problem.what)
 """
@@ -69,7 +69,7 @@ def path_of(root: Path) -> Path:
 def append_to(store: Store, attempt: str = "a3") -> None:
     """Append one entry behind the first two."""
     head = journal(2).head
-    store.append(TARGET, head, link(head, 2, [imported(attempt)])[0], "test")
+    store.append(TARGET, head, 3, link(head, 2, [imported(attempt)])[0], "test")
 
 
 class TestFileStore(StoreConformance):
@@ -113,7 +113,7 @@ class TestFileStore(StoreConformance):
 def store(root: Path) -> FileStore:
     """A store with a journal of two entries."""
     store = FileStore(root)
-    store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     return store
 
 
@@ -159,7 +159,7 @@ def test_failed_sync(store: FileStore, monkeypatch: pytest.MonkeyPatch, problem:
 def test_reads_the_tail_only(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an append reads does not grow with the journal."""
     lines, head = link(journal(2).head, 2, [imported(f"b{number}") for number in range(2_000)])
-    store.append(TARGET, journal(2).head, lines, "long")
+    store.append(TARGET, journal(2).head, 3, lines, "long")
     read: list[int] = []
     pread = os.pread
 
@@ -168,7 +168,7 @@ def test_reads_the_tail_only(store: FileStore, monkeypatch: pytest.MonkeyPatch) 
         return pread(file, size, offset)
 
     monkeypatch.setattr(os, "pread", count)
-    store.append(TARGET, head, link(head, 2_002, [imported("last")])[0], "one more")
+    store.append(TARGET, head, 2_003, link(head, 2_002, [imported("last")])[0], "one more")
     assert sum(read) < 10_000
 
 
@@ -180,8 +180,8 @@ def test_last_line_at_the_edge_of_what_is_read(root: Path, size: int) -> None:
     last = len(link(head, 2, [imported("")])[0])
     long, head = link(head, 2, [imported("x" * (size - last))])
     assert size == len(long)
-    store.append(TARGET, None, lines + long, "begin")
-    store.append(TARGET, head, link(head, 3, [imported("a4")])[0], "more")
+    store.append(TARGET, None, 1, lines + long, "begin")
+    store.append(TARGET, head, 4, link(head, 3, [imported("a4")])[0], "more")
     assert len(read_back(store).lines) == 4
 
 
@@ -190,7 +190,7 @@ def test_modes(root: Path, mask: int) -> None:
     """Files and directories follow the umask, and are never for others to write."""
     before = os.umask(mask)
     try:
-        FileStore(root).append(TARGET, None, journal_bytes([begun()]), "begin")
+        FileStore(root).append(TARGET, None, 1, journal_bytes([begun()]), "begin")
     finally:
         os.umask(before)
     found = [stat.S_IMODE(path.stat().st_mode) for path in (path_of(root), path_of(root).parent, root, root.parent)]
@@ -230,7 +230,7 @@ def test_dangling_link(root: Path, tmp_path: Path) -> None:
     path_of(root).symlink_to(tmp_path / "elsewhere" / "real.jsonl")
     store = FileStore(root)
     assert store.read(TARGET) is None
-    store.append(TARGET, None, journal_bytes([begun()]), "begin")
+    store.append(TARGET, None, 1, journal_bytes([begun()]), "begin")
     assert journal_bytes([begun()]) == (tmp_path / "elsewhere" / "real.jsonl").read_bytes()
 
 
@@ -265,7 +265,7 @@ def test_something_else_in_the_way(root: Path, obstacle: Callable[[Path], None])
     with pytest.raises(StoreUnavailable, match=r"staging.jsonl: cannot read the state record: "):
         store.read(TARGET)
     with pytest.raises(StoreUnavailable, match=r"staging.jsonl: cannot write the state record: "):
-        store.append(TARGET, "f" * 64, b"", "append")
+        store.append(TARGET, "f" * 64, 3, b"", "append")
 
 
 def test_root_is_a_file(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_root_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="cannot list the state record"):
         store.targets()
     with pytest.raises(StoreUnavailable, match="cannot write the state record"):
-        store.append(TARGET, None, journal_bytes([begun()]), "begin")
+        store.append(TARGET, None, 1, journal_bytes([begun()]), "begin")
 
 
 @pytest.mark.parametrize("name", ["europe", "europe/", "/staging", "../staging", "europe/../../x", "europe/a/b"])
@@ -291,7 +291,7 @@ def unprivileged() -> Iterator[Path]:
     user = os.geteuid()
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
-        FileStore(path).append(TARGET, None, journal_bytes(entries(2)), "begin")
+        FileStore(path).append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         for below in (path_of(path), path_of(path).parent, path):
             below.chmod(0o444 if below.is_file() else 0o555)
         if user == 0:
@@ -310,7 +310,7 @@ def test_read_only_directory(unprivileged: Path) -> None:
         append_to(store)
     for target in (TargetName("europe/new"), TargetName("new/new")):
         with pytest.raises(StoreUnavailable, match="Permission denied"):
-            store.append(target, None, journal_bytes([begun(target)]), "begin")
+            store.append(target, None, 1, journal_bytes([begun(target)]), "begin")
 
 
 def test_replaced_while_waiting(store: FileStore, root: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_push_to_another_repository(world: GitWorld, lead_away: Callable[[GitWor
     store = world.open()
     assert store.read(TARGET) is None
     with pytest.raises(StateError, match=f"fetch uses .*/origin.git but push uses .*{named}: ") as caught:
-        store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+        store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     assert not isinstance(caught.value, StoreUnavailable)
     assert "hunter2" not in str(caught.value)
     for repository in (world.origin, world.root / "copy.git"):
@@ -125,14 +125,14 @@ def test_push_of_a_url_to_another_repository(world: GitWorld) -> None:
     """git+URL follows the same rule, where the user's settings send pushes away."""
     rewrite_pushes(world)
     with pytest.raises(StateError, match=r"push uses .*/copy.git"):
-        world.open(f"git+{world.origin}#state").append(TARGET, None, journal_bytes(entries(2)), "begun")
+        world.open(f"git+{world.origin}#state").append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
 
 
 def test_another_origin_in_the_user_settings(world: GitWorld) -> None:
     """git+URL is that URL, whatever `origin` the user's own settings know."""
     world.settings.write_text(f'[remote "origin"]\nurl = {world.root}/copy.git\npushurl = {world.root}/copy.git\n')
     store = world.open(f"git+{world.origin}#state")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     assert journal_bytes(entries(2)).decode() == world.git("show", "state:europe/staging.jsonl", at=world.origin)
     assert "" == world.git("branch", "--list", "state", at=world.root / "copy.git")
 
@@ -169,7 +169,7 @@ def send_by_ssh(world: GitWorld, served: Path) -> None:
 
 def begin_by_hand(store: GitStore) -> None:
     """Begin the journal."""
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
 
 
 def test_pushes_that_are_read_back(world: GitWorld) -> None:
@@ -202,7 +202,7 @@ def test_read_back_beside_others(world: GitWorld) -> None:
         assert append_one(store, attempt)
     head, lines = more_lines(2, [imported("late")])
     with pytest.raises(StateError):
-        store.append(TARGET, head, lines, "late")
+        store.append(TARGET, head, 3, lines, "late")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_deleted_branch(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("time.sleep", lambda _: None)
     head, lines = more_lines(2, [imported("a3")])
     with pytest.raises(HeadMoved, match="the journal is missing"):
-        store.append(TARGET, head, lines, "import a3")
+        store.append(TARGET, head, 3, lines, "import a3")
     assert "" == world.git("branch", "--list", "state", at=world.origin)
 
 

@@ -43,7 +43,7 @@ store.read(TARGET)
 sys.stdin.readline()
 head, lines = more_lines(2, [imported(sys.argv[3])])
 try:
-    store.append(TARGET, head, lines, sys.argv[3])
+    store.append(TARGET, head, 3, lines, sys.argv[3])
 except HeadMoved:
     print("moved")
 else:
@@ -121,7 +121,7 @@ def test_racing_targets(world: GitWorld) -> None:
         store = world.open(cache=target.environment)
         store.read(target)
         barrier.wait()
-        store.append(target, None, journal_bytes(entries(2, target)), f"{target}: begun")
+        store.append(target, None, 1, journal_bytes(entries(2, target)), f"{target}: begun")
 
     with ThreadPoolExecutor(RACERS) as pool:
         list(pool.map(begin, targets))
@@ -135,7 +135,7 @@ def test_threads_of_one_store(world: GitWorld, monkeypatch: pytest.MonkeyPatch) 
     commands = count_commands(monkeypatch)
     targets = [TargetName(f"europe/t{number}") for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda target: store.append(target, None, journal_bytes(entries(1, target)), target), targets))
+        list(pool.map(lambda target: store.append(target, None, 1, journal_bytes(entries(1, target)), target), targets))
     assert (4, 1) == (commands.count("push"), commands.count("fetch"))
     assert targets == store.targets()
 
@@ -158,7 +158,7 @@ def test_what_an_append_costs(world: GitWorld, monkeypatch: pytest.MonkeyPatch) 
     store = world.begin()
     commands = count_commands(monkeypatch)
     head, lines = more_lines(2, [imported("a3")])
-    store.append(TARGET, head, lines, "more")
+    store.append(TARGET, head, 3, lines, "more")
     told = ["cat-file", "hash-object", "ls-tree", "ls-tree", "mktree", "mktree", "commit-tree", "push"]
     assert told == commands
     commands.clear()
@@ -180,18 +180,18 @@ def test_one_of_two_targets_has_moved(world: GitWorld) -> None:
     store = world.begin()
     assert store.read(PRODUCTION) is None
     elsewhere = world.open(cache="elsewhere")
-    elsewhere.append(PRODUCTION, None, journal_bytes(entries(2, PRODUCTION)), "elsewhere")
+    elsewhere.append(PRODUCTION, None, 1, journal_bytes(entries(2, PRODUCTION)), "elsewhere")
     head, lines = more_lines(2, [imported("a3")])
-    store.append(TARGET, head, lines, "here")
+    store.append(TARGET, head, 3, lines, "here")
     assert ["here", "elsewhere", f"{TARGET}: begun"] == world.log()
     lines, _ = link(head, 2, [imported("b3")])
     elsewhere.read(PRODUCTION)
     with pytest.raises(
         HeadMoved, match=r"git:state of .*origin.git europe/staging: conflict: another run appended to this"
     ):
-        elsewhere.append(TARGET, head, lines, "too late")
+        elsewhere.append(TARGET, head, 3, lines, "too late")
     with pytest.raises(HeadMoved, match="conflict: another run initialized this journal"):
-        elsewhere.append(TARGET, None, lines, "too late")
+        elsewhere.append(TARGET, None, 1, lines, "too late")
 
 
 def test_append_without_reading(world: GitWorld) -> None:
@@ -199,7 +199,7 @@ def test_append_without_reading(world: GitWorld) -> None:
     store = world.begin()
     assert append_one(world.open(cache="elsewhere"), "a3")
     lines, _ = link(read_back(world.open()).head, 3, [imported("a4")])
-    store.append(TARGET, read_back(world.open()).head, lines, "on")
+    store.append(TARGET, read_back(world.open()).head, 4, lines, "on")
     assert len(read_back(store).lines) == 4
 
 
@@ -211,8 +211,8 @@ def test_other_files_stay(world: GitWorld) -> None:
     world.push("stray.jsonl", b"", "main")
     before = world.git("ls-tree", "-r", "main", at=world.origin).splitlines()
     store = world.open("git:main")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
-    store.append(OTHER, None, journal_bytes(entries(2, OTHER)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
+    store.append(OTHER, None, 1, journal_bytes(entries(2, OTHER)), "begun")
     after = world.git("ls-tree", "-r", "main", at=world.origin).splitlines()
     assert {"europe/staging.jsonl", "usa/production.jsonl"} == {
         line.partition("\t")[2] for line in set(after) ^ set(before)
@@ -224,7 +224,7 @@ def test_other_files_stay(world: GitWorld) -> None:
 def test_branch_with_slashes(world: GitWorld) -> None:
     """A branch may be called anything that git allows; branches do not get mixed up."""
     odd = world.open("git:state/of#things")
-    odd.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    odd.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     world.open("git:state/of").read(TARGET)
     assert ["begun"] == world.log(branch="state/of#things")
     assert odd.location == f"git:state/of#things of {world.origin}"
@@ -235,7 +235,7 @@ def test_another_repository(world: GitWorld, url: str, tmp_path: Path, monkeypat
     """A repository that is named is used from anywhere, one's own repository or none."""
     monkeypatch.chdir(tmp_path)
     store = world.open(url.format(origin=world.origin))
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     assert ["begun"] == world.log()
     assert journal_bytes(entries(2)) == store.read(TARGET)
     assert store.place.location == store.location == f"git+{url[4:].format(origin=world.origin)}"
@@ -317,9 +317,9 @@ def test_identical_commits(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> 
     head, lines = more_lines(2, [imported("a3")])
     for store in (first, second):
         store.read(TARGET)
-    first.append(TARGET, head, lines, "same")
+    first.append(TARGET, head, 3, lines, "same")
     with pytest.raises(HeadMoved):
-        second.append(TARGET, head, lines, "same")
+        second.append(TARGET, head, 3, lines, "same")
     assert ["same", f"{TARGET}: begun"] == world.log()
 
 
@@ -349,7 +349,7 @@ def test_something_else_in_the_way(world: GitWorld) -> None:
     with pytest.raises(StoreUnavailable, match=r"staging.jsonl is a tree, not a file"):
         store.read(TARGET)
     with pytest.raises(StoreUnavailable, match="usa is not a directory"):
-        store.append(OTHER, None, journal_bytes(entries(1, OTHER)), "begun")
+        store.append(OTHER, None, 1, journal_bytes(entries(1, OTHER)), "begun")
     assert before == world.tip("main")
 
 

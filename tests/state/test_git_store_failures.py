@@ -52,7 +52,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitWorld:
 def append_third(store: GitStore) -> None:
     """Append one entry behind the first two."""
     head, lines = more_lines(2, [imported("a3")])
-    store.append(TARGET, head, lines, "import a3")
+    store.append(TARGET, head, 3, lines, "import a3")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_branch_that_moves_all_the_time(world: GitWorld, monkeypatch: pytest.Mon
     def push_late(mirror: Mirror, tip: str, commit: str) -> str | None:
         if mirror is store._mirror:
             target = TargetName(f"europe/t{next(names)}")
-            other.append(target, None, journal_bytes(entries(1, target)), "meanwhile")
+            other.append(target, None, 1, journal_bytes(entries(1, target)), "meanwhile")
         return push(mirror, tip, commit)
 
     monkeypatch.setattr(Mirror, "push", push_late)
@@ -325,7 +325,7 @@ def test_journal_lost_in_the_copy(world: GitWorld, damage: Callable[[Path], None
     store = world.begin()
     acts: list[Callable[[], object]] = [
         lambda: store.read(TARGET),
-        lambda: store.append(TARGET, None, journal_bytes([begun(record="0" * 32)]), "begun anew"),
+        lambda: store.append(TARGET, None, 1, journal_bytes([begun(record="0" * 32)]), "begun anew"),
     ]
     for act in acts:
         read_back(store)
@@ -447,7 +447,7 @@ def test_racer_to_begin_another_format(tmp_path: Path, monkeypatch: pytest.Monke
     assert store.read(TARGET) is None
     world.begin(cache="elsewhere")
     with pytest.raises(HeadMoved):
-        store.append(TARGET, None, journal_bytes([begun(record="0" * 32)]), "begun")
+        store.append(TARGET, None, 1, journal_bytes([begun(record="0" * 32)]), "begun")
     assert journal_bytes(entries(2)) == store.read(TARGET)
 
 

@@ -368,7 +368,7 @@ def test_credentials_in_no_command_line(
     url = world.git("config", "remote.origin.url").strip()
     monkeypatch.setenv("GIT_TRACE", str(world.root / "trace"))
     store = world.open("git:state" if own else f"git+{url}#state")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     assert journal_bytes(entries(2)) == store.read(TARGET)
     assert any(b"remote-http\0" in line for line in seen)
     assert not [line for line in seen if b"hunter2" in line]
@@ -395,7 +395,7 @@ def test_any_password(world: GitWorld, httpserver: HTTPServer, served: list[list
     httpserver.clear()
     serve_with_password(world, httpserver, f"basic {wanted}", served)
     store = world.open(f"git+{url}#state")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begun")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begun")
     assert journal_bytes(entries(2)) == store.read(TARGET)
 
 

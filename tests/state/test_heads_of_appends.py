@@ -26,9 +26,9 @@ class Fickle(FileStore):
     fails = False
     late = False
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         if self.late or not self.fails:
-            super().append(target, head, lines, note)
+            super().append(target, head, seq, lines, note)
         if self.fails:
             self.fails = False
             raise StoreUnavailable("no connection")
@@ -40,7 +40,7 @@ class Scenery:
     def __init__(self, root: Path) -> None:
         self.cache = root / "cache"
         self.plain = Fickle(root / "state")
-        self.plain.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        self.plain.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         self.heads = Heads(self.cache)
         self.store = HeadTrackingStore(self.plain, self.heads)
         self.store.follow(read_journal(self.plain, TARGET, self.heads))
@@ -50,7 +50,7 @@ class Scenery:
         first, *_ = numbers = list(numbers)
         head = journal(first - 1).head
         lines, _ = link(head, first - 1, [imported(f"a{number}") for number in numbers])
-        (through or self.store).append(TARGET, head, lines, "import")
+        (through or self.store).append(TARGET, head, first, lines, "import")
 
     @property
     def remembered(self) -> int:
@@ -133,8 +133,8 @@ def test_a_later_head_stays(scenery: Scenery) -> None:
     """Where another run has seen more by the time an append is remembered, that stays."""
 
     class Overtaken(FileStore):
-        def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-            super().append(target, head, lines, note)
+        def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
+            super().append(target, head, seq, lines, note)
             scenery.append([4], FileStore(self.path))
             read_journal(self, target, Heads(scenery.cache))
 

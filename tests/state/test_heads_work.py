@@ -35,7 +35,7 @@ def cache(tmp_path: Path) -> Path:
 def store(tmp_path: Path) -> FileStore:
     """A store with a journal of two entries."""
     store = FileStore(tmp_path / "state")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     return store
 
 
@@ -63,7 +63,7 @@ def several(count: int, tmp_path: Path) -> tuple[FileStore, list[TargetName]]:
     """A store with the records of so many targets."""
     store, targets = FileStore(tmp_path / "many"), [TargetName(f"region{number}/staging") for number in range(count)]
     for number, target in enumerate(targets):
-        store.append(target, None, journal_bytes(entries(2, target, f"{number:032x}")), "begin")
+        store.append(target, None, 1, journal_bytes(entries(2, target, f"{number:032x}")), "begin")
     return store, targets
 
 

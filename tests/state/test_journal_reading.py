@@ -45,9 +45,9 @@ class Flaky(FileStore):
             raise StoreUnavailable("no connection")
         return super().read(target, durable)
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         if self.arrives:
-            super().append(target, head, lines + self.meanwhile, note)
+            super().append(target, head, seq, lines + self.meanwhile, note)
         raise self.fault
 
 
@@ -67,7 +67,7 @@ def root(tmp_path: Path) -> Path:
 def store(root: Path) -> FileStore:
     """A store with a journal of two entries."""
     store = FileStore(root)
-    store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     return store
 
 
@@ -171,6 +171,22 @@ def test_append(store: FileStore, heads: Heads) -> None:
     assert [one.entries for one in heads.seen().records.values()] == [4]
 
 
+def test_the_number_of_the_first_line(store: FileStore, heads: Heads, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store is told the number of the first line it appends, which the line has too."""
+    given: list[int] = []
+
+    def note(_store: FileStore, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
+        given.append(seq)
+        assert lines.startswith(b'{"seq":%d,' % seq)
+        append(store, target, head, seq, lines, note)
+
+    append = FileStore.append
+    monkeypatch.setattr(FileStore, "append", note)
+    append_entries(store, read_journal(store, TARGET, heads), [imported("a3"), imported("a4")], heads, "import")
+    begin_journal(store, begun(OTHER), heads, "begin")
+    assert [3, 1] == given
+
+
 def test_append_too_late(store: FileStore, heads: Heads) -> None:
     """Entries for an older journal are refused, and the head is not remembered."""
     read = read_journal(store, TARGET, heads)
@@ -198,7 +214,7 @@ def test_lost_answer(root: Path, heads: Heads, fault: Exception, meanwhile: int)
     store = Flaky(root, fault, arrives=True)
     all_lines = journal_bytes(entries(3 + meanwhile))
     store.meanwhile = all_lines[len(journal_bytes(entries(3))) :]
-    FileStore(root).append(TARGET, None, journal_bytes(entries(2)), "begin")
+    FileStore(root).append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     appended = append_entries(store, journal(2), [imported("a3")], heads, "import")
     assert journal(3 + meanwhile) == appended
     assert [3 + meanwhile] == [one.entries for one in heads.seen().records.values()]
@@ -209,7 +225,7 @@ def test_lost_answer(root: Path, heads: Heads, fault: Exception, meanwhile: int)
 def test_lost_append(root: Path, heads: Heads, fault: Exception, obstacle: str) -> None:
     """An append that did not arrive, or of which that cannot be seen, fails as it failed."""
     store = Flaky(root, fault, arrives=False)
-    FileStore(root).append(TARGET, None, journal_bytes(entries(2)), "begin")
+    FileStore(root).append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     match obstacle:
         case "blind":
             store.blind = True

@@ -99,7 +99,7 @@ def test_a_journal_that_a_stopped_process_has_locked(tmp_path: Path, monkeypatch
     lines = link(journal(2).head, 2, [imported("a3")])[0]
     with held_by_a_stopped_process(path) as pid:
         with pytest.raises(StoreUnavailable) as caught:
-            store.append(TARGET, read_back(store).head, lines, "note")
+            store.append(TARGET, read_back(store).head, 3, lines, "note")
         assert str(path) == caught.value.where
         assert f"cannot write the state record: locked by process {pid} (python" in caught.value.what
         assert "if that process hangs, stop it; then run the command again" == caught.value.remedy

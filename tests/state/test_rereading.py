@@ -37,7 +37,7 @@ class Scenery:
     def __init__(self, root: Path) -> None:
         self.cache = root / "cache"
         self.store = Counting(root / "state")
-        self.store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        self.store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         self.path = self.store.path / f"{TARGET}.jsonl"
         self.rereader = Rereader(self.store, Heads(self.cache))
         self.known = [self.entries() for _ in range(3)]
@@ -50,7 +50,7 @@ class Scenery:
     def append(self, number: int) -> None:
         """Another run appends an entry."""
         lines, _ = link(journal(number - 1).head, number - 1, [imported(f"a{number}")])
-        FileStore(self.store.path).append(TARGET, journal(number - 1).head, lines, "import")
+        FileStore(self.store.path).append(TARGET, journal(number - 1).head, number, lines, "import")
 
 
 @pytest.fixture

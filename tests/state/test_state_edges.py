@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def store(tmp_path: Path) -> FileStore:
     """A store with a journal of two entries."""
     store = FileStore(tmp_path / "state")
-    store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+    store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     return store
 
 
@@ -79,7 +79,7 @@ def test_failed_append_is_taken_back_on_the_disk(store: FileStore, monkeypatch: 
     with monkeypatch.context() as patch:
         disk = FailingDisk(patch)
         with pytest.raises(StoreUnavailable, match="cannot write the state record: No space left on device") as caught:
-            store.append(TARGET, journal(2).head, lines, "append")
+            store.append(TARGET, journal(2).head, 3, lines, "append")
     assert disk.full is caught.value.__cause__
     assert [("truncated", before), ("written", before + 7), ("truncated", before), ("synced", before)] == disk.steps
     assert journal_bytes(entries(2)) == store.read(TARGET)
@@ -135,9 +135,9 @@ class Noting(FileStore):
         super().__init__(root)
         self.notes: list[str] = []
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         self.notes.append(note)
-        super().append(target, head, lines, note)
+        super().append(target, head, seq, lines, note)
 
 
 def test_note_of_a_beginning(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_waits_between_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda least, most: (least, most))
     monkeypatch.setattr(time, "sleep", waits.append)
     with pytest.raises(StoreUnavailable):
-        GitStore("here", Contested(), ORIGIN).append(TARGET, None, journal_bytes([begun()]), "begun")
+        GitStore("here", Contested(), ORIGIN).append(TARGET, None, 1, journal_bytes([begun()]), "begun")
     assert [(0, 0.02 * turn) for turn in range(12)] == waits
 
 

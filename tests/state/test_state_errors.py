@@ -61,7 +61,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where it happens: a directory with a file, and a store that holds a journal of two entries."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    store(tmp_path).append(TARGET, None, journal_bytes(entries(2)), "begin")
+    store(tmp_path).append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
     return tmp_path
 
 
@@ -111,7 +111,7 @@ def obstructed_responses(here: Path) -> PrivateFiles:
         ),
     ),
     (
-        lambda here: FileStore(here / "file").append(TARGET, None, b"", ""),
+        lambda here: FileStore(here / "file").append(TARGET, None, 1, b"", ""),
         StoreUnavailable(
             "cannot write the state record: Not a directory", where="HERE/file/europe/staging.jsonl", remedy=DISK
         ),
@@ -121,15 +121,15 @@ def obstructed_responses(here: Path) -> PrivateFiles:
         StoreUnavailable("not a valid target name: '../staging'", where="HERE/state"),
     ),
     (
-        lambda here: store(here).append(TARGET, None, b"", ""),
+        lambda here: store(here).append(TARGET, None, 1, b"", ""),
         HeadMoved("conflict: another run initialized this journal", where="HERE/state/europe/staging.jsonl"),
     ),
     (
-        lambda here: store(here).append(TARGET, "f" * 64, b"", ""),
+        lambda here: store(here).append(TARGET, "f" * 64, 3, b"", ""),
         HeadMoved("conflict: another run appended to this journal", where="HERE/state/europe/staging.jsonl"),
     ),
     (
-        lambda here: store(here).append(OTHER, "f" * 64, b"", ""),
+        lambda here: store(here).append(OTHER, "f" * 64, 3, b"", ""),
         HeadMoved("the journal is missing", where="HERE/state/usa/production.jsonl"),
     ),
 )
@@ -539,22 +539,22 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
     ),
     (
         {"rev_parse": NAMED, "cat_file": A_FILE},
-        lambda here: git_store(here).append(TARGET, None, b"", ""),
+        lambda here: git_store(here).append(TARGET, None, 1, b"", ""),
         HeadMoved("conflict: another run initialized this journal", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": A_FILE},
-        lambda here: git_store(here).append(TARGET, "f" * 64, b"", ""),
+        lambda here: git_store(here).append(TARGET, "f" * 64, 3, b"", ""),
         HeadMoved("conflict: another run appended to this journal", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": NO_FILE},
-        lambda here: git_store(here).append(TARGET, "f" * 64, b"", ""),
+        lambda here: git_store(here).append(TARGET, "f" * 64, 3, b"", ""),
         HeadMoved("the journal is missing", where="there europe/staging"),
     ),
     (
         {"rev_parse": NAMED, "cat_file": NO_FILE, "push": MOVED},
-        lambda here: git_store(here).append(TARGET, None, b"", ""),
+        lambda here: git_store(here).append(TARGET, None, 1, b"", ""),
         StoreUnavailable(
             "the remote rejected 12 pushes: [rejected] (fetch first)",
             where="there",

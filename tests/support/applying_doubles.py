@@ -66,13 +66,14 @@ class MemoryStore:
             raise self._unreadable
         return self.data.get(target)
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         self.appended()
         self.notes.append(note)
         if self._failures:
             raise self._failures.pop(0)
         if head_of(self.data[target].rstrip(b"\n").rpartition(b"\n")[2]) != head:
             raise HeadMoved("somebody else was first", where=target)
+        assert self.data[target].count(b"\n") + 1 == seq
         self.data[target] += lines
         if self._lost_answers:
             self._lost_answers -= 1

@@ -77,8 +77,8 @@ class AcknowledgedStore(FileStore):
         super().__init__(root)
         self._recorder = recorder
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-        super().append(target, head, lines, note)
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
+        super().append(target, head, seq, lines, note)
         self._recorder.fact("appended", head_of(lines.splitlines()[-1]) or "")
 
 

@@ -66,7 +66,7 @@ class GitWorld:
     def begin(self, count: int = 2, target: TargetName = TARGET, cache: str = "cache") -> GitStore:
         """A store in which a journal of `count` entries has been begun."""
         store = self.open(cache=cache)
-        store.append(target, None, journal_bytes(entries(count, target)), f"{target}: begun")
+        store.append(target, None, 1, journal_bytes(entries(count, target)), f"{target}: begun")
         return store
 
     def push(self, path: str, data: bytes, branch: str = "state") -> None:

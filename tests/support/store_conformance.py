@@ -60,7 +60,7 @@ def append_one(store: Store, attempt: str) -> bool:
     journal = read_back(store)
     lines, _ = link(journal.head, len(journal.lines), [imported(attempt)])
     try:
-        store.append(TARGET, journal.head, lines, f"import {attempt}")
+        store.append(TARGET, journal.head, len(journal.lines) + 1, lines, f"import {attempt}")
     except HeadMoved:
         return False
     return True
@@ -101,7 +101,7 @@ class StoreConformance:
     def store(self, another_handle: Callable[[], Store]) -> Store:
         """The store, with a journal of two entries."""
         store = another_handle()
-        store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         return store
 
     def test_empty_store(self, another_handle: Callable[[], Store]) -> None:
@@ -117,7 +117,7 @@ class StoreConformance:
     def test_begun_once(self, store: Store) -> None:
         """A journal that is there is never begun again."""
         with pytest.raises(HeadMoved):
-            store.append(TARGET, None, journal_bytes([begun()]), "begin")
+            store.append(TARGET, None, 1, journal_bytes([begun()]), "begin")
         assert journal_bytes(entries(2)) == store.read(TARGET)
 
     def test_append(self, store: Store) -> None:
@@ -132,21 +132,21 @@ class StoreConformance:
         lines, _ = link(old.head, len(old.lines), [imported("b3")])
         for head in (old.head, "f" * 64):
             with pytest.raises(HeadMoved):
-                store.append(TARGET, head, lines, "too late")
+                store.append(TARGET, head, 3, lines, "too late")
         assert journal_bytes(entries(3)) == store.read(TARGET)
 
     def test_append_to_no_journal(self, another_handle: Callable[[], Store]) -> None:
         """A journal that is not there has no head to append to, and none is begun by that."""
         store = another_handle()
         with pytest.raises(HeadMoved):
-            store.append(TARGET, "f" * 64, journal_bytes([begun()]), "append")
+            store.append(TARGET, "f" * 64, 3, journal_bytes([begun()]), "append")
         assert store.read(TARGET) is None
 
     def test_targets(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """Every journal's target is listed, sorted; they do not touch each other."""
-        store.append(OTHER, None, journal_bytes(entries(1, OTHER)), "begin")
+        store.append(OTHER, None, 1, journal_bytes(entries(1, OTHER)), "begin")
         third = TargetName("europe/production")
-        store.append(third, None, journal_bytes(entries(1, third)), "begin")
+        store.append(third, None, 1, journal_bytes(entries(1, third)), "begin")
         assert [third, TARGET, OTHER] == another_handle().targets()
         assert (len(read_back(store).lines), len(read_back(store, OTHER).lines)) == (2, 1)
 
@@ -168,10 +168,10 @@ class StoreConformance:
         journal = read_back(store)
         large = [imported("x" * 1_000_000), *(imported(f"b{number}") for number in range(3_000))]
         lines, head = link(journal.head, 2, large)
-        store.append(TARGET, journal.head, lines, "large")
+        store.append(TARGET, journal.head, len(journal.lines) + 1, lines, "large")
         assert (head, 3_003) == (read_back(store).head, len(read_back(store).lines))
         lines, head = link(head, 3_003, [imported("y" * 1_000_000)])
-        store.append(TARGET, read_back(store).head, lines, "large")
+        store.append(TARGET, read_back(store).head, 3_004, lines, "large")
         assert append_one(store, "after")
 
     def test_racers_to_begin(self, another_handle: Callable[[], Store]) -> None:
@@ -182,7 +182,7 @@ class StoreConformance:
             store, lines = another_handle(), journal_bytes([begun(record=f"{number:032x}")])
             barrier.wait()
             try:
-                store.append(TARGET, None, lines, "begin")
+                store.append(TARGET, None, 1, lines, "begin")
             except HeadMoved:
                 return False
             return True
@@ -201,7 +201,7 @@ class StoreConformance:
             lines, _ = link(journal.head, 2, [imported(f"r{number}"), imported(f"s{number}")])
             barrier.wait()
             try:
-                racer.append(TARGET, journal.head, lines, "race")
+                racer.append(TARGET, journal.head, len(journal.lines) + 1, lines, "race")
             except HeadMoved:
                 return False
             return True
@@ -231,7 +231,7 @@ class StoreConformance:
         before = store.stamp(TARGET)
         assert before == store.stamp(TARGET)
         lines, _ = link(journal(2).head, 2, [imported("a3")])
-        another_handle().append(TARGET, journal(2).head, lines, "import")
+        another_handle().append(TARGET, journal(2).head, 3, lines, "import")
         assert before is None or before != store.stamp(TARGET)
 
     def test_what_is_known_to_be_durable_is_read_as_well(self, store: Store) -> None:
@@ -288,7 +288,7 @@ class StoreConformance:
         """A lock that another process keeps is an error, not a conflict and not a wait without an end."""
         lines, _ = link(journal(2).head, 2, [imported("a3")])
         with pytest.raises(StoreUnavailable):
-            locked_out.append(TARGET, journal(2).head, lines, "late")
+            locked_out.append(TARGET, journal(2).head, 3, lines, "late")
 
     def test_where_a_journal_is(self, store: Store) -> None:
         """Messages name a file only if it is the journal; the place of damage names the store."""
@@ -298,7 +298,7 @@ class StoreConformance:
         else:
             assert Path(store.where(TARGET)).samefile(file)
             assert file.read_bytes() == store.read(TARGET)
-        store.append(OTHER, None, b"damaged\n", "begin")
+        store.append(OTHER, None, 1, b"damaged\n", "begin")
         with pytest.raises(RecordDamaged) as caught:
             load_journal(store, OTHER)
         assert f"{store.where(OTHER)}:1" == caught.value.where
@@ -311,7 +311,7 @@ class StoreConformance:
             (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / "here")
         store = opened(spec_at(Path("records")))
-        store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         assert (spec_at(Path("records")), tmp_path / "here" / "records") == (store.location, store.path)
         assert journal_bytes(entries(2)) == opened(store.location).read(TARGET)
         monkeypatch.chdir(tmp_path / "away")
@@ -338,7 +338,7 @@ class StoreConformance:
         (tmp_path / "alias").symlink_to("here/records")
         paths = [tmp_path / name for name in ("here/records", "link/records", "alias")]
         store, *links = (opened(spec_at(path)) for path in paths)
-        store.append(TARGET, None, journal_bytes(entries(2)), "begin")
+        store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
         for number, other in enumerate(links):
             for first, second in ((store, other), (other, store)):
                 heads = Heads(tmp_path / f"heads{number}{first is store}")

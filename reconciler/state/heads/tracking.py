@@ -61,16 +61,16 @@ class HeadTrackingStore:
         self._remember(target)
         return data
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         """See Store.append; raises HeadMoved for any head but the latest this run knows, even after a rollback."""
         if target not in self._followed:
-            self._store.append(target, head, lines, note)
+            self._store.append(target, head, seq, lines, note)
             return
         journal, appended = self._followed[target]
         is_latest = head == (appended or [journal.head])[-1]
         if not is_latest and (head in appended or any(head == digest for _, digest in journal.lines)):
             raise HeadMoved("conflict: another run appended to this journal", where=target)
-        self._store.append(target, head, lines, note)
+        self._store.append(target, head, seq, lines, note)
         if not is_latest:
             return
         appended += [digest for line in lines.split(b"\n") if (digest := head_of(line))]
@@ -189,13 +189,14 @@ def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], 
         extended, lines = extend(journal, entries)
     except MeaninglessEntry as problem:
         raise StateError(f"cannot append this entry: {problem.args[0]}", where=journal.target) from None
-    return _append(store, journal.head, extended, lines, heads, note)
+    return _append(store, journal, extended, lines, heads, note)
 
 
-def _append(store: Store, head: str | None, extended: Journal, lines: bytes, heads: Heads, note: str) -> Journal:
-    """Append `lines`, which make the journal `extended`."""
+def _append(store: Store, journal: Journal | None, extended: Journal, lines: bytes, heads: Heads, note: str) -> Journal:
+    """Append `lines`, which make `journal` (None: there is none yet) `extended`."""
+    head, seq = (None, 1) if journal is None else (journal.head, len(journal.lines) + 1)
     try:
-        store.append(extended.target, head, lines, note)
+        store.append(extended.target, head, seq, lines, note)
     except (HeadMoved, StoreUnavailable):
         found = _read_back(store, extended)
         if found is None:

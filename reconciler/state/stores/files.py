@@ -91,8 +91,8 @@ class FileStore:
             os.close(descriptor)
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:  # noqa: ARG002
-        """See Store.append; files have no history of their own, so `note` is not used."""
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:  # noqa: ARG002
+        """See Store.append; `head` is found at the end of the file, and files have no history for `note`."""
         path = self.journal_file(target)
         with _failures_mapped(lambda: path, "write"):
             if head is None:

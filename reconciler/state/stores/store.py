@@ -53,8 +53,11 @@ class Journals(Protocol):
         """
         ...
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         """Append complete lines, durably, if the hash of the last complete line is `head` (None: no journal yet).
+
+        `seq` is the number of the first of `lines`, 1 in a new journal. It follows from `head`: a store that finds
+        lines by their number does not have to read the journal for it.
 
         What follows the last newline is an interrupted write, and is deleted. `note` describes the lines, for stores
         with a history of their own.

@@ -56,7 +56,7 @@ def send_first(patch: pytest.MonkeyPatch) -> None:
 
 def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
     """The store appends whatever the head is."""
-    patch.setattr(SimStore, "append", lambda self, target, head, lines, note: self.graft(target, lines))
+    patch.setattr(SimStore, "append", lambda self, target, head, seq, lines, note: self.graft(target, lines))
 
 
 def take_unknown_for_rejected(patch: pytest.MonkeyPatch) -> None:

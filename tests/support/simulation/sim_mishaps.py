@@ -132,7 +132,7 @@ class Mishaps:
 
     def _append(self, journal: Journal, entries: Sequence[AnyEntry]) -> None:
         _, lines = extend(journal, entries)
-        self._world.store.append(journal.target, journal.head, lines, entries[0].kind)
+        self._world.store.append(journal.target, journal.head, len(journal.lines) + 1, lines, entries[0].kind)
 
     def _at(self) -> str:
         return stamp(self._clocks.read(self._world.time).wall)

@@ -171,7 +171,9 @@ class People:
     def _append(self, target: TargetName, *entries: AnyEntry) -> None:
         journal = self._world.store.journal(target)
         self._world.tell("a person records:", *entries)
-        self._world.store.append(target, journal.head, extend(journal, entries)[1], entries[0].kind)
+        self._world.store.append(
+            target, journal.head, len(journal.lines) + 1, extend(journal, entries)[1], entries[0].kind
+        )
 
     def _at(self) -> str:
         return stamp(self._clocks.read(self._world.time).wall)

@@ -130,7 +130,7 @@ class State:
 
 def _name(pending: Effect | Report) -> str:
     match pending:
-        case Append(head, _, note):
+        case Append(head, _, _, note):
             return f"append {note} to {head}"
         case Send(attempt):
             return f"send {attempt}"

@@ -62,11 +62,13 @@ class SimStore:
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         return self.data.get(target)
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         """Compare and append. Raises HeadMoved, and Violation for lines that do not belong there."""
         before = self.journal(target)
         if before.head != head:
             raise HeadMoved("somebody else was first", where=target)
+        if len(before.lines) + 1 != seq:
+            raise Violation(Promise.SOUND, f"the first line appended is not number {seq}")
         self.graft(target, lines)
 
     def graft(self, target: TargetName, lines: bytes) -> None:

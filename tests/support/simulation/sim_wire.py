@@ -64,7 +64,8 @@ class AppendOnItsWay:
 
     def _arrive(self) -> bool:
         try:
-            self._world.store.append(self._target, self._effect.head, self._effect.lines, self._effect.note)
+            effect = self._effect
+            self._world.store.append(self._target, effect.head, effect.seq, effect.lines, effect.note)
         except (HeadMoved, RecordMissing):
             return False
         self._journal = self._world.store.journal(self._target)

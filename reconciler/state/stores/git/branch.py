@@ -62,8 +62,8 @@ class GitStore:
     def stamp(self, target: TargetName) -> None:
         """See Store.stamp; that would take a fetch too."""
 
-    def append(self, target: TargetName, head: str | None, lines: bytes, note: str) -> None:
-        """See Store.append; `note` is the subject of the commit.
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:  # noqa: ARG002
+        """See Store.append; `note` is the subject of the commit, `seq` is not needed.
 
         One append at a time: concurrent pushes of one run would only conflict with each other.
 
