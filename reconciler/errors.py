@@ -13,6 +13,7 @@
     │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
     │   ├── RecordRolledBack        1   older than what was last seen on this machine
     │   ├── RecordForeign           1   of another target, service or account
+    │   ├── RecordClosed            1   continues in another store, or is being copied there
     │   ├── HeadMoved               1   another run appended first
     │   └── StoreUnavailable        1   the store could not be read or written
     └── ServiceError                1   the lending service
@@ -98,6 +99,10 @@ class RecordRolledBack(StateError):
 
 class RecordForeign(StateError):
     """A journal belongs to another target, service or account."""
+
+
+class RecordClosed(StateError):
+    """A record that continues in another store, or is being copied there: nothing is appended to it here."""
 
 
 class HeadMoved(StateError):

@@ -60,7 +60,7 @@ class AwaitingRetry(Struct, frozen=True):
 
 
 class Abandoned(Struct, frozen=True):
-    """The store has not answered in time; nothing more is appended."""
+    """Nothing more is appended: the store has not answered in time, or the record was closed."""
 
 
 State = Idle | Appending | AwaitingRetry | Abandoned
@@ -179,7 +179,11 @@ class AppendQueue:
         if journal is None or not self._is_successor(journal):
             return self._failed(batch, now)
         self._adopt(journal)
-        return "conflict", batch
+        if self.record.closed is None:
+            return "conflict", batch
+        self.problem = f"it was closed, since it is copied to {self.record.closed.to}"
+        self._state = Abandoned()
+        return "failed", batch
 
     def abandon_overdue(self, now: Instant) -> Batch | None:
         """The append that is not waited for any longer, if there is one."""

@@ -13,6 +13,8 @@ def objection(call: Call, record: Record, same_service: Iterable[Record]) -> str
 
     `record` is that of its target, `same_service` are the other records of the same service.
     """
+    if record.closed is not None:
+        return f"its record was closed, since it is copied to {record.closed.to}"
     attempt = record.attempts.get(call.attempt)
     if attempt is None:
         return "its intent is missing from the record"

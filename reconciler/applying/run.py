@@ -27,6 +27,7 @@ from reconciler.model.selection import Selection
 from reconciler.model.url import same_service, service_key
 from reconciler.planning.planner import Planner
 from reconciler.state.journal.chain import Journal
+from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.stores.store import Journals
 
 
@@ -220,7 +221,8 @@ class Apply(Struct, dict=True):
     def _replan(
         self, name: TargetName, record: Record, others: Sequence[Record], account: str | None
     ) -> Sequence[Change]:
-        """The changes of a target for its record and the other records of its service. Raises RecordForeign."""
+        """The changes of a target for its record and the other records of its service. Raises StateError."""
+        refuse_closed(record, self.store.where(name))
         refuse_foreign(self.desired.targets[name], record, account)
         records = {**{other.target: other for other in others}, name: self.counted(record)}
         with self._planning:  # a thread that was not waited for may still plan

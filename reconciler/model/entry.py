@@ -194,9 +194,30 @@ class Joined(Entry, frozen=True, kw_only=True, tag="joined"):
     lines: tuple[tuple[AnyEntry, str], ...]
 
 
+class Closed(Entry, frozen=True, kw_only=True, tag="closed"):
+    """The record is being copied from the store `source` to the store `to`: only Closed and Opened may follow.
+
+    Both are free of credentials, and values of --state where they were written if they can be. `complete`: the copy at
+    `to` has every line before this one, and the record continues there; until then another Closed or an Opened here
+    ends the copy.
+    """
+
+    source: str
+    to: str
+    complete: bool = False
+    forced: bool = False
+
+
+class Opened(Entry, frozen=True, kw_only=True, tag="opened"):
+    """The record, which was closed, continues in the store `place`: the copy, or where it was closed."""
+
+    place: str
+    forced: bool = False
+
+
 AnyEntry = (
     Begun | Bound | Intent | Settled | Resolved | Imported | Retired | Restored | Removed | Moved | SecretSet
-    | RollbackAccepted | Observed | Joined
+    | RollbackAccepted | Observed | Joined | Closed | Opened
 )  # fmt: skip
 
 

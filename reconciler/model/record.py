@@ -14,11 +14,13 @@ from reconciler.model.entry import (
     AnyEntry,
     Begun,
     Bound,
+    Closed,
     Imported,
     Intent,
     Joined,
     Moved,
     Observed,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -49,6 +51,7 @@ class Record(Struct, frozen=True, dict=True):
     replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
     place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
+    `closed` is the last entry of a record that continues in another store, or is being copied there.
     """
 
     target: TargetName
@@ -63,6 +66,7 @@ class Record(Struct, frozen=True, dict=True):
     received: Mapping[AddressRoute, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
     rebound: str = ""
+    closed: Closed | None = None
 
     @cached_property
     def routes(self) -> frozenset[tuple[str, str]]:
@@ -116,10 +120,13 @@ class _Fold:
         self.ids: set[str] = set()
         self.rebound = ""
         self.received: dict[AddressRoute, str] = {}
+        self.closed: Closed | None = None
 
-    def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901 - one case for each kind of entry
+    def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901, PLR0912 - one case for each kind of entry
         if (self.entries == 0) != isinstance(entry, Begun):
             raise MeaninglessEntry("expected `begun` as the first entry and only there")
+        if self.closed is not None and not isinstance(entry, Closed | Opened):
+            raise MeaninglessEntry("the record was closed before it")
         self.head = digest
         self.entries += 1
         match entry:  # what a journal has many of comes first
@@ -143,6 +150,10 @@ class _Fold:
                 self._observe(entry)
             case Joined():
                 self._join(entry, digest)
+            case Closed():
+                self.closed = entry
+            case Opened():
+                self._open()
             case _:
                 assert_never(entry)
 
@@ -182,6 +193,11 @@ class _Fold:
             key = entry.address, code, url
             self.received[key] = max(at, self.received.get(key, ""))
 
+    def _open(self) -> None:
+        if self.closed is None:
+            raise MeaninglessEntry("the record is opened without having been closed")
+        self.closed = None
+
     def _join(self, entry: Joined, digest: str) -> None:
         known = index(self._lines[: self.entries - 1])
         try:
@@ -190,6 +206,8 @@ class _Fold:
             raise MeaninglessEntry("the merged copy has no common history with this journal") from None
         lines = [*shared, *entry.lines]
         base, theirs = self._at(shared), self._at(lines)
+        if theirs.closed is not None:
+            raise MeaninglessEntry("the merged copy was closed: the record continues elsewhere")
         bases = [self._at(history(known, head)).attempts for head in common_heads(known, index(lines))]
         before, self.attempts = self.attempts, join_attempts(bases, self.attempts, theirs.attempts)
         for attempt in self.attempts.values():
@@ -241,4 +259,5 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         received=state.received,
         ids=frozenset(state.ids),
         rebound=state.rebound,
+        closed=state.closed,
     )

@@ -10,11 +10,13 @@ from reconciler.model.attempt import Status, imported, intended, stronger
 from reconciler.model.entry import (
     Begun,
     Bound,
+    Closed,
     Imported,
     Intent,
     Joined,
     Moved,
     Observed,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -82,7 +84,7 @@ def _follows(entry: AnyEntry, attempts: Container[str]) -> bool:
             return entry.attempt not in attempts
         case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
             return entry.attempt in attempts
-        case Begun() | Joined():
+        case Begun() | Joined() | Closed() | Opened():
             return False
         case Bound() | Moved() | RollbackAccepted() | Observed():
             return True
@@ -104,7 +106,7 @@ def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[s
                 outcomes[entry.attempt] = stronger(outcomes.get(entry.attempt), entry.outcome)
             case Resolved() | Retired() | Restored() | Removed() | SecretSet() | Begun() | Joined():
                 pass  # about no create call
-            case Bound() | Moved() | RollbackAccepted() | Observed():
+            case Bound() | Moved() | RollbackAccepted() | Observed() | Closed() | Opened():
                 pass
             case _:
                 assert_never(entry)

@@ -14,6 +14,7 @@ from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
 from reconciler.state.journal.chain import Journal
+from reconciler.state.journal.closing import refuse_closed
 
 
 class Initialized(Struct, frozen=True):
@@ -115,6 +116,8 @@ def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
     known = {*workspace.store.targets(), *workspace.desired.targets, *seen.targets_at(place)}
     for name in whole_selection((pattern,), known):
         journal = load_journal(workspace.store, name)
+        if journal is not None:
+            refuse_closed(journal.record(), workspace.store.where(name))
         lost = seen.at(name, place) if journal is None else missing_heads(journal, seen, place)
         if journal is None and not lost:
             raise RecordMissing(

@@ -15,6 +15,7 @@ from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.tracking import load_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
+from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
@@ -85,6 +86,7 @@ def _read(workspace: Workspace, target: TargetName) -> Journal:
     journal = load_journal(store, target)
     if journal is None:
         raise RecordMissing("no state record here", where=store.where(target), remedy="check --state")
+    refuse_closed(journal.record(), store.where(target))
     return journal
 
 

@@ -87,7 +87,8 @@ class ApplySession:
         return replace(applied, signal=caught[0]) if caught else applied
 
     def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
-        return keep_entries(self._workspace.data_directory, target, record.id, entries, reason)
+        to = None if record.closed is None else record.closed.to
+        return keep_entries(self._workspace.data_directory, target, record.id, entries, reason, to)
 
 
 def _reread(workspace: Workspace, rereader: Rereader) -> Callable[[TargetName], Record]:

@@ -132,13 +132,33 @@ class Workspace:
     @cached_property
     def store(self) -> Store:
         """The store of the state record. Raises SettingsError."""
-        from reconciler.state.stores.location import holds_password, open_store  # noqa: PLC0415
+        from reconciler.state.stores.location import holds_password  # noqa: PLC0415
 
-        store = open_store(self.setting("state", "RECONCILER_STATE", "state"), self.cache_directory, os.environ)
+        store = self._open(self.setting("state", "RECONCILER_STATE", "state"))
         if holds_password(str(self.notices.flags.get("state"))):
             self.notices.warn(
                 "--state contains a password, which every user sees in the process list; use RECONCILER_STATE instead"
             )
+        return store
+
+    def at(self, place: str, argument: str) -> Workspace:
+        """The same with the store that `place`, the `argument` of a command, names. Raises SettingsError."""
+        from reconciler.state.stores.location import holds_password  # noqa: PLC0415
+
+        other = Workspace(self.notices)
+        other.heads = self.heads
+        try:
+            other.store = self._open(place)
+        except SettingsError as problem:
+            raise SettingsError(problem.what, where=argument, remedy=problem.remedy) from None
+        if holds_password(place):
+            self.notices.warn(f"{argument} contains a password, which every user sees in the process list")
+        return other
+
+    def _open(self, place: str) -> Store:
+        from reconciler.state.stores.location import open_store  # noqa: PLC0415
+
+        store = open_store(place, self.cache_directory, os.environ)
         self.notices.say_more(f"state record: {store.location}; last known heads: {self.cache_directory}")
         return store
 
@@ -169,11 +189,11 @@ class Workspace:
 
         return PrivateFiles(self.data_directory / "responses")
 
-    def read(self, target: TargetName) -> Journal:
-        """A target's journal, read now. Raises StateError."""
+    def read(self, target: TargetName, *, closed: bool = False) -> Journal:
+        """A target's journal, read now; `closed`: even if it was closed. Raises StateError."""
         from reconciler.state.heads.tracking import read_journal  # noqa: PLC0415
 
-        journal = read_journal(self.store, target, self.heads)
+        journal = read_journal(self.store, target, self.heads, closed=closed)
         self.say_what_was_read(journal.record())
         return journal
 

@@ -8,11 +8,13 @@ from reconciler.model.entry import (
     AnyEntry,
     Begun,
     Bound,
+    Closed,
     Imported,
     Intent,
     Joined,
     Moved,
     Observed,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -41,7 +43,7 @@ def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address 
 def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
     """The addresses an entry is about; `addresses` holds that of each attempt so far, and is kept up to date."""
     match entry:
-        case Begun() | Bound() | RollbackAccepted() | Joined():
+        case Begun() | Bound() | RollbackAccepted() | Joined() | Closed() | Opened():
             return []
         case Intent() | Imported():
             addresses[entry.attempt] = entry.address
@@ -95,11 +97,16 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             return f"merged {count} (above, up to head {entry.head}) from {entry.source}"
         case Observed():
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
+        case Closed():
+            done = "copied to" if entry.complete else "closed, to be copied to"
+            return f"{done} {entry.to}{_forced(entry)}"
+        case Opened():
+            return f"opened at {entry.place}{_forced(entry)}"
         case _:
             assert_never(entry)
 
 
-def _forced(entry: Begun | Bound | Resolved | Removed | RollbackAccepted) -> str:
+def _forced(entry: Begun | Bound | Resolved | Removed | RollbackAccepted | Closed | Opened) -> str:
     return ", forced" if entry.forced else ""
 
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 MEMBERS = {
     "begun": "record target base_url format forced",
     "bound": "base_url account forced",
+    "closed": "source to complete forced",
     "imported": "attempt address eventCodes webhookUrl",
     "intent": "attempt address action eventCodes webhookUrl send_by settled_by run",
     "joined": "source head entries after lines",
     "moved": "source address",
     "observed": "address webhookUrl received",
+    "opened": "place forced",
     "outcome": "attempt outcome status detail date fields response",
     "removed": "attempt forced",
     "resolved": "attempt created note forced",
@@ -49,7 +51,7 @@ def test_what_was_written_before_comes_to_the_same(scenario: str, tmp_path: Path
     assert expected == transcript(scenario, open_scenario(HERE / scenario, tmp_path))
 
 
-@pytest.mark.parametrize("scenario", ["entries", "kept"])
+@pytest.mark.parametrize("scenario", ["entries", "kept", "copied"])
 def test_what_is_written_now_has_the_same_shape(scenario: str, tmp_path: Path) -> None:
     """The same story told again gives the same entries, of the same members in the same order."""
     with ScriptedService() as service:

@@ -70,6 +70,8 @@ STEPS = (
     Step("state removed europe/staging/others"),
     Step("state rebind --force"),
     Step("state accept-rollback -t europe/staging --force"),
+    Step("state copy state copied"),
+    Step("plan", code=1),
     Step("demo"),
     Step("sandbox trigger ONB10011"),
     Step(f"verification infer seen.jsonl --address {THERE}", code=1),

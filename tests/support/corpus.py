@@ -135,6 +135,17 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
         document("state list --format json"),
         document("secret show europe/kept/offers"),
     ),
+    "copied": reading(
+        document("plan -t europe/staging --format json --detailed-exitcode"),
+        document("plan --state new -t usa/staging --format json --detailed-exitcode"),
+        document("plan --state first -t europe/staging --format json --detailed-exitcode"),
+        Command("state retire usa/staging/offers"),
+        Command("state copy state new -t usa/staging"),
+        Command("state copy state third -t usa/staging"),
+        Command("state copy state first -t europe/staging"),
+        Command("state retire --state new usa/staging/offers"),
+        Command("state retire europe/staging/offers"),
+    ),
     "lost": reading(
         *(
             document(f"plan -t lost/{name} --format json --detailed-exitcode")

@@ -329,6 +329,17 @@ def lost(story: Story) -> None:
     story.want({f"lost/{name}": {**first, "second": ["ONB10002"]} for name in (*names, "never")})
 
 
+def copied(story: Story) -> None:
+    """A record that was copied to another store, and one that was copied twice and opened again."""
+    offers: dict[str, Wanted] = {"offers": ["ONB10011"]}
+    story.want({EUROPE: offers, USA: offers})
+    story.step("state", "init")
+    story.apply()
+    for place, target in (("new", USA), ("first", EUROPE), ("second", EUROPE), ("state", EUROPE)):
+        cache = str(story.place / f"cache for {place}")  # each on a machine that does not know of the others
+        story.step("state", "copy", "state", place, "-t", target, "--force", "--cache-dir", cache)
+
+
 def damaged(story: Story) -> None:
     """Records that are damaged, each in another way."""
     three: dict[str, Wanted] = {f"s{number}": [f"ONB1000{number}"] for number in range(3)}
@@ -375,5 +386,5 @@ def _rehashed(line: bytes, old: bytes, new: bytes) -> bytes:
 
 
 STORIES: Mapping[str, Callable[[Story], None]] = {
-    told.__name__: told for told in (entries, actions, neighbours, documents, private, kept, lost, damaged)
+    told.__name__: told for told in (entries, actions, neighbours, documents, private, kept, lost, copied, damaged)
 }

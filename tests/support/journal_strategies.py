@@ -11,11 +11,13 @@ from reconciler.model.entry import (
     AnyEntry,
     Begun,
     Bound,
+    Closed,
     Imported,
     Intent,
     Joined,
     Moved,
     Observed,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -65,6 +67,10 @@ def about_no_attempt() -> SearchStrategy[AnyEntry]:
     )
 
 
+closings = _entries(Closed, source=texts, to=texts, complete=st.booleans(), forced=st.booleans())
+openings = _entries(Opened, place=texts, forced=st.booleans())
+
+
 def beginning_an_attempt(attempt: str) -> SearchStrategy[AnyEntry]:
     """Entries that begin an attempt."""
     return _entries(
@@ -105,6 +111,7 @@ def about_an_attempt(attempts: list[str]) -> SearchStrategy[AnyEntry]:
 def any_entries() -> SearchStrategy[AnyEntry]:
     """Any single entry."""
     others = beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(["a1", "a2"])
+    others |= closings | openings
     lines = st.lists(st.tuples(others, record_ids), max_size=3).map(tuple)
     return others | _entries(Joined, source=texts, head=texts, entries=st.integers(), after=texts, lines=lines)
 
@@ -132,10 +139,12 @@ def _continued(draw: DrawFn, attempts: list[str], mark: str, most: int) -> list[
     """Entries that can follow where `attempts` were begun, which are kept up to date; `mark` begins new ids."""
     entries: list[AnyEntry] = []
     for _ in range(draw(st.integers(0, most))):
-        kinds = ["none", "begin", "about"] if attempts else ["none", "begin"]
+        kinds = ["none", "begin", "copy", "about"] if attempts else ["none", "begin", "copy"]
         match draw(st.sampled_from(kinds)):
             case "none":
                 entries.append(draw(about_no_attempt()))
+            case "copy":
+                entries += [*draw(st.lists(closings, min_size=1, max_size=2)), draw(openings)]
             case "begin":
                 attempts.append(f"{mark}{len(attempts)}")
                 entries.append(draw(beginning_an_attempt(attempts[-1])))

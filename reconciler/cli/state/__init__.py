@@ -19,6 +19,7 @@ COMMANDS = {
     "retire": "Request the removal of a subscription.",
     "removed": "Record that the operator has deleted a subscription.",
     "mv": "Rename a subscription (no call).",
+    "copy": "Copy the record to another store.",
     "rebind": "Point the record at the service and account in the current settings.",
     "accept-rollback": "Accept a rolled back or lost record.",
 }

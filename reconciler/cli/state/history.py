@@ -21,7 +21,7 @@ def command(terminal: Terminal, address: str | None) -> None:
     only = None if address is None else parse_address(address)
     names = workspace.recorded_targets() if only is None else [only.target]
     for name in names:
-        journal = workspace.read(name)
+        journal = workspace.read(name, closed=True)
         lines = history_text(name, all_entries(journal.lines), only)
         if len(lines) == 1:
             raise not_recorded(only)

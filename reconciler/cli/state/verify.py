@@ -26,11 +26,13 @@ def command(terminal: Terminal) -> int:
 
 def _verify(terminal: Terminal, workspace: Workspace, name: TargetName) -> bool:
     try:
-        journal = workspace.read(name)
+        journal = workspace.read(name, closed=True)
     except StateError as problem:
         terminal.print_problem(problem)
         return False
     torn = f"; ignoring an incomplete last line ({journal.torn} bytes), which the next append removes"
     state = f"valid, {len(journal.lines)} entries, head {journal.head}{torn if journal.torn else ''}"
-    terminal.print_line(f"  {name}: {state}")
+    closed = journal.record().closed
+    elsewhere = "" if closed is None else f"; closed, since it is copied to {closed.to}"
+    terminal.print_line(f"  {name}: {state}{elsewhere}")
     return True

@@ -9,6 +9,7 @@ _NAME = (
     r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))"  # elsewhere it is part of a path: `my reconciler state/`
     r"reconciler (?=(?:plan|apply|state|secret|status|parity|verification)\b)"
 )
+_OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")
 _INTRODUCED = r"run: (?=(?:reconciler|git|chmod|tail) )"
 _END = r"; (?=\S|$)"
@@ -17,7 +18,8 @@ _END = r"; (?=\S|$)"
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
     """`text` with the --config, --state and --cache-dir that this run was given in each command it names.
 
-    A place that holds a password is left out: the command then takes it from RECONCILER_STATE, as it should.
+    A place that holds a password is left out: the command then takes it from RECONCILER_STATE, as it should. A command
+    that names a store itself keeps that one.
     """
     given = {f"--{name.replace('_', '-')}": str(flags[name]) for name in _PLACES if name in flags}
     if "@" in given.get("--state", ""):
@@ -25,8 +27,13 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
 
         if holds_password(given["--state"]):
             del given["--state"]
-    words = "".join(f"{flag} {shlex.quote(value)} " for flag, value in given.items())
-    return re.sub(_NAME, lambda name: name[0] + words, text) if words else text
+
+    def with_words(name: re.Match[str]) -> str:
+        own = re.match(_OWN_STORE, name.string[name.end() :])
+        kept = {flag: value for flag, value in given.items() if own is None or flag != "--state"}
+        return name[0] + "".join(f"{flag} {shlex.quote(value)} " for flag, value in kept.items())
+
+    return re.sub(_NAME, with_words, text) if given else text
 
 
 def apart(text: str) -> str:

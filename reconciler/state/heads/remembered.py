@@ -57,14 +57,11 @@ class Heads:
     def check(journal: Journal, seen: Seen, place: StoreLocation) -> None:
         """Raises RecordRolledBack for a journal without a head last known of it, or of its target at that location.
 
-        Not if the operator accepted that loss, and not for another record of another service.
+        Not if the operator accepted that loss, and not for another record of another service. A closed record has no
+        later heads here: those last known may be of the store where it continues.
         """
-        record = journal.record()
-        for known in missing_heads(journal, seen, place):
-            if known.record == record.id:
-                raise _rolled_back(journal, known)
-            if known.concerns(record.base_url):
-                raise record_replaced(record, known, place)
+        if journal.record().closed is None:
+            refuse_missing(journal, seen, place)
 
     def remember(
         self, journal: Journal, place: StoreLocation, appended: Sequence[str] = (), seen: Seen | None = None
@@ -120,6 +117,16 @@ class Heads:
         except LockHeld:
             self._patience = 0.0  # the holder hangs: an apply must not wait at each append
             raise
+
+
+def refuse_missing(journal: Journal, seen: Seen, place: StoreLocation) -> None:
+    """As `Heads.check`, of a closed record too."""
+    record = journal.record()
+    for known in missing_heads(journal, seen, place):
+        if known.record == record.id:
+            raise _rolled_back(journal, known)
+        if known.concerns(record.base_url):
+            raise record_replaced(record, known, place)
 
 
 def replaced_heads(record: Record, seen: Seen, place: StoreLocation) -> list[KnownHead]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
-from reconciler.model.entry import RollbackAccepted
+from reconciler.model.entry import Closed, Opened, RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
 from reconciler.state.journal.chain import extend, head_of, intact_head, link, parse
 
@@ -116,8 +116,8 @@ def _concerning(record: Record, seen: Seen) -> tuple[object, ...]:
     return seen.records.get(record.id), *seen.of_target(record.target)
 
 
-def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
-    """The target's journal, checked against the last known heads, and remembered.
+def read_journal(store: Store, target: TargetName, heads: Heads, *, closed: bool = False) -> Journal:
+    """The target's journal, checked against the last known heads, and remembered; `closed`: even if it was closed.
 
     Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
@@ -126,6 +126,8 @@ def read_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
     journal = load_journal(store, target, {known.head for known in seen.at(target, place)})
     if journal is None:
         raise _missing(store, target, seen)
+    if not closed:
+        _refuse_closed(store, journal)
     heads.check(journal, seen, place)
     heads.remember(journal, place, seen=seen)
     return journal
@@ -182,9 +184,11 @@ def rollback_entries(
 def append_entries(store: Store, journal: Journal, entries: Sequence[AnyEntry], heads: Heads, note: str) -> Journal:
     """Append to a journal if its head has not moved, and return the extended journal.
 
-    Raises HeadMoved and StoreUnavailable if the entries were not appended, and StateError for entries that are not
-    valid after those of the journal.
+    Raises HeadMoved and StoreUnavailable if the entries were not appended, RecordClosed for a journal that was closed,
+    and StateError for entries that are not valid after those of the journal.
     """
+    if not isinstance(entries[0], Closed | Opened):
+        _refuse_closed(store, journal)
     try:
         extended, lines = extend(journal, entries)
     except MeaninglessEntry as problem:
@@ -213,6 +217,13 @@ def _read_back(store: Store, extended: Journal) -> Journal | None:
     except StateError:
         return None
     return journal if journal is not None and journal.contains(extended.head, len(extended.lines)) else None
+
+
+def _refuse_closed(store: Store, journal: Journal) -> None:
+    if journal.record().closed is not None:
+        from reconciler.state.journal.closing import refuse_closed  # noqa: PLC0415 - hardly any record is closed
+
+        refuse_closed(journal.record(), store.where(journal.target))
 
 
 def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | RecordLost:

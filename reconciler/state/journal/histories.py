@@ -9,6 +9,7 @@ from reconciler.model.entry import Joined
 from reconciler.model.joining import index
 from reconciler.model.url import same_service
 from reconciler.state.journal.chain import link
+from reconciler.state.journal.closing import refuse_closed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,8 @@ def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping
     If `theirs` only continues `ours`, these are its very lines; otherwise a single `joined` entry, since an interrupted
     append may leave some of its lines only. `source` says where `theirs` is from.
 
-    Raises RecordForeign if the two are not one record, or belong to different services or accounts.
+    Raises RecordForeign if the two are not one record, or belong to different services or accounts, and RecordClosed if
+    there is something new in `theirs`, and it was closed: what `ours` has is to be merged where it continues.
     """
     _refuse_foreign(ours, theirs, source)
     known = index(ours.lines)
@@ -31,6 +33,8 @@ def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping
     after = theirs.lines[common - 1][1]
     lines = theirs.lines[common:]
     new = [entry for entry, _ in lines]
+    if new:
+        refuse_closed(theirs.record(), source)
     if not new or (after == ours.head and link(ours.head, len(ours.lines), new)[1] == theirs.head):
         return new
     return [Joined(at=at, by=by, source=source, head=theirs.head, entries=len(theirs.lines), after=after, lines=lines)]

@@ -48,15 +48,19 @@ def check_keepable(directory: Path) -> None:
         ) from problem
 
 
-def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequence[AnyEntry], reason: str) -> str:
+def keep_entries(
+    directory: Path, target: TargetName, record: str, entries: Sequence[AnyEntry], reason: str, state: str | None = None
+) -> str:
     """Save entries to a recovery file below `directory`; returns a line that says so, with the reason. Raises nothing.
 
-    If that fails too, the line contains them: like the record, they are free of secrets.
+    If that fails too, the line contains them: like the record, they are free of secrets. `state` is the store to
+    recover them into, if it is another than the one in use.
     """
     lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
     stem = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}"
     problem = f"{target}: results could not be saved to the record"
     cause = f"; cause: {reason}" if reason else ""
+    elsewhere = "" if state is None else f" --state {shlex.quote(state)}"
     try:
         path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
@@ -64,11 +68,11 @@ def keep_entries(directory: Path, target: TargetName, record: str, entries: Sequ
         printed = " ".join(lines).replace("reconciler ", r"reconciler\u0020")
         return (
             f"{problem} or to a recovery file. Save the following lines to a file, then run: reconciler state recover"
-            f" FILE{cause}; the lines: {printed}"
+            f" FILE{elsewhere}{cause}; the lines: {printed}"
         )
     return (
         f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; run:"
-        f" reconciler state recover {shlex.quote(str(path))}{cause}"
+        f" reconciler state recover {shlex.quote(str(path))}{elsewhere}{cause}"
     )
 
 
