@@ -23,6 +23,8 @@ A lending service, and the reason for each:
 - `raw_server.RawServer`: below HTTP: broken answers, hang-ups, TLS.
 - `rude_service.RudeService`: a whole target on a raw server, for commands run against answers in bytes.
 
+Servers of others, for the stores: `components` finds them, or skips the test.
+
 Plain values, without files or processes:
 
 - `value_scene.Scene`: what is desired and what has happened, with verbs; `planning_strategies` draws such scenes.
