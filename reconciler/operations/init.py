@@ -42,6 +42,7 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
         for name in names:
             _refuse_second(workspace, name)
     workspace.warn_of_host_only_locks()
+    workspace.store.prepare()
     for name in names:
         yield _initialize(workspace, name, force=force)
 

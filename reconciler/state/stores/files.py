@@ -53,6 +53,9 @@ class FileStore:
         """See Store.place."""
         return StoreLocation(str(self.path), os.path.realpath(self.path))
 
+    def prepare(self) -> None:
+        """See Store.prepare; directories are made with the first journal in them."""
+
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
         with _failures_mapped(lambda: Path(self.location), "list"):

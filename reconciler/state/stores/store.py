@@ -81,6 +81,14 @@ class Store(Journals, Protocol):
         """Where it is."""
         ...
 
+    def prepare(self) -> None:
+        """Make the place ready for journals if it is not, and test that it keeps what it promises; nothing is changed
+        in it otherwise. `state init` does this before it begins a journal.
+
+        Raises StateError for a place that cannot be trusted with a record, and StoreUnavailable.
+        """
+        ...
+
     def stamp(self, target: TargetName) -> Hashable | None:
         """Something that differs if the journal does, for a fraction of a read's cost; None if only a read can tell."""
         ...

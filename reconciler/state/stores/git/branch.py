@@ -44,6 +44,9 @@ class GitStore:
         self._appending = threading.Lock()
         self.place = StoreLocation(location, normalized=branch_place)
 
+    def prepare(self) -> None:
+        """See Store.prepare; a branch is made by the first push to it."""
+
     def targets(self) -> list[TargetName]:
         """See Store.targets; files with other names are ignored."""
         paths = (path.split("/") for path in self._mirror.paths(self._mirror.fetch()))
