@@ -6,15 +6,22 @@ them. Without one, a test is skipped; with RECONCILER_TEST_COMPONENTS=required, 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import socket
 import sys
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-Component = Literal["postgres", "pgbouncer", "azurite-blob", "ministack", "hypercorn", "moto_server"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Component = Literal["postgres", "initdb", "pgbouncer", "azurite-blob", "ministack", "hypercorn", "moto_server"]
 
 _REQUIRED = os.environ.get("RECONCILER_TEST_COMPONENTS") == "required"  # read here: tests run without such variables
 _GIVEN = os.environ.get("RECONCILER_TEST_PATH", "")
@@ -35,3 +42,39 @@ def find(name: Component) -> Path | None:
     places = [os.environ.get("PATH", ""), _GIVEN, Path(sys.executable).parent, "/usr/sbin", *by_version]
     found = shutil.which(name, path=os.pathsep.join(str(place) for place in places if place))
     return Path(found) if found else None
+
+
+@contextmanager
+def shared(folder: Path, name: str, start: Callable[[], dict[str, Any]], stop: Callable[[Any], None]) -> Iterator[Any]:
+    """What `start` says of a server that all workers of a test session share; the last of them stops it.
+
+    `folder` is the session's; `start` gives values that JSON can hold.
+    """
+    state = folder / f"{name}.json"
+    with (folder / f"{name}.lock").open("a") as lock:
+        flock(lock, LOCK_EX)
+        server = json.loads(state.read_text()) if state.exists() else {"users": 0, **start()}
+        state.write_text(json.dumps({**server, "users": server["users"] + 1}))
+    try:
+        yield server
+    finally:
+        with (folder / f"{name}.lock").open("a") as lock:
+            flock(lock, LOCK_EX)
+            users = json.loads(state.read_text())["users"] - 1
+            state.write_text(json.dumps({**server, "users": users}))
+            if not users:
+                state.unlink()
+                stop(server)
+
+
+def session_folder(factory: pytest.TempPathFactory) -> Path:
+    """A directory that all workers of this test session have in common."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port

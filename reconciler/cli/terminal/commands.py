@@ -22,7 +22,7 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
     that names a store itself keeps that one.
     """
     given = {f"--{name.replace('_', '-')}": str(flags[name]) for name in _PLACES if name in flags}
-    if "@" in given.get("--state", ""):
+    if "://" in given.get("--state", ""):
         from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it
 
         if holds_password(given["--state"]):

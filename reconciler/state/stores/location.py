@@ -46,7 +46,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
 
 def holds_password(spec: str) -> bool:
     """Whether a value is a URL with a password in it."""
-    return "@" in spec and re.search(_USER_INFO, spec) is not None
+    return "://" in spec and re.search(_CREDENTIALS, spec) is not None
 
 
 def _open_files(spec: str, *_: object) -> Store:
@@ -93,9 +93,28 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
     return open_git(spec, cache_directory, environment)
 
 
-_USER_INFO = r"://[^/@]*:[^/]*@"
+def _open_postgres(spec: str, _: Path, environment: Mapping[str, str]) -> Store:
+    try:
+        from reconciler.state.stores.postgres.table import open_postgres  # noqa: PLC0415 - and psycopg is optional
+    except ImportError:
+        raise _not_installed("postgresql:", "psycopg", "postgres") from None
+    return open_postgres(spec, environment)
+
+
+def _not_installed(scheme: str, library: str, extra: str) -> SettingsError:
+    return SettingsError(
+        f"{scheme} stores need {library}, which is not installed",
+        where="--state",
+        remedy=f"install reconciler with it; in its sources, run: pip install '.[{extra}]'",
+    )
+
+
+_CREDENTIALS = r"://[^/@]*:[^/]*@|[?&](ssl)?password="
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
-_REMEDY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
+_REMEDY = (
+    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH) or a database"
+    " (--state postgresql://HOST/DATABASE)"
+)
 
 _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
     "file": _open_files,
@@ -103,6 +122,6 @@ _OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
     "s3": None,
     "gs": None,
     "az": None,
-    "postgresql": None,
+    "postgresql": _open_postgres,
 }
 """The function that opens each type of store; None for types that are not available in this version."""

@@ -1,0 +1,1 @@
+"""Journals in a table of a PostgreSQL database. The only package that imports psycopg."""
