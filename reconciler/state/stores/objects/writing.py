@@ -1,0 +1,42 @@
+"""Writes an object that nobody else may have written, and finds out whose it is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from reconciler.errors import HeadMoved, StoreUnavailable
+
+if TYPE_CHECKING:
+    from reconciler.state.stores.objects.bucket import Answer, Bucket
+
+_PAUSES = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before each time that the object is sent
+_REMEDY = "run the command again; if it stays so, the object store is not usable, or a rule of the bucket interferes"
+
+
+def write_once(bucket: Bucket, key: str, data: bytes, where: str, until: float) -> None:
+    """Write the object, and read it back.
+
+    No answer is believed: what is stored decides. If it is nobody's, the identical object is sent again; should an
+    earlier one arrive late, it is the same write. Raises HeadMoved if the object is another's, and StoreUnavailable.
+    """
+    what = ""
+    for pause in _PAUSES:
+        time.sleep(min(pause, max(0.0, until - time.monotonic())))
+        answer = bucket.create(key, data, until)
+        [stored] = bucket.get([key], until)
+        if stored == data:
+            return
+        if stored is not None:
+            raise HeadMoved("conflict: another run appended to this journal", where=where)
+        what = _absence(answer)
+    raise StoreUnavailable(what, where=where, remedy=_REMEDY)
+
+
+def _absence(answer: Answer) -> str:
+    """Why an object may be absent after this answer."""
+    if answer.end == "created":
+        return "the object store acknowledged the entries, but does not return them"
+    if answer.end == "conflict":
+        return "the object store reports a conflict, but there is no other object"
+    return answer.reason
