@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from reconciler.errors import SettingsError, StateError
+from reconciler.errors import SettingsError
 from reconciler.state.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
     Stores put files for their own use below `cache_directory`; programs they run get `environment`.
 
     No message echoes more of a URL than its scheme: the rest may contain credentials. Raises SettingsError if the value
-    does not name a store, and StateError for a store that is not available.
+    does not name a store, or names one whose library is not installed.
     """
     if not spec.strip():
         raise SettingsError("the value is empty", where="--state", remedy=_REMEDY)
@@ -35,13 +35,10 @@ def open_store(spec: str, cache_directory: Path, environment: Mapping[str, str])
         return FileStore(Path(spec))
     scheme = found[0].lower()
     if scheme not in _OPENERS:
-        known = ", ".join(f"{scheme}:" for scheme, opener in _OPENERS.items() if opener is not None)
+        known = ", ".join(f"{scheme}:" for scheme in _OPENERS)
         remedy = f"valid types: {known}; write a path that contains a colon as ./PATH"
         raise SettingsError(f"unknown store type {scheme}:", where="--state", remedy=remedy)
-    opener = _OPENERS[scheme]
-    if opener is None:
-        raise StateError(f"{scheme}: stores are not available in this version", where="--state", remedy=_REMEDY)
-    return opener(spec, cache_directory, environment)
+    return _OPENERS[scheme](spec, cache_directory, environment)
 
 
 def holds_password(spec: str) -> bool:
@@ -93,6 +90,12 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
     return open_git(spec, cache_directory, environment)
 
 
+def _open_bucket(spec: str, _: Path, environment: Mapping[str, str]) -> Store:
+    from reconciler.state.stores.objects.places import open_bucket  # noqa: PLC0415 - a command pays for what it uses
+
+    return open_bucket(spec, environment)
+
+
 def _open_postgres(spec: str, _: Path, environment: Mapping[str, str]) -> Store:
     try:
         from reconciler.state.stores.postgres.table import open_postgres  # noqa: PLC0415 - and psycopg is optional
@@ -112,16 +115,16 @@ def _not_installed(scheme: str, library: str, extra: str) -> SettingsError:
 _CREDENTIALS = r"://[^/@]*:[^/]*@|[?&](ssl)?password="
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _REMEDY = (
-    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH) or a database"
-    " (--state postgresql://HOST/DATABASE)"
+    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH), a bucket"
+    " (--state s3://BUCKET/PREFIX) or a database (--state postgresql://HOST/DATABASE)"
 )
 
-_OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store] | None] = {
+_OPENERS: dict[str, Callable[[str, Path, Mapping[str, str]], Store]] = {
     "file": _open_files,
     "git": _open_git,
-    "s3": None,
-    "gs": None,
-    "az": None,
+    "s3": _open_bucket,
+    "gs": _open_bucket,
+    "az": _open_bucket,
     "postgresql": _open_postgres,
 }
-"""The function that opens each type of store; None for types that are not available in this version."""
+"""The function that opens each type of store."""
