@@ -13,7 +13,9 @@ from support.project import Project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest_plugins = ["support.lending_service", "support.partner", "support.postgres", "support.service_fixtures"]
+pytest_plugins = [
+    f"support.{name}" for name in ("lending_service", "object_servers", "partner", "postgres", "service_fixtures")
+]
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "SSL_CERT_", *_PROXIES)

@@ -91,8 +91,10 @@ def _open_git(spec: str, cache_directory: Path, environment: Mapping[str, str]) 
 
 
 def _open_bucket(spec: str, _: Path, environment: Mapping[str, str]) -> Store:
-    from reconciler.state.stores.objects.places import open_bucket  # noqa: PLC0415 - a command pays for what it uses
-
+    try:
+        from reconciler.state.stores.objects.places import open_bucket  # noqa: PLC0415 - and obstore is optional
+    except ImportError:
+        raise _not_installed(f"{spec.partition(':')[0].lower()}:", "obstore", "objectstore") from None
     return open_bucket(spec, environment)
 
 

@@ -21,11 +21,10 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from reconciler.errors import SettingsError, StoreUnavailable
 from reconciler.state.stores.objects.bucket import Answer
 from reconciler.state.stores.objects.threads import at_once
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.state.stores.objects.places import Place
+    from collections.abc import Callable, Mapping, Sequence
 
 _REQUEST = timedelta(seconds=15)  # for one request, from connecting to the end of its answer
 _CONNECT = timedelta(seconds=5)
@@ -39,6 +38,22 @@ _UNUSABLE = re.compile(
     r"|is not a valid [\w ]+"
 )
 _RETRY = "check the connection and the endpoint, then run the command again"
+
+
+class Place(Discreet, frozen=True):
+    """A prefix of a bucket, and the settings of the clients for it."""
+
+    unprinted = ("settings",)
+
+    scheme: str
+    bucket: str
+    prefix: str
+    settings: Mapping[str, str]
+
+    @property
+    def location(self) -> str:
+        """What `--state` takes."""
+        return f"{self.scheme}://{self.bucket}{'/' if self.prefix else ''}{self.prefix}"
 
 
 class ObjectClient:
@@ -86,9 +101,10 @@ class ObjectClient:
 
         def list_all(folder: str) -> list[str]:
             try:
-                return [found["path"] for found in obstore.list(self._reading, folder, offset=after or None).collect()]
+                found = obstore.list(self._reading, folder, offset=after or None).collect()
             except (BaseError, FileNotFoundError) as problem:
                 raise self._failure(problem) from None
+            return [entry["path"] for entry in found if entry["path"] > after]  # not every server knows offsets
 
         return at_once(list_all, [folder], 1, until, self._where)[0]
 

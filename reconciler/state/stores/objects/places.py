@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from reconciler.errors import SettingsError
+from reconciler.state.stores.objects.client import Place, connector
 from reconciler.state.stores.objects.objects import BucketStore
 from reconciler.state.stores.store import StoreLocation
-from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,6 @@ _SPEC = re.compile(r"(?P<scheme>s3|gs|az)://(?P<bucket>[a-z0-9][a-z0-9._-]*)(?:/
 _PREFIX = re.compile(r"[A-Za-z0-9_=+-][A-Za-z0-9._=+-]*(?:/[A-Za-z0-9_=+-][A-Za-z0-9._=+-]*)*")
 _EXAMPLE = "use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX; credentials go into the environment"
 _NO_GOOGLE = "use gs://BUCKET/PREFIX, with credentials for Google Cloud"
-_INSTALL = "install it where the program is installed, in its directory: pip install '.[objectstore]'"
 
 
 class Scheme(Struct, frozen=True):
@@ -72,36 +71,12 @@ SCHEMES = {
 }  # fmt: skip
 
 
-class Place(Discreet, frozen=True):
-    """A prefix of a bucket, and the settings of the clients for it."""
-
-    unprinted = ("settings",)
-
-    scheme: str
-    bucket: str
-    prefix: str
-    settings: Mapping[str, str]
-
-    @property
-    def location(self) -> str:
-        """What `--state` takes."""
-        return f"{self.scheme}://{self.bucket}{'/' if self.prefix else ''}{self.prefix}"
-
-
 def open_bucket(spec: str, environment: Mapping[str, str]) -> BucketStore:
     """The store that the URL names, with the settings of the environment.
 
-    Raises SettingsError if it does not name one, for Google Cloud Storage by another protocol than its own, and if the
-    library for object stores is not installed.
+    Raises SettingsError if it does not name one, and for Google Cloud Storage by another protocol than its own.
     """
     place = _parse(spec, environment)
-    try:
-        from reconciler.state.stores.objects.client import connector  # noqa: PLC0415 - a command pays for what it uses
-    except ModuleNotFoundError as problem:
-        if problem.name != "obstore":
-            raise
-        what = "object stores need a library that is not installed, obstore"
-        raise SettingsError(what, where=place.location, remedy=_INSTALL) from None
     connect = connector(place, SCHEMES[place.scheme].credentials)
     there = _endpoint(place)
     at = f"{place.location} at {there}" if there else place.location
