@@ -94,14 +94,14 @@ class BucketStore:
         """See Store.append; objects have no history of their own, so `note` is not used."""
         with self._in_time() as until:
             before = self._at_head(target, head, seq, until)
-            write_once(self._bucket, object_key(target, seq), lines, self.where(target), until)
+            last = {object_key(target, before.last): before.parts[-1]} if before.parts else {}
+            write_once(self._bucket, object_key(target, seq), lines, last, self.where(target), until)
         self._known[target] = after = before.followed_by(lines)
         if after.loose > _LOOSE:
             self._pack(target, after)
 
     def _read(self, target: TargetName, until: float) -> History | None:
-        if not TARGET.fullmatch(target):
-            raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
+        self._check_name(target)
         known = self._known.pop(target, None)
         history = Reading(self._bucket, target, self.location, until).history(known)
         if history is not None and history.next:
@@ -113,6 +113,7 @@ class BucketStore:
 
         That a number is free is not enough: a journal may have been replaced by another. Raises HeadMoved.
         """
+        self._check_name(target)
         known = self._known.get(target) if head is not None else History()
         if known is None or (known.head, known.next) != (head, seq):
             known = self._read(target, until)
@@ -121,6 +122,10 @@ class BucketStore:
         if (known.head, known.next) != (head, seq):
             raise HeadMoved("conflict: another run appended to this journal", where=self.where(target))
         return known
+
+    def _check_name(self, target: TargetName) -> None:
+        if not TARGET.fullmatch(target):
+            raise StoreUnavailable(f"not a valid target name: {target!r}", where=self.location)
 
     def _pack(self, target: TargetName, history: History) -> None:
         """Write a pack. If that fails, or another run has written it, nothing is lost; the next one comes later."""

@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved, StoreUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reconciler.state.stores.objects.bucket import Answer, Bucket
 
 _PAUSES = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before each time that the object is sent
 _REMEDY = "run the command again; if it stays so, the object store is not usable, or a rule of the bucket interferes"
 
 
-def write_once(bucket: Bucket, key: str, data: bytes, where: str, until: float) -> None:
-    """Write the object, and read it back.
+def write_once(bucket: Bucket, key: str, data: bytes, before: Mapping[str, bytes], where: str, until: float) -> None:
+    """Write the object, and read it back together with the ones `before` it, by their keys.
 
     No answer is believed: what is stored decides. If it is nobody's, the identical object is sent again; should an
-    earlier one arrive late, it is the same write. Raises HeadMoved if the object is another's, and StoreUnavailable.
+    earlier one arrive late, it is the same write. Raises HeadMoved if the object is another's, or those before it have
+    been replaced, and StoreUnavailable.
     """
     what = ""
     for pause in _PAUSES:
         time.sleep(min(pause, max(0.0, until - time.monotonic())))
         answer = bucket.create(key, data, until)
-        [stored] = bucket.get([key], until)
+        stored, *followed = bucket.get([key, *before], until)
+        if followed != [*before.values()]:
+            raise HeadMoved("the journal has been replaced", where=where)
         if stored == data:
             return
         if stored is not None:
