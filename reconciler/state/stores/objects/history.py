@@ -11,7 +11,7 @@ _REMEDY = "restore the object from a version or a backup of the bucket, then run
 
 
 class History(Struct, frozen=True):
-    """A journal up to the object with the number `last`, and the number of the `next` object.
+    """A journal up to the object with the number `last`, and the number of the `next` object, 0 if it is damaged.
 
     `parts` are the bytes of its objects; the first part may be that of many. `loose` of them are in no pack.
     """
@@ -26,10 +26,10 @@ class History(Struct, frozen=True):
         """The hash of the last line; None if there is none, or it was edited."""
         return head_of(self.parts[-1][:-1].rpartition(b"\n")[2]) if self.parts else None
 
-    def followed_by(self, data: bytes) -> History:
-        """The history with one more object, whose number is `next`."""
-        following = self.next + count_lines(data)
-        return History((*self.parts, data), self.next, following, self.loose + 1)
+    def followed_by(self, number: int, data: bytes) -> History:
+        """The history with one more object; damaged if its number is not the next."""
+        after = number + count_lines(data) if number == self.next else 0
+        return History((*self.parts, data), number, after, self.loose + 1)
 
 
 def count_lines(data: bytes) -> int:

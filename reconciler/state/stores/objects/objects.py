@@ -96,7 +96,7 @@ class BucketStore:
             before = self._at_head(target, head, seq, until)
             last = {object_key(target, before.last): before.parts[-1]} if before.parts else {}
             write_once(self._bucket, object_key(target, seq), lines, last, self.where(target), until)
-        self._known[target] = after = before.followed_by(lines)
+        self._known[target] = after = before.followed_by(seq, lines)
         if after.loose > _LOOSE:
             self._pack(target, after)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from reconciler.errors import StoreUnavailable
 from reconciler.state.stores.objects.history import History, count_lines, refuse_incomplete, unpacked
 from reconciler.state.stores.objects.keys import numbers_in, object_key, pack_folder, pack_key
@@ -30,8 +28,7 @@ class Reading:
     def history(self, known: History | None) -> History | None:
         """The journal as it is now, None if there is none; `known` is what was read or written of it before.
 
-        It is complete up to its `next` object, which does not exist, or else damaged: `next` is 0. Raises
-        StoreUnavailable, and RecordDamaged for an object that is incomplete.
+        It is complete, or damaged. Raises StoreUnavailable, and RecordDamaged for an object that is incomplete.
         """
         base = known or self._packed()
         objects = self._objects(base)
@@ -42,9 +39,7 @@ class Reading:
         history = base or History()
         for number in sorted(objects):
             if number > history.last:
-                in_line = number == history.next
-                history = history.followed_by(objects[number])
-                history = history if in_line else replace(history, next=0)
+                history = history.followed_by(number, objects[number])
         return history
 
     def _packed(self) -> History | None:
