@@ -63,7 +63,7 @@ class _Round:
         if any(self._read()):
             raise self._refusal("an object exists that nobody has written")
         winner = self._race()
-        self._expect(winner, "two clients created one object")
+        self._expect(winner, "an object was overwritten, although it existed")
         if not all(self._listed("") + self._listed(self._before)):
             raise self._refusal("an object is missing from a list made after it was written")
         if "created" in self._create():
