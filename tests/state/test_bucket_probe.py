@@ -96,7 +96,7 @@ class Shared(MemoryBucket):
         (Pages, "an object is missing from a list made after it was written"),
         (Short, "an object was stored incompletely"),
         (Proxied, "a client does not see an object that another has written"),
-        (Shared, "an object exists that nobody has written"),
+        (Shared, "an object exists that was never written"),
     ],
 )
 def test_a_store_that_cannot_be_trusted(kind: type[MemoryBucket], told: str) -> None:

@@ -92,7 +92,7 @@ def test_what_somebody_else_stored_is_a_conflict(before: list[Step], answer: Ans
     ("answer", "told"),
     [
         (CREATED, "the object store acknowledged the entries, but does not return them"),
-        (CONFLICT, "the object store reports a conflict, but there is no other object"),
+        (CONFLICT, "the object store reports a conflict, but the object does not exist"),
         (UNKNOWN, "cannot connect"),
     ],
 )

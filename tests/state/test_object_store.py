@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from support.object_servers import ObjectServer
 
     from reconciler.model.address import TargetName
+    from reconciler.state.stores.objects.objects import BucketStore
     from reconciler.state.stores.store import Store
 
 
@@ -41,7 +42,7 @@ class TestInMemory(BucketConformance):
     """The bucket of the tests, which broken ones are made from."""
 
     @pytest.fixture
-    def another_handle(self) -> Callable[[], Store]:
+    def another_handle(self) -> Callable[[], BucketStore]:
         bucket = MemoryBucket()
         return lambda: bucket_store(lambda: bucket)
 

@@ -52,7 +52,10 @@ Act: TypeAlias = "Callable[[Path], object]"
 DISK = "check the disk and the permissions, then run the command again"
 RESTORE = "restore the journal from version control or a backup, then run: reconciler state verify"
 KEEPING = "check permissions and free space, or add `recipients` to encrypt responses into the record"
-DIRECTORY = "use a directory (--state state, --state file:///srv/state) or a git branch (--state git:BRANCH)"
+DIRECTORY = (
+    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH), an object store"
+    " (--state s3://BUCKET/PREFIX) or a database (--state postgresql://HOST/DATABASE)"
+)
 BRANCH = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
 
@@ -152,12 +155,12 @@ def test_files(here: Path, act: Act, expected: ReconcilerError) -> None:
         SettingsError(
             "unknown store type gopher:",
             where="--state",
-            remedy="valid types: file:, git:; write a path that contains a colon as ./PATH",
+            remedy="valid types: file:, git:, s3:, gs:, az:; write a path that contains a colon as ./PATH",
         ),
     ),
     (
-        lambda _: open_store("s3://bucket/state", Path("cache"), {}),
-        StateError("s3: stores are not available in this version", where="--state", remedy=DIRECTORY),
+        lambda _: open_store("postgresql://host/state", Path("cache"), {}),
+        StateError("postgresql: stores are not available in this version", where="--state", remedy=DIRECTORY),
     ),
 )
 def test_locations(here: Path, act: Act, expected: ReconcilerError) -> None:

@@ -117,7 +117,7 @@ def _not_installed(scheme: str, library: str, extra: str) -> SettingsError:
 _CREDENTIALS = r"://[^/@]*:[^/]*@|[?&](ssl)?password="
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _REMEDY = (
-    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH), a bucket"
+    "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH), an object store"
     " (--state s3://BUCKET/PREFIX) or a database (--state postgresql://HOST/DATABASE)"
 )
 

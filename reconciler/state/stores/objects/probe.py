@@ -61,7 +61,7 @@ class _Round:
     def run(self) -> None:
         """Race, and look at what came of it."""
         if any(self._read()):
-            raise self._refusal("an object exists that nobody has written")
+            raise self._refusal("an object exists that was never written")
         winner = self._race()
         self._expect(winner, "an object was overwritten, although it existed")
         if not all(self._listed("") + self._listed(self._before)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from reconciler.state.stores.objects.bucket import Bucket
 
-_REMEDY = "run the command again; if it stays so, somebody deletes objects, or the object store is not consistent"
+_REMEDY = "run the command again; if that does not help, another program deletes objects, or reads are inconsistent"
 
 
 class Reading:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reconciler.state.stores.objects.bucket import Answer, Bucket
 
 _PAUSES = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before each time that the object is sent
-_REMEDY = "run the command again; if it stays so, the object store is not usable, or a rule of the bucket interferes"
+_REMEDY = "run the command again; if that does not help, check the rules of the bucket, or use another store"
 
 
 def write_once(bucket: Bucket, key: str, data: bytes, before: Mapping[str, bytes], where: str, until: float) -> None:
@@ -43,5 +43,5 @@ def _absence(answer: Answer) -> str:
     if answer.end == "created":
         return "the object store acknowledged the entries, but does not return them"
     if answer.end == "conflict":
-        return "the object store reports a conflict, but there is no other object"
+        return "the object store reports a conflict, but the object does not exist"
     return answer.reason
