@@ -161,3 +161,31 @@ def test_a_winner_that_does_not_know_it() -> None:
     """Whose object it is counts, not who was told so."""
     bucket = Deaf()
     bucket_store(lambda: bucket).prepare()
+
+
+class CreateOnly(MemoryBucket):
+    """Its credentials allow to create, and not to replace: that is refused before the condition is looked at."""
+
+    def create(self, key: str, data: bytes, until: float) -> Answer:
+        answer = super().create(key, data, until)
+        return Answer("refused", "access denied (403)") if answer.end == "conflict" else answer
+
+
+def test_credentials_that_can_only_create() -> None:
+    """They are what a record needs."""
+    bucket = CreateOnly()
+    bucket_store(lambda: bucket).prepare()
+
+
+class ReadOnly(MemoryBucket):
+    """Its credentials do not allow to create."""
+
+    def create(self, key: str, data: bytes, until: float) -> Answer:
+        return Answer("refused", "access denied (403)", "check the credentials")
+
+
+def test_credentials_that_cannot_create() -> None:
+    """That is no reason to distrust the store, nor to try again."""
+    bucket = ReadOnly()
+    with pytest.raises(StoreUnavailable, match=r"access denied \(403\); check the credentials"):
+        bucket_store(lambda: bucket).prepare()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KEY = f"{TARGET}/000000000003.jsonl"
 OURS, THEIRS = (link(journal(2).head, 2, [imported(attempt)])[0] for attempt in ("ours", "theirs"))
 CREATED, CONFLICT, UNKNOWN = Answer("created"), Answer("conflict"), Answer("unknown", "cannot connect")
+REFUSED = Answer("refused", "access denied (403)", "check the credentials")
 Step = tuple[Literal["ours", "theirs", "nothing"], Answer]
 
 
@@ -68,7 +69,7 @@ def missed(answer: Answer) -> list[Step]:
 NOTHING: list[Step] = [("nothing", CREATED), ("nothing", CONFLICT), ("nothing", UNKNOWN)]
 
 
-@pytest.mark.parametrize("answer", [CREATED, CONFLICT, UNKNOWN])
+@pytest.mark.parametrize("answer", [CREATED, CONFLICT, UNKNOWN, REFUSED])
 @pytest.mark.parametrize("before", [[], *([step] for step in NOTHING), NOTHING])
 def test_what_was_stored_is_appended(before: list[Step], answer: Answer) -> None:
     """Whatever was answered, at once or after the identical object was sent again."""
@@ -78,10 +79,10 @@ def test_what_was_stored_is_appended(before: list[Step], answer: Answer) -> None
     assert journal_bytes(entries(2)) + OURS == store.read(TARGET)
 
 
-@pytest.mark.parametrize("answer", [CREATED, CONFLICT, UNKNOWN])
+@pytest.mark.parametrize("answer", [CREATED, CONFLICT, UNKNOWN, REFUSED])
 @pytest.mark.parametrize("before", [[], *([step] for step in NOTHING)])
 def test_what_somebody_else_stored_is_a_conflict(before: list[Step], answer: Answer) -> None:
-    """Also if the answer was that ours was created."""
+    """Also if the answer was that ours was created, or that nothing may be replaced."""
     _, store = begun(*before, ("theirs", answer))
     with pytest.raises(HeadMoved, match="another run appended"):
         append(store)
@@ -132,14 +133,8 @@ def test_an_append_that_arrives_too_late_does_nothing() -> None:
 
 def test_an_append_that_is_refused_is_not_sent_again() -> None:
     """Credentials do not get better."""
-
-    class ReadOnly(Scripted):
-        def create(self, key: str, data: bytes, until: float) -> Answer:
-            self.sent.append(data)
-            raise StoreUnavailable("access denied (403)", where=MEMORY)
-
-    bucket, readonly = begun()[0], ReadOnly([])
-    readonly.objects = bucket.objects
-    with pytest.raises(StoreUnavailable, match="access denied"):
-        append(bucket_store(lambda: readonly))
-    assert [OURS] == readonly.sent
+    bucket, store = begun(("nothing", REFUSED))
+    with pytest.raises(StoreUnavailable) as caught:
+        append(store)
+    assert ("access denied (403)", "check the credentials") == (caught.value.what, caught.value.remedy)
+    assert [OURS] == bucket.sent

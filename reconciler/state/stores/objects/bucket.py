@@ -11,21 +11,23 @@ if TYPE_CHECKING:
 
 
 class Answer(Struct, frozen=True):
-    """What the object store answered to a create; none of the three proves what is stored.
+    """What the object store answered to a create; none of the four proves what is stored.
 
     A conflict may have been caused by our own write, whose first answer was lost, and may mean that nobody's was
-    stored. `reason` says, for messages, why the answer is unknown.
+    stored. A refusal may mean that the object exists, where the credentials allow to create and not to replace.
+    `reason` and `remedy` say, for messages, why it was refused, or why the answer is unknown.
     """
 
-    end: Literal["created", "conflict", "unknown"]
+    end: Literal["created", "conflict", "refused", "unknown"]
     reason: str = ""
+    remedy: str = ""
 
 
 class Bucket(Protocol):
     """Objects below one prefix of a bucket, through one client. Keys are relative to the prefix.
 
     `until` (of `time.monotonic`) is when to stop waiting. Threads may share a bucket. Each operation raises
-    StoreUnavailable if it was refused, or not answered in time.
+    StoreUnavailable if it failed, or was not answered in time.
     """
 
     def create(self, key: str, data: bytes, until: float) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import obstore
 from obstore.exceptions import (
@@ -73,10 +73,12 @@ class ObjectClient:
                 obstore.put(self._writing, key, data, mode="create", use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
                 return Answer("conflict")
-            except (PermissionDeniedError, UnauthenticatedError, NotSupportedError, FileNotFoundError) as problem:
+            except (PermissionDeniedError, UnauthenticatedError) as problem:
+                return self._answer("refused", problem)
+            except (NotSupportedError, FileNotFoundError) as problem:
                 raise self._failure(problem) from None
             except BaseError as problem:
-                return Answer("unknown", self._failure(problem).what)
+                return self._answer("unknown", problem)
             return Answer("created")
 
         return at_once(send, [key], 1, until, self._where)[0]
@@ -119,6 +121,10 @@ class ObjectClient:
             return [path.rstrip("/").rpartition("/")[2] for path in found]
 
         return at_once(list_folders, [folder], 1, until, self._where)[0]
+
+    def _answer(self, end: Literal["refused", "unknown"], problem: Exception) -> Answer:
+        failure = self._failure(problem)
+        return Answer(end, failure.what, failure.remedy or "")
 
     def _failure(self, problem: Exception) -> StoreUnavailable:
         """What went wrong, of the library's text only what cannot be a secret: it quotes answers, URLs and settings."""

@@ -19,7 +19,7 @@ from reconciler.state.stores.objects.threads import at_once
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.state.stores.objects.bucket import Bucket
+    from reconciler.state.stores.objects.bucket import Answer, Bucket
 
 Result = TypeVar("Result")
 
@@ -66,16 +66,16 @@ class _Round:
         self._expect(winner, "an object was overwritten, although it existed")
         if not all(self._listed("") + self._listed(self._before)):
             raise self._refusal("an object is missing from a list made after it was written")
-        if "created" in self._create():
+        if any(answer.end == "created" for answer in self._create()):
             raise self._refusal("an object was overwritten, although it existed")
         self._expect(winner, "an object was overwritten, although the write was refused")
 
     def _race(self) -> bytes:
         """The object that was created; all clients try at once, again if none of them has succeeded."""
         for _ in range(_TRIES):
-            ends = self._create()
+            answers = self._create()
             stored = self._read()
-            winners = [data for data, end in zip(self._objects, ends, strict=True) if end == "created"]
+            winners = [data for data, answer in zip(self._objects, answers, strict=True) if answer.end == "created"]
             if len(winners) > 1:
                 raise self._refusal("two clients created one object")
             if winners:
@@ -83,6 +83,9 @@ class _Round:
             for data in stored:  # the winner's answer was lost
                 if data is not None:
                     return data
+            for answer in answers:
+                if answer.end == "refused":
+                    raise StoreUnavailable(answer.reason, where=self._where, remedy=answer.remedy)
             time.sleep(_PAUSE)
         raise StoreUnavailable(f"no object could be created in {_TRIES} attempts", where=self._where)
 
@@ -96,13 +99,13 @@ class _Round:
             if stored != winner:
                 raise self._refusal(trouble if stored in self._objects else "an object was stored incompletely")
 
-    def _create(self) -> list[str]:
+    def _create(self) -> list[Answer]:
         """Create the object through all clients at once; how each was answered."""
         barrier = threading.Barrier(len(self._buckets))
 
-        def create(number: int) -> str:
+        def create(number: int) -> Answer:
             barrier.wait()
-            return self._buckets[number].create(self._key, self._objects[number], self._until).end
+            return self._buckets[number].create(self._key, self._objects[number], self._until)
 
         return self._by_all(create)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 
@@ -23,7 +23,6 @@ def write_once(bucket: Bucket, key: str, data: bytes, before: Mapping[str, bytes
     earlier one arrive late, it is the same write. Raises HeadMoved if the object is another's, or those before it have
     been replaced, and StoreUnavailable.
     """
-    what = ""
     for pause in _PAUSES:
         time.sleep(min(pause, max(0.0, until - time.monotonic())))
         answer = bucket.create(key, data, until)
@@ -34,14 +33,19 @@ def write_once(bucket: Bucket, key: str, data: bytes, before: Mapping[str, bytes
             return
         if stored is not None:
             raise HeadMoved("conflict: another run appended to this journal", where=where)
-        what = _absence(answer)
-    raise StoreUnavailable(what, where=where, remedy=_REMEDY)
+        if answer.end == "refused":  # credentials do not get better
+            break
+    raise StoreUnavailable(_absence(answer), where=where, remedy=answer.remedy or _REMEDY)
 
 
 def _absence(answer: Answer) -> str:
     """Why an object may be absent after this answer."""
-    if answer.end == "created":
-        return "the object store acknowledged the entries, but does not return them"
-    if answer.end == "conflict":
-        return "the object store reports a conflict, but the object does not exist"
-    return answer.reason
+    match answer.end:
+        case "created":
+            return "the object store acknowledged the entries, but does not return them"
+        case "conflict":
+            return "the object store reports a conflict, but the object does not exist"
+        case "refused" | "unknown":
+            return answer.reason
+        case _:
+            assert_never(answer.end)
