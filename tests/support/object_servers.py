@@ -86,18 +86,24 @@ def _make_container(port: int) -> None:
         answer.read()
 
 
-@pytest.fixture(scope="session")
-def _ministack(tmp_path_factory: pytest.TempPathFactory) -> int:
+def _ministack_as(name: str, app: str, tmp_path_factory: pytest.TempPathFactory) -> int:
     component("ministack")
     hypercorn = str(component("hypercorn"))
     quiet = {"SERVICES": "s3", "IOT_MTLS_ENABLED": "0", "SFTP_ENABLED": "0", "LOG_LEVEL": "ERROR"}
+    quiet["PYTHONPATH"] = str(Path(__file__).parent)
     return shared_server(
-        tmp_path_factory,
-        "ministack",
-        lambda port: [hypercorn, "ministack.app:app", "-b", f"127.0.0.1:{port}"],
-        quiet,
-        _make_bucket,
+        tmp_path_factory, name, lambda port: [hypercorn, app, "-b", f"127.0.0.1:{port}"], quiet, _make_bucket
     )
+
+
+@pytest.fixture(scope="session")
+def _ministack(tmp_path_factory: pytest.TempPathFactory) -> int:
+    return _ministack_as("ministack", "ministack.app:app", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def _lying_ministack(tmp_path_factory: pytest.TempPathFactory) -> int:
+    return _ministack_as("lying-ministack", "lying_clock:app", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +123,12 @@ def _azurite(tmp_path_factory: pytest.TempPathFactory) -> int:
 def s3(_ministack: int) -> ObjectServer:
     """An S3 that honours conditions, with a bucket."""
     return ObjectServer("s3", _ministack, s3_environment(_ministack))
+
+
+@pytest.fixture
+def s3_with_a_lying_clock(_lying_ministack: int) -> ObjectServer:
+    """The same, with a clock that lies."""
+    return ObjectServer("s3", _lying_ministack, s3_environment(_lying_ministack))
 
 
 @pytest.fixture

@@ -17,10 +17,13 @@ import pytest
 
 from reconciler.errors import HeadMoved, RecordDamaged, RecordMissing, StoreUnavailable
 from reconciler.model.address import TargetName
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import Status
 from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import begin_journal, load_journal, read_journal
 from reconciler.state.journal.chain import link, parse
 from reconciler.state.stores.location import open_store
+from support.contended import CountingService, contend
 from support.journal_samples import OTHER, TARGET, begun, entries, imported, journal, journal_bytes
 
 if TYPE_CHECKING:
@@ -64,6 +67,13 @@ def append_one(store: Store, attempt: str) -> bool:
     except HeadMoved:
         return False
     return True
+
+
+def assert_each_once(service: CountingService, store: Store, count: int) -> None:
+    """So many subscriptions were created, each once, and all are in the record."""
+    assert [1] * count == [*service.created.values()]
+    attempts = read_back(store).record().attempts.values()
+    assert [Status.LIVE] * count == [attempt.status for attempt in attempts if attempt.outcome is Outcome.CREATED]
 
 
 class StoreConformance:
@@ -283,6 +293,25 @@ class StoreConformance:
             set(read_back(store).record().attempts),
             len(read_back(store).lines),
         )
+
+    def test_contended_applies(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """Machines that apply one configuration at once create each subscription once, and record it."""
+        stores = [another_handle() for _ in range(4)]
+        stores[0].append(TARGET, None, 1, journal_bytes([begun()]), "begin")
+        service, _ = contend(stores, tmp_path, 6)
+        assert_each_once(service, stores[0], 6)
+
+    @pytest.mark.soak
+    @pytest.mark.timeout(3_600)
+    def test_many_contended_applies(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """1,700 applies and more, by eight machines: two more subscriptions are wanted each time."""
+        stores = [another_handle() for _ in range(8)]
+        stores[0].append(TARGET, None, 1, journal_bytes([begun()]), "begin")
+        service = CountingService()
+        for number in range(1, 213):
+            contend(stores, tmp_path, 2 * number, service)
+        assert service.applies >= 1_700
+        assert_each_once(service, stores[0], 2 * 212)
 
     def test_locked_out(self, locked_out: Store) -> None:
         """A lock that another process keeps is an error, not a conflict and not a wait without an end."""
