@@ -2,17 +2,17 @@
 
 An entry says when (`at`, UTC, ISO 8601 with a trailing Z) and by whom (`by`). Entries about an attempt name it by id;
 the address of an attempt follows from the entry that started it and the moves since.
+
+msgspec reads the annotations, to decode entries: as text each would be compiled for that at every start.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations, to decode entries
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct, field
 
-from reconciler.model.address import Address, TargetName  # noqa: TC001
-from reconciler.model.outcome import Outcome  # noqa: TC001
+from reconciler.model.address import Address, TargetName
+from reconciler.model.outcome import Outcome
 
 Scalar = str | int | float | bool
 
@@ -191,7 +191,7 @@ class Joined(Entry, frozen=True, kw_only=True, tag="joined"):
     head: str
     entries: int
     after: str
-    lines: tuple[tuple[AnyEntry, str], ...]
+    lines: tuple[tuple["AnyEntry", str], ...]
 
 
 class Closed(Entry, frozen=True, kw_only=True, tag="closed"):
