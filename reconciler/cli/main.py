@@ -1,9 +1,11 @@
 """The command line: which commands there are, and the one boundary where errors become stderr and an exit code."""
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -59,7 +61,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def leave(code: int, invocation: Invocation) -> NoReturn:
     """End the process with this exit code, whatever becomes of its streams, be a thread stuck in one.
 
-    What is done is done by now: a signal that comes this late must not make another code of it.
+    What is done is done by now: a signal that comes this late must not make another code of it. Where nothing else
+    runs, what was registered for the end is called, and then the process ends at once: the interpreter would take apart
+    all that is in memory, for nothing, which takes as long as a plan of hundreds.
     """
     for number in INTERRUPTING:
         signal.signal(number, signal.SIG_IGN)
@@ -67,7 +71,11 @@ def leave(code: int, invocation: Invocation) -> NoReturn:
     if "terminal" in vars(invocation) and invocation.terminal.given_up:
         os._exit(code)
     gc.freeze()  # what is left ends with the process; the interpreter would search all of it for garbage first
-    sys.exit(code)
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()  # noqa: SLF001 - as multiprocessing does it, where os._exit ends a process
+    _let_go_of_streams()
+    os._exit(code)
 
 
 def _let_go_of_streams() -> None:
