@@ -147,12 +147,12 @@ def test_the_check_would_notice(project: Project) -> None:
 
 
 COLLECTIONS = """
-import atexit, gc, os, sys
+import atexit, gc, sys
 searches = []
 gc.callbacks.append(lambda phase, info: searches.append(phase))
 from reconciler.__main__ import main
 atexit.register(lambda: print(len(searches), gc.get_freeze_count() > 10_000, file=sys.stderr))
-loaded = type("Loaded", (), {"__del__": lambda _, write=os.write: write(2, b"destroyed")})()
+sys.exit = lambda code: print("the interpreter ends by itself", file=sys.stderr)
 main()
 """
 
