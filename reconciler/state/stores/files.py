@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,9 +49,9 @@ class FileStore:
         self.location = str(root)
         self._patience = _PATIENCE
 
-    @property
+    @cached_property
     def place(self) -> StoreLocation:
-        """See Store.place."""
+        """See Store.place; links are resolved once, since heads are remembered for every target, at every append."""
         return StoreLocation(str(self.path), os.path.realpath(self.path))
 
     def prepare(self) -> None:
