@@ -63,7 +63,8 @@ def load_known_head(path: Path) -> KnownHead | None:
     """
     try:
         with os.fdopen(open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            return _from_fields(json.loads(file.read(_LIMIT)), path.stem)
+            size = min(os.fstat(file.fileno()).st_size, _LIMIT)  # a read takes memory for all that it may read
+            return _from_fields(json.loads(file.read(size)), path.stem)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
