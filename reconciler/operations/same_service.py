@@ -52,7 +52,7 @@ def read_others(
     base_urls = {desired.targets[name].base_url for name in records}
     services = set(map(service_key, base_urls))
     names = {*recorded, *seen.targets_at(place)} - records.keys()
-    names = {name for name in names if not _counts_elsewhere(workspace, known, desired, name, services)}
+    names = {name for name in names if not _counts_elsewhere(workspace, known, desired, name, services, seen)}
     others = read_usable(workspace, known, desired, names, seen)
     replaced = (stray for record in records.values() for stray in replaced_records(record, seen, place))
     same = desired.of_services(base_urls, {name: record.base_url for name, record in others.records.items()})
@@ -85,7 +85,7 @@ def read_usable(
 
 
 def _counts_elsewhere(
-    workspace: Workspace, known: KnownResults, desired: Desired, name: TargetName, services: Collection[str]
+    workspace: Workspace, known: KnownResults, desired: Desired, name: TargetName, services: Collection[str], seen: Seen
 ) -> bool:
     """Whether a record need not be decoded: it is what this machine remembers of it, and of none of these `services`.
 
@@ -94,7 +94,7 @@ def _counts_elsewhere(
     target = desired.targets.get(name)
     if target is None or service_key(target.base_url) in services or known.may_have_results:
         return False
-    head = known_journal(workspace.store, name, workspace.heads)
+    head = known_journal(workspace.store, name, seen)
     if head is None or not head.base_url or service_key(head.base_url) in services:
         return False
     if known.may_have_responses(head.record):

@@ -133,14 +133,15 @@ def read_journal(store: Store, target: TargetName, heads: Heads, *, closed: bool
     return journal
 
 
-def known_journal(store: Store, target: TargetName, heads: Heads) -> KnownHead | None:
+def known_journal(store: Store, target: TargetName, seen: Seen) -> KnownHead | None:
     """The last known head of a target's journal, if the journal is what it was when that head was remembered.
 
-    Its lines are checked, and not decoded: they are the same. None if there is anything else to say, which
-    `read_journal` does. Raises SettingsError.
+    `seen` was read before: if the journal has grown since, its head is another. Its lines are checked, and not decoded:
+    they are the same. None if there is anything else to say, which `read_journal` does.
     """
-    match heads.seen(target).of_target(target):
-        case [known] if (known.location, known.resolved) == (store.place.location, store.place.resolved):
+    place = store.place
+    match seen.of_target(target):
+        case [known] if (known.location, known.resolved) == (place.location, place.resolved):
             try:
                 data = store.read(target, {known.head})
             except StateError:
