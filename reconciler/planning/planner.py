@@ -44,15 +44,6 @@ def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection:
     return Plan(selection.patterns, targets, digest)
 
 
-def plan_target(
-    name: TargetName, desired: Desired, records: Mapping[TargetName, Record], selection: Selection
-) -> TargetPlan:
-    """The plan for one target; what `make_plan` gives for it."""
-    planner = Planner(desired, selection)
-    planner.use(records)
-    return planner.plan(name)
-
-
 class Planner:
     """Plans targets one after the other, and again when records have changed: that costs as much as these records."""
 

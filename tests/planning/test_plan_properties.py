@@ -16,7 +16,7 @@ from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url, service_key
-from reconciler.planning.planner import make_plan, plan_target
+from reconciler.planning.planner import Planner, make_plan
 from reconciler.reports.documents import plan_document, render
 
 if TYPE_CHECKING:
@@ -235,7 +235,9 @@ def test_target_alone(scene: Scene) -> None:
     """What is planned for one target is what the whole plan says of it."""
     whole = scene.plan()
     for name, planned in whole.targets.items():
-        assert planned == plan_target(name, scene.desired, scene.records, Selection())
+        planner = Planner(scene.desired, Selection())
+        planner.use(scene.records)
+        assert planned == planner.plan(name)
 
 
 @quick

@@ -26,11 +26,9 @@ from reconciler.model.address import Address
 from reconciler.model.clock import Instant, stamp
 from reconciler.model.entry import Imported
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.selection import Selection
-from reconciler.planning.planner import plan_target
 from reconciler.state.journal.chain import Journal, link, parse
 from support.journal_samples import AT, BY, TARGET, begun
-from support.simulation.sim_configs import desired_of, target_of
+from support.simulation.sim_configs import changes_of_target, desired_of, target_of
 from support.simulation.sim_store import grown
 
 if TYPE_CHECKING:
@@ -232,7 +230,7 @@ class Bench:
 
     def changes(self) -> Sequence[Change]:
         """The plan on the journal as it is."""
-        return plan_target(TARGET, self.desired, {TARGET: self.record}, Selection()).changes
+        return changes_of_target(TARGET, self.desired, {TARGET: self.record})
 
     def take(self, kind: type[E]) -> E:
         effect = next(effect for effect in self.effects if isinstance(effect, kind))
@@ -243,7 +241,7 @@ class Bench:
         if self.replan_problem is not None:
             raise self.replan_problem
         records = {**{other.target: other for other in same_service}, TARGET: record}
-        return plan_target(TARGET, self.desired, records, Selection()).changes
+        return changes_of_target(TARGET, self.desired, records)
 
     def _new_id(self) -> str:
         self._ids += 1

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 from reconciler.mistake import Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
+from reconciler.model.selection import Selection
+from reconciler.planning.planner import Planner
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Mapping, Sequence
+
+    from reconciler.model.plan import Change
+    from reconciler.model.record import Record
 
 CODES = ("ONB10001", "ONB10002", "ONB10003", "ONB10011", "LOA10013", "LOA10014")
 NAMES = ("alpha", "bravo", "charlie", "delta")
@@ -31,6 +36,13 @@ def desired_of(targets: Sequence[Target], wanted: Mapping[Address, tuple[tuple[s
 def target_of(name: str, base_url: str, replace: Replace = Replace.OVERLAP) -> Target:
     """A target without anything in particular."""
     return Target(TargetName(name), "https://login.example", base_url, base_url, Overlap.REFUSE, replace, _PLACE)
+
+
+def changes_of_target(name: TargetName, desired: Desired, records: Mapping[TargetName, Record]) -> Sequence[Change]:
+    """What is planned for one target from these records."""
+    planner = Planner(desired, Selection())
+    planner.use(records)
+    return planner.plan(name).changes
 
 
 @dataclass

@@ -15,9 +15,8 @@ from reconciler.applying.events import (
     ServiceRecords,
 )
 from reconciler.model.clock import Instant
-from reconciler.model.selection import Selection
-from reconciler.planning.planner import plan_target
 from reconciler.state.journal.chain import link
+from support.simulation.sim_configs import changes_of_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,11 +72,11 @@ class Runs:
 
     def _plan(self, part: Part, record: Record) -> Sequence[Change]:
         records = {name: journal.record() for name, journal in self._state.journals.items()}
-        return plan_target(part.target, part.desired, {**records, part.target: record}, Selection()).changes
+        return changes_of_target(part.target, part.desired, {**records, part.target: record})
 
     def _plan_again(self, part: Part, record: Record, same_service: Sequence[Record]) -> Sequence[Change]:
         records = {**{other.target: other for other in same_service}, part.target: record}
-        return plan_target(part.target, part.desired, records, Selection()).changes
+        return changes_of_target(part.target, part.desired, records)
 
     def _same_service_records(self, target: TargetName) -> ServiceRecords:
         return ServiceRecords(tuple(self._records_beside(target)))
