@@ -223,7 +223,9 @@ class TargetRun:
         return [] if append is None else [append]
 
     def _draft_local(self, now: Instant) -> list[Draft]:
-        """The local changes that can be made now."""
+        """The local changes that can be made now. Where there are none, it takes no longer with each create to come."""
+        if not self.work.local:
+            return []
         unfinished = {change.address for change in self.work.sends} | self.creates.addresses
         ready = self.work.take_ready(unfinished)
         return [Draft(change, local_entries(change, self.context, now)) for change in ready]

@@ -47,9 +47,11 @@ def _show_new(show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
         nonlocal last, shown
         if run is not last:
             last, shown = run, 0
-        for result in list(islice(run.results.values(), shown, None)):
+        results = run.work.results
+        new = list(islice(reversed(results.values()), len(results) - shown))  # from the end: to skip takes time too
+        for result in reversed(new):
             show(result)
-        shown = len(run.results)
+        shown = len(results)
 
     return observe
 
