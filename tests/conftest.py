@@ -39,13 +39,17 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home."""
+    """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home.
+
+    No authority is trusted: to load the usual ones takes longer than all else of most commands that make a call.
+    """
     for name in list(os.environ):
         if name.startswith(_FOREIGN):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home" / "data"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "home" / "authorities"))
 
 
 @pytest.fixture

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import h11
 import httpcore
@@ -17,11 +19,11 @@ from reconciler.errors import SettingsError
 from reconciler.service import connections, deadline
 from reconciler.service import transport as transport_module
 from reconciler.service.clock import steady
+from reconciler.service.connecting import Connector
 from reconciler.service.exchange import BODY_LIMIT, Failure, Reply
 from reconciler.service.transport import MEANINGS, Transport, always, meaning_of
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -542,6 +544,16 @@ class TestProxy:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         with pytest.raises(SettingsError, match="SSL_CERT_FILE"):
             Transport()
+
+    def test_usual_certificates(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the environment names no certificates, the usual authorities are trusted, and nobody else."""
+        monkeypatch.delenv("SSL_CERT_DIR")
+        connector = Mock(wraps=Connector)
+        monkeypatch.setattr(transport_module, "Connector", connector)
+        Transport().close()
+        (context,) = connector.call_args.args
+        assert (ssl.CERT_REQUIRED, True) == (context.verify_mode, context.check_hostname)
+        assert len(context.get_ca_certs()) > 50
 
 
 def exceptions_of_httpcore() -> list[type[Exception]]:
