@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import reconciler
 ROOT = Path(reconciler.__file__).parent
 
 
+@cache
 def kinds() -> set[str]:
     """The classes and enumerations of the package: what a choice can be about."""
     return {
@@ -21,9 +23,6 @@ def kinds() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
     }
-
-
-KINDS = kinds()
 
 
 def chosen(pattern: ast.pattern) -> set[str]:
@@ -43,7 +42,7 @@ def open_choices(source: str) -> list[int]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Match):
             last = node.cases[-1]
-            by_kind = set().union(*(chosen(case.pattern) for case in node.cases)) & KINDS
+            by_kind = set().union(*(chosen(case.pattern) for case in node.cases)) & kinds()
             if by_kind and not ast.unparse(last.body[-1]).startswith("assert_never("):
                 lines.append(node.lineno)
     return lines

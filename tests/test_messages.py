@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +32,12 @@ class Found(NamedTuple):
     text: str
 
 
-MESSAGES = messages()
+@cache
+def all_messages() -> list[Found]:
+    """All messages of the program."""
+    return messages()
+
+
 LABELS = {"reconciler token 1"}
 """What begins as a command does, and is none."""
 
@@ -122,14 +128,16 @@ def test_a_message_is_listed_with_its_line_kind_and_text(
 )
 def test_the_program_has_messages_of_every_kind(kind: str) -> None:
     """The functions that take messages are known to the script by their names."""
-    assert any(message.kind == kind for message in MESSAGES)
+    assert any(message.kind == kind for message in all_messages())
 
 
 @pytest.mark.parametrize(("turn", "plain"), FORBIDDEN.items())
 def test_no_message_has_a_turn_of_phrase_that_stops_a_reader(turn: str, plain: str) -> None:
     """Plain words are used; the table says which."""
     found = re.compile(rf"(?i)\b(?:{turn})\b")
-    wrong = [f"{one.file}:{one.line}: {one.text}" for one in MESSAGES if found.search(PLACEHOLDERS.sub("", one.text))]
+    wrong = [
+        f"{one.file}:{one.line}: {one.text}" for one in all_messages() if found.search(PLACEHOLDERS.sub("", one.text))
+    ]
     assert [] == wrong, f"write: {plain}"
 
 
@@ -143,7 +151,10 @@ def commands(text: str) -> Iterator[list[str]]:
         yield match[1].split()
 
 
-NAMED = [(one, words) for one in MESSAGES if one.text not in LABELS for words in commands(one.text)]
+@cache
+def named() -> list[tuple[Found, list[str]]]:
+    """Each message that names a command, with the words of that command."""
+    return [(one, words) for one in all_messages() if one.text not in LABELS for words in commands(one.text)]
 
 
 def parse(words: list[str]) -> None:
@@ -165,7 +176,7 @@ def parse(words: list[str]) -> None:
 def test_every_command_that_a_message_names_can_be_run() -> None:
     """Its words are commands, options and arguments that the program has, and none is missing."""
     wrong = []
-    for message, words in NAMED:
+    for message, words in named():
         try:
             parse(words)
         except click.UsageError as problem:
@@ -175,7 +186,7 @@ def test_every_command_that_a_message_names_can_be_run() -> None:
 
 def test_every_command_that_a_message_names_takes_the_flags_in_use() -> None:
     """It can be pasted with the --state and --config of the failed command; the sandbox needs neither."""
-    names = {words[0] for _, words in NAMED if words[0] in COMMANDS} - {"sandbox"}
+    names = {words[0] for _, words in named() if words[0] in COMMANDS} - {"sandbox"}
     assert [] == [name for name in names if "--state" not in with_flags(f"reconciler {name} x", {"state": "records"})]
 
 
@@ -193,7 +204,7 @@ def test_the_commands_that_messages_name_are_found() -> None:
     )
     address = "europe/staging/offers"
     assert [["state", "mv", address, address], ["plan"], ["state", "list"]] == list(commands(text))
-    assert len(NAMED) > 40
+    assert len(named()) > 40
 
 
 def options(command: click.Command) -> set[str]:
@@ -212,7 +223,7 @@ def test_every_option_that_a_message_names_exists() -> None:
     git = re.compile(r"\bgit [^;]*")
     wrong = [
         f"{one.file}:{one.line}: {option}"
-        for one in MESSAGES
+        for one in all_messages()
         for option in re.findall(r"(?:^|[ `(])(--[a-z][a-z-]+)", git.sub("", PLACEHOLDERS.sub("", one.text)))
         if option not in ours
     ]

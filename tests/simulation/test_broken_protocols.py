@@ -26,6 +26,7 @@ LOST_FOR_GOOD: Odds = {"roll_back": 0.05, "give_up": 1.0, "crash": 0.0, "vanish"
 LOST_APPENDS: Odds = {"append_lost": 0.3, "append_late": 0.3}
 UNTENDED_CLOCKS: Odds = {"neglect": 1.0, "set_clock": 0.1, "slow": 0.3, "busy": 0.4, "no_connection": 0.2}
 
+# Each range begins shortly before the seed that finds it first.
 FOUND_BY_SEEDS: list[tuple[Break, Promise, range, Odds]] = [
     (broken.forget_outcomes, Promise.SAVED, range(20), {}),
     (broken.send_first, Promise.INTENT_FIRST, range(20), {}),
@@ -35,17 +36,17 @@ FOUND_BY_SEEDS: list[tuple[Break, Promise, range, Odds]] = [
     (broken.keep_to_the_old_plan, Promise.ONCE, range(50), {}),
     (broken.trust_a_plan_of_yesterday, Promise.ONCE, range(100), {}),
     (broken.forget_the_window, Promise.IN_TIME, range(100), {}),
-    (broken.retry_without_a_reread, Promise.FRESH, range(400), UNTENDED_CLOCKS),
-    (broken.send_after_a_stale_append, Promise.FRESH, range(400), UNTENDED_CLOCKS),
-    (broken.forget_the_wall_clock, Promise.IN_TIME, range(100), {}),
+    (broken.retry_without_a_reread, Promise.FRESH, range(150, 550), UNTENDED_CLOCKS),
+    (broken.send_after_a_stale_append, Promise.FRESH, range(100, 500), UNTENDED_CLOCKS),
+    (broken.forget_the_wall_clock, Promise.IN_TIME, range(60, 160), {}),
     (broken.keep_outcomes_without_intents, Promise.SAVED, range(100), {}),
     (broken.trust_any_record_in_flight, Promise.ONCE, range(200), LOSSES),
-    (broken.check_ones_own_attempt_only, Promise.ONCE, range(400), FOUND_AGAIN),
+    (broken.check_ones_own_attempt_only, Promise.ONCE, range(100, 500), FOUND_AGAIN),
     (broken.open_many_intents, Promise.FEW_OPEN, range(50), {}),
-    (broken.write_anew_after_a_failure, Promise.FEW_OPEN, range(100), LOST_APPENDS),
+    (broken.write_anew_after_a_failure, Promise.FEW_OPEN, range(30, 130), LOST_APPENDS),
     (broken.mistake_an_outcome, Promise.NOT_FORGOTTEN, range(50), {}),
     (broken.give_up_what_is_pending, Promise.SAVED, range(100), {}),
-    (broken.adopt_any_head, Promise.ONCE, range(2_000), LOST_APPENDS),
+    (broken.adopt_any_head, Promise.ONCE, range(60, 2_060), LOST_APPENDS),
     (broken.plan_on_the_record_alone, Promise.KEPT, range(200), LOST_FOR_GOOD),
     (broken.know_records_by_their_id_alone, Promise.ONCE, range(100), {}),
     (broken.praise_every_run, Promise.TRUTHFUL, range(20), {}),
