@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from support import warm
+from support import git_world, warm
 from support.project import Project
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_sessionfinish() -> None:
-    """End what this process has started for all its tests."""
+    """End and delete what this process has made for all its tests."""
     warm.end()
+    git_world.end()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
+from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from reconciler.model.address import TargetName
@@ -14,7 +18,6 @@ from support.journal_samples import TARGET, entries, journal, journal_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pytest
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 SOMEBODY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@partner.example")
 PRODUCTION = TargetName("europe/production")
+
+_templates: list[TemporaryDirectory[str]] = []
 
 
 class GitWorld:
@@ -40,24 +45,15 @@ class GitWorld:
         self.settings.write_text("")
         monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(self.settings))
-        self.git("init", "--quiet", "--bare", f"--object-format={object_format}", str(self.origin), at=root)
-        self.git("init", "--quiet", f"--object-format={object_format}", str(self.checkout), at=root)
-        self.git("remote", "add", "origin", str(self.origin))
-        (self.checkout / "deep").mkdir()
-        (self.checkout / "deep" / "code.py").write_text("pass\n")
-        self.git("add", ".")
-        for message in ("first", "second"):
-            self.git(*SOMEBODY, "commit", "--quiet", "--allow-empty", "--message", message)
-        self.git("push", "--quiet", "origin", "HEAD:refs/heads/main")
-        self.git("fetch", "--quiet", "origin")
+        for name in ("origin.git", "checkout"):
+            copytree(_template(object_format) / name, root / name)
+        config = self.checkout / ".git" / "config"
+        config.write_text(config.read_text().replace("../origin.git", str(self.origin)))
         monkeypatch.chdir(self.checkout)
 
     def git(self, *arguments: str, at: Path | None = None, stdin: bytes | None = None) -> str:
         """Run git, in the checkout or elsewhere; what it prints."""
-        directory = at or self.checkout
-        return subprocess.run(
-            ["git", *arguments], cwd=directory, input=stdin, capture_output=True, check=True
-        ).stdout.decode()
+        return _git(at or self.checkout, *arguments, stdin=stdin)
 
     def open(self, spec: str = "git:state", cache: str = "cache", patience: float = PATIENCE) -> GitStore:
         """Open a store from where one stands; another cache is another machine."""
@@ -103,6 +99,36 @@ class GitWorld:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
         return path
+
+
+def _git(directory: Path, *arguments: str, stdin: bytes | None = None) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=True).stdout.decode()
+
+
+@cache
+def _template(object_format: str) -> Path:
+    """A remote and a checkout to copy: the ten commands of git that make them take longer than most tests."""
+    _templates.append(TemporaryDirectory())
+    root = Path(_templates[-1].name)
+    checkout = root / "checkout"
+    _git(root, "init", "--quiet", "--bare", f"--object-format={object_format}", "origin.git")
+    _git(root, "init", "--quiet", f"--object-format={object_format}", "checkout")
+    _git(checkout, "remote", "add", "origin", "../origin.git")
+    (checkout / "deep").mkdir()
+    (checkout / "deep" / "code.py").write_text("pass\n")
+    _git(checkout, "add", ".")
+    for message in ("first", "second"):
+        _git(checkout, *SOMEBODY, "commit", "--quiet", "--allow-empty", "--message", message)
+    _git(checkout, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    _git(checkout, "fetch", "--quiet", "origin")
+    return root
+
+
+def end() -> None:
+    """Delete what was made to be copied."""
+    for directory in _templates:
+        directory.cleanup()
 
 
 def snapshot(path: Path) -> dict[str, bytes | str]:
