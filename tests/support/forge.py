@@ -195,6 +195,7 @@ class Forge:
         given = {
             "GITHUB_REPOSITORY": "partner/hooks",
             "RECONCILER_PYTHON": sys.executable,
+            "SSL_CERT_DIR": os.environ["SSL_CERT_DIR"],
             "TEST_ORIGIN": str(self.origin),
             "TEST_ARTIFACTS": str(self.path / "artifacts"),
             "TEST_COMMENTS": str(self.path / "comments"),
