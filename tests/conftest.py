@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import git_world, warm
+from support.certificates import write_certificate
 from support.project import Project
 
 if TYPE_CHECKING:
@@ -38,8 +39,14 @@ def pytest_sessionfinish() -> None:
     git_world.end()
 
 
+@pytest.fixture(scope="session")
+def _authorities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Authorities to trust: one that has signed nothing but itself, since obstore wants one."""
+    return write_certificate(tmp_path_factory.mktemp("authorities") / "none.pem").parent
+
+
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, _authorities: Path) -> None:
     """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home.
 
     No authority is trusted: to load the usual ones takes longer than all else of most commands that make a call.
@@ -50,7 +57,7 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home" / "data"))
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "home" / "authorities"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(_authorities))
 
 
 @pytest.fixture

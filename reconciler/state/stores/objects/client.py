@@ -35,7 +35,7 @@ _MADE_BY = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _ABSENT = ("NoSuchBucket", "ContainerNotFound")
 _UNUSABLE = re.compile(
     r"Missing \w+|Account must be specified|Unable to (?:open|decode) service account file|Invalid Access Key"
-    r"|is not a valid [\w ]+"
+    r"|is not a valid [\w ]+|No CA certificates were loaded from the system"
 )
 _RETRY = "check the connection and the endpoint, then run the command again"
 
