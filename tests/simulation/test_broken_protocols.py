@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.simulation import broken_protocols as broken
-from support.simulation.interleaving_scenes import one_record, two_targets
+from support.simulation.interleaving_scenes import copied_record, one_record, two_targets
 from support.simulation.sim_service import Promise, Violation
 from support.simulation.simulation import Simulation
 
@@ -63,6 +63,8 @@ FOUND_BY_ORDERS: list[tuple[Break, Callable[[], Explorer]]] = [
     (broken.write_anew_after_a_failure, one_record),
     (broken.open_many_intents, one_record),
     (broken.ignore_other_targets, two_targets),
+    (broken.append_to_a_closed_record, copied_record),
+    (broken.save_nothing_of_a_closed_record, copied_record),
 ]
 
 

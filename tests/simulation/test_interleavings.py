@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.simulation.interleaving_scenes import changed_urls, one_record, two_targets
+from support.simulation.interleaving_scenes import changed_urls, copied_record, one_record, two_targets
 
 if TYPE_CHECKING:
     from support.simulation.sim_interleavings import Explorer
@@ -49,6 +49,11 @@ def test_two_targets_of_a_service_in_every_order_with_a_fault() -> None:
 def test_a_create_with_two_faults_and_words_of_people() -> None:
     """Two runs, one subscription, two faults, of which one may be a person's word in between: 85,174 orders."""
     assert (85_174, 18_572) == count(one_record(1, faults=2, people=True))
+
+
+def test_a_record_that_is_closed_at_any_moment() -> None:
+    """Two runs, one subscription, a fault, and at any moment the record is closed to be copied: 85,052 orders."""
+    assert (85_052, 18_041) == count(copied_record())
 
 
 @pytest.mark.soak

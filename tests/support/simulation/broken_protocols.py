@@ -41,6 +41,23 @@ def forget_outcomes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AppendQueue, "add", add_no_outcome)
 
 
+def append_to_a_closed_record(patch: pytest.MonkeyPatch) -> None:
+    """A run does not notice that the record it appends to was closed, since it is copied to another store."""
+    adopt = AppendQueue._adopt
+
+    def adopt_as_open(self: AppendQueue, journal: Any) -> None:
+        adopt(self, journal)
+        self.record = replace(self.record, closed=None)
+
+    patch.setattr(AppendQueue, "_adopt", adopt_as_open)
+
+
+def save_nothing_of_a_closed_record(patch: pytest.MonkeyPatch) -> None:
+    """Outcomes that cannot be appended any more, since the record was closed, are not saved."""
+    to_save: Any = vars(AppendQueue)["to_save"]
+    patch.setattr(AppendQueue, "to_save", property(lambda self: () if self.record.closed else to_save.fget(self)))
+
+
 def send_first(patch: pytest.MonkeyPatch) -> None:
     """A call is sent at once, and its intent is appended meanwhile."""
     pump, send_first = TargetRun._pump, Creates.send_first

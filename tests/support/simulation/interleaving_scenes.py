@@ -14,11 +14,20 @@ HERE, THERE = TargetName("europe/staging"), TargetName("usa/staging")
 SERVICE = "https://api.example"
 
 
-def one_record(subscriptions: int = 2, *, faults: int = 1, parallelism: int = 1, people: bool = False) -> Explorer:
+def one_record(
+    subscriptions: int = 2, *, faults: int = 1, parallelism: int = 1, people: bool = False, copies: bool = False
+) -> Explorer:
     """Two runs of one configuration with so many subscriptions to create."""
     wanted = {Address.of(HERE, NAMES[number]): ((CODES[number],), URLS[number % 3]) for number in range(subscriptions)}
     part = Part(HERE, desired_of([target_of(HERE, SERVICE)], wanted))
-    return Explorer({HERE: journal_of(HERE)}, [part, part], faults=faults, parallelism=parallelism, people=people)
+    return Explorer(
+        {HERE: journal_of(HERE)}, [part, part], faults=faults, parallelism=parallelism, people=people, copies=copies
+    )
+
+
+def copied_record() -> Explorer:
+    """Two runs, and at some moment the record is closed to be copied to another store."""
+    return one_record(1, faults=2, copies=True)
 
 
 def changed_urls(*, faults: int = 1) -> Explorer:

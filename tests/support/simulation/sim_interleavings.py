@@ -23,8 +23,9 @@ from reconciler.applying.events import (
     Ticked,
 )
 from reconciler.applying.protocol import TargetRun
-from reconciler.model.entry import Bound, Resolved
+from reconciler.model.entry import Bound, Closed, Opened, Resolved
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.unrecorded import followable
 from support.simulation.sim_runs import Runs
 from support.simulation.sim_service import Promise, Violation
 from support.simulation.sim_state import Part, Report, Runner, State
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from reconciler.applying.events import Effect, Event
     from reconciler.model.address import TargetName
+    from reconciler.model.entry import AnyEntry
     from reconciler.state.journal.chain import Journal
 
     Step = partial[None]
@@ -53,10 +55,12 @@ class Explorer(Runs):
         faults: int,
         parallelism: int,
         people: bool = False,
+        copies: bool = False,
     ) -> None:
         self.states = 0
         self.ends = 0
         self._people = people
+        self._copies = copies
         self._limits = Limits(parallelism=parallelism)
         self._orders: dict[object, int] = {}
         self._rested: set[object] = set()
@@ -97,16 +101,21 @@ class Explorer(Runs):
             if runner.run is not None and not runner.pending:
                 yield partial(self._tick, number)
         if state.faults and any(not runner.ended for runner in state.runners):
-            yield from (partial(self._bystand, target) for target in state.journals)
+            yield from (partial(self._bystand, target) for target in state.open_journals())
             yield from self._words_of_people(state)
 
     def _words_of_people(self, state: State) -> Iterator[Step]:
-        """A person settles an attempt whose call is over, as the operator says: no run has it in hand."""
+        """A person settles an attempt whose call is over, as the operator says: no run has it in hand.
+
+        Or closes a record to copy it elsewhere, once all of its calls are over.
+        """
         in_hand = {attempt for one in state.runners if one.run is not None for attempt in one.run.creates._calls}
-        for target, journal in state.journals.items() if self._people else ():
-            for one in journal.record().attempts.values():
-                if one.unresolved and one.id not in in_hand:
-                    yield partial(self._speak, target, one.id)
+        for target, journal in state.open_journals().items():
+            unresolved = {one.id for one in journal.record().unresolved}
+            if self._people:
+                yield from (partial(self._speak, target, one) for one in sorted(unresolved - in_hand))
+            if self._copies and not unresolved & in_hand:
+                yield partial(self._close, target)
 
     def _outcomes(self, number: int, index: int, pending: Effect | Report, *, faulty: bool) -> Iterator[Step]:
         """How a pending effect can go, and the faults that can befall it."""
@@ -136,6 +145,9 @@ class Explorer(Runs):
         runner = self._state.runners[number]
         part = runner.part
         journal = self._state.journals[part.target]
+        if journal.record().closed is not None:  # as every command, it refuses that
+            runner.ended = True
+            return
         context = RunContext(
             limits=self._limits,
             by=BY,
@@ -226,22 +238,41 @@ class Explorer(Runs):
         created = attempt in self._state.created
         self._record_all(target, [Resolved(at=AT, by=BY, attempt=attempt, created=created)])
 
+    def _close(self, target: TargetName) -> None:
+        self._state.faults -= 1
+        self._record_all(target, [Closed(at=AT, by=BY, source="here", to="there")])
+
     # At rest
 
     def _check_rest(self, state: State) -> None:
         """Once a person has settled all truthfully, applies without faults leave nothing to do."""
         self.ends += 1
-        key = tuple(journal.head for journal in state.journals.values()), frozenset(state.created)
+        saved = state.saved()
+        key = tuple(journal.head for journal in state.journals.values()), frozenset(state.created), repr(saved)
         if key in self._rested:
             return
         self._rested.add(key)
         self._state = state.fork()
+        self._continue_elsewhere(saved)
         for _ in range(4):
             self._resolve()
             idle = [not self._apply(number) for number in range(len(state.runners))]
             if all(idle):
                 return
         raise Violation(Promise.AT_REST, "it does not come to rest")
+
+    def _continue_elsewhere(self, saved: Sequence[tuple[TargetName, AnyEntry]]) -> None:
+        """The copy of a closed record is opened, and what runs could not append any more is recovered into it."""
+        for target, journal in self._state.journals.items():
+            opened = [] if journal.record().closed is None else [Opened(at=AT, by=BY, place="there")]
+            recorded = [entry for entry, _ in journal.lines]
+            entries = (entry for name, entry in saved if name == target and entry not in recorded)
+            can, cannot = followable(journal.record(), entries)
+            if cannot:
+                raise Violation(Promise.SAVED, f"what was saved cannot be recovered: {cannot}")
+            if opened or can:
+                self._record_all(target, [*opened, *can])
+        self._state.check_results()
 
     def _resolve(self) -> None:
         for target, journal in self._state.journals.items():

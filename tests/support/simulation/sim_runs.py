@@ -16,6 +16,7 @@ from reconciler.applying.events import (
 )
 from reconciler.model.clock import Instant
 from reconciler.state.journal.chain import link
+from reconciler.state.journal.closing import refuse_closed
 from support.simulation.sim_configs import changes_of_target
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Runs:
         return changes_of_target(part.target, part.desired, {**records, part.target: record})
 
     def _plan_again(self, part: Part, record: Record, same_service: Sequence[Record]) -> Sequence[Change]:
+        refuse_closed(record, "here")
         records = {**{other.target: other for other in same_service}, part.target: record}
         return changes_of_target(part.target, part.desired, records)
 

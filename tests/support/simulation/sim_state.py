@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from reconciler.applying.events import Append, Send
 from reconciler.applying.work_queue import WorkQueue
 from reconciler.model.entry import Intent, Settled
+from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
+from reconciler.model.result import Done
 from support.simulation.sim_service import Promise, Violation, routes_of
 from support.simulation.sim_store import grown
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from reconciler.applying.protocol import TargetRun
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
+    from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Change
     from reconciler.state.journal.chain import Journal
 
@@ -91,6 +94,22 @@ class State:
         runners = tuple((one.heard, tuple(map(_name, one.pending)), one.ended) for one in self.runners)
         return heads, runners, self.faults, frozenset(self.created)
 
+    def open_journals(self) -> dict[TargetName, Journal]:
+        return {target: journal for target, journal in self.journals.items() if journal.record().closed is None}
+
+    def saved(self) -> tuple[tuple[TargetName, AnyEntry], ...]:
+        """What the runs that have ended could not append, and save to recovery files."""
+        runs = ((one.part.target, one.run) for one in self.runners if one.run is not None)
+        return tuple((target, entry) for target, run in runs for entry in run.appends.to_save)
+
+    def check_results(self) -> None:
+        """Raises Violation if a record does not have what a run has reported as created."""
+        for one in self.runners:
+            for result in one.run.results.values() if one.run is not None else ():
+                attempt = self.journals[one.part.target].record().attempts.get(result.attempt or "")
+                if result.outcome is Done.CREATED and (attempt is None or attempt.outcome is not Outcome.CREATED):
+                    raise Violation(Promise.SAVED, f"{result.attempt} was created, and that is lost")
+
     def grow(self, target: TargetName, lines: bytes) -> None:
         """Lines arrive at the store. Raises Violation for ones that break a promise."""
         self.journals[target], _ = grown(self.journals[target], lines)
@@ -99,6 +118,8 @@ class State:
 
     def commit(self, target: TargetName, send: Send) -> None:
         """A call arrives at the service. Raises Violation for one that breaks a promise."""
+        if self.journals[target].record().closed is not None:
+            raise Violation(Promise.ONCE, "sent after its record was closed: the copy may send it too")
         if send.attempt not in self.journals[target].record().attempts:
             raise Violation(Promise.INTENT_FIRST, "sent before its intent was durable")
         routes = routes_of(send.request.codes, send.request.url)
