@@ -235,8 +235,7 @@ class _Copying(Struct, frozen=True):
         A copy that was cut short is added to only if it is closed all the time: one that lacks lines must not be used.
         """
         journal, copy = lines.journal, _lines(self.there, name)
-        following = [] if copy is None else [entry for entry, _ in copy.journal.lines[len(journal.lines) :]]
-        if copy is not None and copy.data.startswith(lines.data) and following and isinstance(following[0], Opened):
+        if copy is not None and _is_open(copy, lines):
             return copy.journal, b""
         closed = journal.record().closed
         if copy is not None and not _is_unfinished(copy, lines):
@@ -282,6 +281,13 @@ def _lines(workspace: Workspace, name: TargetName) -> _Lines | None:
         return None
     journal = parse(data, name, store.where(name))
     return _Lines(journal, data[: len(data) - journal.torn])
+
+
+def _is_open(copy: _Lines, lines: _Lines) -> bool:
+    """Whether `copy` continues `lines`, and was opened; another run of this copy may have completed it meanwhile."""
+    following = (entry for entry, _ in copy.journal.lines[len(lines.journal.lines) :])
+    opening = next((entry for entry in following if not isinstance(entry, Closed)), None)
+    return copy.data.startswith(lines.data) and isinstance(opening, Opened)
 
 
 def _is_unfinished(copy: _Lines, lines: _Lines) -> bool:
