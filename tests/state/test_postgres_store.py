@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.store_conformance import StoreConformance
 
+from reconciler.state.stores.postgres.table import PostgresStore
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -27,6 +29,13 @@ class TestPostgresStore(StoreConformance):
         """Another connection to the same table."""
         scene.prepared()
         return scene.open
+
+    def test_it_is_this_store(self, scene: Scene) -> None:
+        """A URL names it, and its location has neither credentials nor parameters of the connection."""
+        store = scene.open()
+        assert isinstance(store, PostgresStore)
+        assert f"postgresql://127.0.0.1:{scene.port}/journals?reconciler_schema={scene.schema}" == store.location
+        assert store.path is None
 
     @pytest.fixture
     def spec(self, scene: Scene) -> str:

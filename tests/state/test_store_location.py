@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import GitWorld
 
-from reconciler.errors import SettingsError, StateError
+from reconciler.errors import SettingsError
 from reconciler.state.stores import location
 from reconciler.state.stores.files import FileStore
 from reconciler.state.stores.git.branch import GitStore
@@ -140,12 +141,32 @@ def test_no_branch(spec: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("scheme", ["postgresql"])
-def test_other_stores(scheme: str) -> None:
-    """Stores that this version lacks are known by name."""
-    with pytest.raises(StateError) as caught:
-        open_store(f"{scheme}://me:hunter2@store.example/a")
-    assert f"--state: {scheme}: stores are not available in this version; {EXAMPLE}" == str(caught.value)
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store whose library is not installed says how it is."""
+    for name in [name for name in sys.modules if name.startswith("reconciler.state.stores.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError) as caught:
+        open_store("postgresql://me:hunter2@store.example/a")
+    assert (
+        "--state: postgresql: stores need psycopg, which is not installed; install reconciler with it; in its sources,"
+        " run: pip install '.[postgres]'"
+    ) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("postgresql://me:hunter2@db.example/records", True),
+        ("postgresql://me@db.example/records?sslmode=require&password=hunter2", True),
+        ("postgresql://me@db.example/records?sslpassword=hunter2", True),
+        ("postgresql://me@db.example/records?passfile=here", False),
+        ("state?password=", False),
+    ],
+)
+def test_holds_password(spec: str, expected: bool) -> None:
+    """Wherever a URL has a password, it is noticed: it is then in no command that is to be pasted."""
+    assert expected == location.holds_password(spec)
 
 
 def test_unknown_scheme() -> None:

@@ -23,7 +23,8 @@ A lending service, and the reason for each:
 - `raw_server.RawServer`: below HTTP: broken answers, hang-ups, TLS.
 - `rude_service.RudeService`: a whole target on a raw server, for commands run against answers in bytes.
 
-Servers of others, for the stores: `components` finds them, or skips the test.
+Servers of others, for the stores: `components` finds them, or skips the test. `postgres` starts one, with a schema for
+each test; `tcp_proxy.Proxy` loses, holds or delays what passes.
 
 Plain values, without files or processes:
 

@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import time
 import uuid
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +62,7 @@ logfile = {folder}/pgbouncer.log
 class Server:
     """A server that has been started: where it is, and what an administrator does there."""
 
-    def __init__(self, folder: str, port: int, pid: int, users: int = 0) -> None:
+    def __init__(self, folder: str, port: int, pid: int, **_: object) -> None:
         self.folder = folder
         self.port = port
         self.pid = pid
@@ -74,6 +73,30 @@ class Server:
             for statement in statements:
                 cursor = db.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
+
+    def set(self, **settings: str) -> None:
+        """Change settings of a server that no other test uses, and wait until they are in effect."""
+        self.execute(
+            *(f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings.items()), "SELECT pg_reload_conf()"
+        )
+        for name, value in settings.items():
+            while self.execute(f"SHOW {name}") != [(value,)]:
+                time.sleep(0.01)
+
+    def use_tls(self, certificate: Path) -> None:
+        """Serve TLS with a certificate and its key, in one file."""
+        key = Path(self.folder, "data", "server.pem")
+        _write(key, certificate.read_text())
+        key.chmod(0o600)
+        self.set(ssl_cert_file=str(key), ssl_key_file=str(key), ssl="on")
+
+    def become_standby(self) -> None:
+        """Stop, and start again as a server that follows another one."""
+        _end(self.pid, signal.SIGINT)
+        data = Path(self.folder, "data")
+        _write(data / "standby.signal", "")
+        self.pid = _start([component("postgres"), "-D", data], data.parent)
+        _wait(lambda: self.execute("SELECT 1"), data.parent)
 
     def scene(self, port: int | None = None, owner: str = "app") -> Scene:
         """A schema of its own for a test; through another port, where that is a proxy."""
@@ -111,6 +134,24 @@ class Scene:
         """Execute statements as the superuser; `{table}` in them is the table."""
         return self.server.execute(*(statement.replace("{table}", self.table) for statement in statements))
 
+    def role(self, *settings: str) -> str:
+        """A user of its own with settings, who may append and read; its name."""
+        name = f"u_{uuid.uuid4().hex[:12]}"
+        self.execute(
+            f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'",
+            f"GRANT USAGE ON SCHEMA {self.schema} TO {name}",
+            f"GRANT SELECT, INSERT ON {{table}} TO {name}",
+            *(f"ALTER ROLE {name} SET {setting}" for setting in settings),
+        )
+        return name
+
+    def trigger(self, body: str, when: str = "BEFORE") -> None:
+        """Have something done for each row that is inserted, in PL/pgSQL."""
+        self.execute(
+            f"CREATE FUNCTION {self.schema}.act() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$",
+            f"CREATE TRIGGER act {when} INSERT ON {{table}} FOR EACH ROW EXECUTE FUNCTION {self.schema}.act()",
+        )
+
     def rows(self) -> int:
         """How many rows there are."""
         count: int = self.execute("SELECT count(*) FROM {table}")[0][0]
@@ -141,36 +182,39 @@ def scene(postgres_server: Server) -> Scene:
     return postgres_server.scene()
 
 
-@contextmanager
-def own_server(*settings: str) -> Iterator[Server]:
-    """A server that no other test uses, with settings of its own."""
-    component("postgres")
-    started = start_postgres("\n".join(settings))
-    try:
-        yield Server(**started)
-    finally:
-        stop_postgres(started)
+@pytest.fixture
+def own_server(postgres_server: Server) -> Iterator[Server]:
+    """A server that no other test uses: for what changes its settings."""
+    server = Server(**_started_in(_folder("reconciler-postgres-"), Path(postgres_server.folder, "template")))
+    yield server
+    stop_postgres(vars(server))
 
 
-def start_postgres(settings: str = "") -> dict[str, Any]:
-    """Make a cluster with its roles, and start a server for it."""
-    folder, port = _folder("reconciler-postgres-"), free_port()
-    data = folder / "data"
-    initdb = [component("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+def start_postgres() -> dict[str, Any]:
+    """Make a cluster, and start a server for a copy of it."""
+    folder = _folder("reconciler-postgres-")
+    initdb = [component("initdb"), "-D", folder / "template", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"]
     subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **_USER)  # type: ignore[call-overload]
+    return _started_in(folder, folder / "template")
+
+
+def _started_in(folder: Path, template: Path) -> dict[str, Any]:
+    """Start a server in a directory for a copy of a cluster, and make its roles and its database."""
+    data, port = folder / "data", free_port()
+    subprocess.run(["cp", "-a", template, data], check=True)
     with (data / "postgresql.conf").open("a") as configuration:
-        configuration.write(_CONFIGURATION.format(port=port, folder=folder) + settings)
+        configuration.write(_CONFIGURATION.format(port=port, folder=folder))
     (data / "pg_hba.conf").write_text(_ACCESS)
     pid = _start([component("postgres"), "-D", data], folder)
     server = Server(str(folder), port, pid)
     _wait(lambda: server.execute("SELECT 1", database="postgres"), folder)
     server.execute(
-        f"CREATE ROLE app LOGIN PASSWORD '{PASSWORD}'",
-        f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'",
+        *(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'" for role in ("app", "reader")),
+        f"ALTER ROLE postgres PASSWORD '{PASSWORD}'",
         "CREATE DATABASE journals",
         database="postgres",
     )
-    return {"folder": str(folder), "port": port, "pid": pid}
+    return vars(server)
 
 
 def stop_postgres(started: Mapping[str, Any]) -> None:
@@ -213,10 +257,21 @@ def _start(command: list[str | Path], folder: Path) -> int:
 
 def _stop(started: Mapping[str, Any], number: signal.Signals) -> None:
     """End a server, which another worker may have started, and remove its files."""
-    os.kill(started["pid"], number)
-    if started["pid"] in _started:
-        _started.pop(started["pid"]).wait(30)
+    _end(started["pid"], number)
     shutil.rmtree(started["folder"], ignore_errors=True)
+
+
+def _end(pid: int, number: signal.Signals) -> None:
+    os.kill(pid, number)
+    if pid in _started:
+        _started.pop(pid).wait(30)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file of the server's user."""
+    path.write_text(text)
+    if _USER:
+        shutil.chown(path, _USER["user"], _USER["group"])  # type: ignore[call-overload]
 
 
 def _wait(attempt: Callable[[], object], folder: Path) -> None:

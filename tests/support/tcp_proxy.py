@@ -35,16 +35,18 @@ class Proxy:
         self._sockets: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
         self.away = False
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         _close(self._listening)
+        self._accepting.join()
         self.cut()
 
     def cut(self) -> None:

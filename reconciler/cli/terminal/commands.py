@@ -11,7 +11,7 @@ _NAME = (
 )
 _OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")
-_INTRODUCED = r"run: (?=(?:reconciler|git|chmod|tail) )"
+_INTRODUCED = r"run: (?=(?:reconciler|git|chmod|tail|psql|pip) )"
 _END = r"; (?=\S|$)"
 
 

@@ -53,7 +53,7 @@ class Database(Discreet, frozen=True):
         for secret in (self.parameters.get(name) for name in _SECRETS):
             for spelling in (secret, quote(secret, safe="")) if secret else ():
                 text = text.replace(spelling, "***")
-        return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:600]
+        return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:600].rstrip(".")
 
 
 def database_of(spec: str, environment: Mapping[str, str]) -> Database:

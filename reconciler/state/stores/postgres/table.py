@@ -49,11 +49,12 @@ SET LOCAL statement_timeout = '20s';
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
     WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true);
 INSERT INTO {table} (target, seq, hash, prev_seq, prev_hash, line)
-    SELECT %(target)s, seq, hash, nullif(seq - 1, 0), prev_hash, line
-    FROM unnest(%(numbers)s::bigint[], %(hashes)s::text[], %(previous)s::text[], %(lines)s::bytea[])
+    SELECT %(target)s, seq, hash, nullif(seq - 1, 0), prev_hash, decode(line, 'hex')
+    FROM unnest(%(numbers)s::bigint[], %(hashes)s::text[], %(previous)s::text[], %(lines)s::text[])
         AS new (seq, hash, prev_hash, line);
 COMMIT;
 """
+"""The lines are in hexadecimal, which means the same however a server reads strings."""
 _BARRIER = """
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
@@ -82,7 +83,7 @@ class _Rows(Struct, frozen=True):
             "numbers": list(range(self.first, self.first + len(lines))),
             "hashes": hashes,
             "previous": [self.head, *hashes[:-1]],
-            "lines": lines,
+            "lines": [line.hex() for line in lines],
         }
 
 
