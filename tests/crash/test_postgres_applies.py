@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.leaks import Secrets, is_private_response
 from support.postgres import PASSWORD, Scene, Server
-from support.project import finish
+from support.project import Project, finish
 from support.sandbox_pace import hold_creates
 from support.sandbox_project import HERE, SandboxProject, subscriptions
 from support.stopped_process import wait_until_stopped
@@ -133,12 +133,12 @@ def test_the_password_is_nowhere(tmp_path: Path, scene: Scene, postgres_server: 
 
 def test_advice_can_be_pasted(tmp_path: Path, scene: Scene) -> None:
     """A command that a message names has the URL, unless there is a password in it."""
-    work = SandboxProject(tmp_path, subscriptions(1))
-    work.project.environment["PGPASSWORD"] = PASSWORD
+    project = Project(tmp_path, {"PGPASSWORD": PASSWORD})
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     for spec, expected in (
         (scene.spec(password=""), f"reconciler --state '{scene.spec(password='')}'"),
         (scene.spec(), "reconciler"),
     ):
-        done = work.project.step("plan", "--state", spec, code=1)
+        done = project.step("plan", "--state", spec, code=1)
         assert f"{expected} state init" in done.err
         assert PASSWORD not in done.err

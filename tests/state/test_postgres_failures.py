@@ -299,6 +299,18 @@ def test_settings_of_the_role_that_do_not_matter(scene: Scene) -> None:
     assert [TARGET] == stores[0].targets()
 
 
+@pytest.mark.parametrize(("given", "used"), [("remote_write", "on"), ("local", "on"), ("remote_apply", "remote_apply")])
+def test_how_an_append_is_committed(scene: Scene, given: str, used: str) -> None:
+    """Its commit is waited for, whatever the role has set, and nothing stronger is weakened; no snapshot is kept."""
+    begin(scene)
+    user = scene.role(f"synchronous_commit = {given}", "default_transaction_isolation = serializable")
+    settings = "current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation')"
+    scene.execute(f"CREATE TABLE {scene.schema}.seen AS SELECT ''", f"GRANT INSERT ON {scene.schema}.seen TO {user}")
+    scene.trigger(f"INSERT INTO {scene.schema}.seen SELECT {settings}; RETURN NEW;")
+    append(scene.open(scene.spec(user)))
+    assert {("",), (f"{used} read committed",)} == set(scene.execute(f"SELECT * FROM {scene.schema}.seen"))
+
+
 def test_no_password_in_what_the_server_says(scene: Scene) -> None:
     """A message that quotes it is told without it."""
     store = begin(scene)

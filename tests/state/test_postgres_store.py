@@ -65,3 +65,8 @@ class TestBehindPgBouncer(TestPostgresStore):
     def scene(self, postgres_server: Server, bouncer_port: int) -> Scene:
         """A schema, reached by the pooler."""
         return postgres_server.scene(bouncer_port)
+
+    @pytest.mark.soak
+    def test_racing_processes(self, store: Store, spec: str, tmp_path: Path) -> None:
+        """As above; left out by default, since the threads of the other tests race as well."""
+        super().test_racing_processes(store, spec, tmp_path)

@@ -182,7 +182,6 @@ _REMEDIES = {
     "42501": "grant it, as the owner of the table: GRANT SELECT, INSERT ON reconciler_journal TO ROLE",
     "42P01": "to create the table, run: reconciler state init",
     "53100": "free space on the disk of the database server, then run the command again",
-    "53300": "too many connections are open; retry later, or use a connection pooler such as PgBouncer",
     "55P03": "another transaction holds a lock on the table; end it, then run the command again",
 }
 

@@ -179,7 +179,7 @@ class PostgresStore:
 
     def _script_command(self, session: Session) -> str:
         """The command that makes the table, for another user than this one."""
-        schema, role = self._database.schema, sql.Identifier(session.connection.info.user).as_string()
+        schema, role = self._database.schema, sql.Identifier(session.connection.info.user).as_string(session.connection)
         statements = [
             f"CREATE SCHEMA IF NOT EXISTS {schema}",
             f"SET search_path TO {schema}",
