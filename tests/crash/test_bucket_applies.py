@@ -96,3 +96,16 @@ def test_a_bucket_that_does_not_answer(tmp_path: Path, s3: ObjectServer, command
                 process.send_signal(signal.SIGINT)
                 done = finish(process, timeout=20)
         assert (130, "Interrupted.") == (done.code, done.err.strip().splitlines()[-1])
+
+
+def test_no_secret_is_printed_or_written(tmp_path: Path, s3: ObjectServer) -> None:
+    """Neither with all that can be said, nor where the library's own message would quote it."""
+    with BucketProject(tmp_path / "project", s3, subscriptions(1), {}) as scene:
+        done = scene.project.step("apply", "--auto-approve", "-vv")
+        scene.project.environment["RECONCILER_STATE"] = "s3://nowhere/x"
+        failed = scene.project.step("status", "-vv", code=1)
+        assert "s3://nowhere/x: the bucket does not exist" in failed.err
+        assert not any(S3_SECRET in told.out + told.err for told in (done, failed))
+        assert [] == [
+            path for path in tmp_path.rglob("*") if path.is_file() and S3_SECRET.encode() in path.read_bytes()
+        ]

@@ -145,7 +145,7 @@ def test_conflicts_without_a_winner_are_no_fault(monkeypatch: pytest.MonkeyPatch
     bucket = Blinking(1)
     bucket_store(lambda: bucket).prepare()
     never = Blinking(100)
-    with pytest.raises(StoreUnavailable, match="no object could be created in 5 attempts"):
+    with pytest.raises(StoreUnavailable, match="no object could be created: conflicts only; run the command again"):
         bucket_store(lambda: never).prepare()
 
 
@@ -187,5 +187,7 @@ class ReadOnly(MemoryBucket):
 def test_credentials_that_cannot_create() -> None:
     """That is no reason to distrust the store, nor to try again."""
     bucket = ReadOnly()
-    with pytest.raises(StoreUnavailable, match=r"access denied \(403\); check the credentials"):
+    with pytest.raises(
+        StoreUnavailable, match=r"no object could be created: access denied \(403\); check the credentials"
+    ):
         bucket_store(lambda: bucket).prepare()

@@ -13,6 +13,7 @@ A project, from the plainest to the richest:
 - `disk_machine.DiskMachine`: state, cache and data on a recorded disk (`disk_recorder`), to be cut off at each write
   (`disk_model`).
 - `git_world.GitWorld`: a remote and a checkout for the git store. `stopped_process`: a process that holds a lock.
+- `bucket_project.BucketProject`: a sandbox project whose record is in an object store.
 - `terminal.at_terminal`: a person who answers prompts. `notified.listening`: a `listen` at work, and senders to it.
 
 A lending service, and the reason for each:
@@ -24,7 +25,9 @@ A lending service, and the reason for each:
 - `rude_service.RudeService`: a whole target on a raw server, for commands run against answers in bytes.
 
 Servers of others, for the stores: `components` finds them, or skips the test. `postgres` starts one, with a schema for
-each test; `tcp_proxy.Proxy` loses, holds or delays what passes.
+each test; `object_servers` has an S3 and an Azure; all workers share them (`shared_server`). `tcp_proxy.Proxy` loses,
+holds or delays what passes through it; `memory_bucket` is a bucket without a server, `broken_buckets` breaks it;
+`contended` applies one configuration from many machines at once.
 
 Plain values, without files or processes:
 

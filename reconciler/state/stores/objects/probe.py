@@ -14,12 +14,13 @@ import uuid
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import StateError, StoreUnavailable
+from reconciler.state.stores.objects.bucket import Answer
 from reconciler.state.stores.objects.threads import at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.state.stores.objects.bucket import Answer, Bucket
+    from reconciler.state.stores.objects.bucket import Bucket
 
 Result = TypeVar("Result")
 
@@ -30,6 +31,7 @@ _FOLDER = ".probe"
 _SIZES = (300, 100_000)  # bytes: an append of one entry, and one of many; the rounds take turns
 _TRIES = 5  # a conflict may mean that nobody's object was stored
 _PAUSE = 0.2  # seconds before the next
+_RETRY = "run the command again"
 _REMEDY = "a record here could lose entries, and creates be sent twice; use another object store, or git or PostgreSQL"
 
 
@@ -83,11 +85,12 @@ class _Round:
             for data in stored:  # the winner's answer was lost
                 if data is not None:
                     return data
-            for answer in answers:
-                if answer.end == "refused":
-                    raise StoreUnavailable(answer.reason, where=self._where, remedy=answer.remedy)
+            if any(answer.end == "refused" for answer in answers):
+                break
             time.sleep(_PAUSE)
-        raise StoreUnavailable(f"no object could be created in {_TRIES} attempts", where=self._where)
+        reason = next((answer for answer in answers if answer.reason), Answer("conflict", "conflicts only"))
+        what = f"no object could be created: {reason.reason}"
+        raise StoreUnavailable(what, where=self._where, remedy=reason.remedy or _RETRY)
 
     def _expect(self, winner: bytes, trouble: str) -> None:
         """Raises StateError unless every client reads what the winner wrote."""
