@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import obstore
@@ -62,11 +62,16 @@ class ObjectClient:
     def __init__(self, where: str, credentials: str, connect: Callable[[int], Any]) -> None:
         self._where = where
         self._credentials = credentials
-        self._writing = connect(0)
+        self._connect = connect
         self._reading = connect(_RETRIES)
 
+    @cached_property
+    def _writing(self) -> Any:
+        """One that sends nothing twice: a retry would meet what it has written itself."""
+        return self._connect(0)
+
     def create(self, key: str, data: bytes, until: float) -> Answer:
-        """See Bucket.create: nothing is sent again here, since a retry would meet what it has written itself."""
+        """See Bucket.create."""
 
         def send(key: str) -> Answer:
             try:
@@ -155,15 +160,20 @@ class ObjectClient:
 
 
 def connector(place: Place, credentials: str) -> Callable[[], ObjectClient]:
-    """Makes clients, each with connections of its own. Raises SettingsError for settings that cannot be used."""
-    connect = partial(_connected, place)
-    try:
-        connect(0)
-    except (BaseError, ValueError) as problem:
-        found = _UNUSABLE.search(str(problem).partition("\n")[0])
-        what = "the settings in the environment cannot be used" + (f": {found[0]}" if found else "")
-        raise SettingsError(what, where=place.location, remedy=f"check {credentials}") from None
-    return lambda: ObjectClient(place.location, credentials, connect)
+    """Makes clients, each with connections of its own.
+
+    To make one raises SettingsError for settings that cannot be used.
+    """
+
+    def connect() -> ObjectClient:
+        try:
+            return ObjectClient(place.location, credentials, partial(_connected, place))
+        except (BaseError, ValueError) as problem:
+            found = _UNUSABLE.search(str(problem).partition("\n")[0])
+            what = "the settings in the environment cannot be used" + (f": {found[0]}" if found else "")
+            raise SettingsError(what, where=place.location, remedy=f"check {credentials}") from None
+
+    return connect
 
 
 def _connected(place: Place, retries: int) -> Any:
