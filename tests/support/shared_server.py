@@ -10,6 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from support.components import free_port, session_folder
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -46,16 +48,15 @@ def shared_server(
 
     `command` starts it at a port, with an `environment` of its own; `furnish` puts into it what all tests need.
     """
-    in_worker = "PYTEST_XDIST_WORKER" in os.environ
-    base = factory.getbasetemp()
-    folder = (base.parent if in_worker else base) / f"server-{name}"
+    folder = session_folder(factory) / f"server-{name}"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         noted = folder / "port"
         if not noted.exists():
-            port = _free_port()
-            _start(command(port), {**os.environ, **environment}, folder, os.getppid() if in_worker else os.getpid())
+            port = free_port()
+            owner = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+            _start(command(port), {**os.environ, **environment}, folder, owner)
             _wait_until_open(port, folder)
             furnish(port)
             noted.write_text(str(port))
@@ -73,11 +74,6 @@ def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path,
             stderr=log,
             check=True,
         )
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def _wait_until_open(port: int, folder: Path) -> None:
