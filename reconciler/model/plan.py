@@ -40,7 +40,7 @@ class Block(StrEnum):
     WAITS = "waits"
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, frozen=True, gc=False):
     """The body of a create call, or the desired state of an address: sorted codes, and the URL as it is sent."""
 
     codes: tuple[str, ...]

@@ -42,7 +42,7 @@ class Done(StrEnum):
         return cls(outcome.value)
 
 
-class Result(Struct, frozen=True):
+class Result(Struct, frozen=True, gc=False):
     """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
 
     `recorded`: whether the record says so too, as far as is known; what it does not is kept elsewhere.

@@ -191,7 +191,7 @@ class _Exchange:
         self.deadline = steady() + timeout
         self._may_send = may_send
         self._secrets = secrets
-        self._connection: Bounded | None = None
+        self._is_sent = False
         self._head: Reply | None = None
         self._body = bytearray()
         self._is_whole = False
@@ -209,28 +209,31 @@ class _Exchange:
             failure = problem
         if self._head is not None:
             return replace(self._head, body=bytes(self._body[:BODY_LIMIT]), whole=self._is_whole)
-        is_sent = self._connection is not None and self._connection.released
         if failure is None or steady() >= self.deadline:
-            missing = "an answer" if is_sent else "a connection"
-            return Failure(is_sent, f"timed out after {self.timeout:g} s without {missing}")
+            missing = "an answer" if self._is_sent else "a connection"
+            return Failure(self._is_sent, f"timed out after {self.timeout:g} s without {missing}")
         meaning = meaning_of(failure)
         text = excerpt(str(failure), self._secrets) if meaning.quoted else ""
-        return Failure(is_sent and meaning.maybe_sent, f"{meaning.words}: {text}" if text else meaning.words)
+        return Failure(self._is_sent and meaning.maybe_sent, f"{meaning.words}: {text}" if text else meaning.words)
 
     def perform(
         self, stream: httpcore.NetworkStream, location: Location, headers: Mapping[str, str], content: bytes
     ) -> None:
         """Send the request on `stream` and read the answer, until the deadline. Raises anything."""
         server = location.route.server
-        self._connection = Bounded(stream, self.deadline, lambda: self._release(stream, secure=server.secure))
+        # Not kept: with what it calls before it writes, it would be garbage that only a search finds.
+        connection = Bounded(stream, self.deadline, lambda: self._release(stream, secure=server.secure))
         fields = {**_HEADERS, **{name.lower(): value for name, value in headers.items()}}
         fields["host"], fields["content-length"] = location.netloc, str(len(content))
         conversation = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
         head = conversation.send(h11.Request(method="POST", target=location.target, headers=list(fields.items())))
         body = conversation.send(h11.Data(data=content))
         conversation.send(h11.EndOfMessage())
-        self._connection.write((head or b"") + (body or b""))
-        self._read(conversation, self._connection)
+        connection.write((head or b"") + (body or b""))
+        try:
+            self._read(conversation, connection)
+        finally:
+            self._is_sent = connection.released
 
     def _read(self, conversation: h11.Connection, connection: Bounded) -> None:
         """Read the answer; of the body no more than BODY_LIMIT and a bit. Raises anything."""

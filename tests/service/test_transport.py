@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import threading
@@ -95,6 +96,17 @@ class TestReply:
         post(transport, server.url)
         server.close()
         assert (len(server.requests), seen) == (2, [b"", b""])
+
+    def test_leaves_no_garbage(self, serve: Serve, transport: Transport) -> None:
+        """What an exchange needed is gone with it: thousands of them would be searched for again and again."""
+        server = serve(say(OK))
+        gc.disable()
+        try:
+            post(transport, server.url)
+            left = [one for one in gc.get_objects() if isinstance(one, deadline.Bounded)]
+        finally:
+            gc.enable()
+        assert [] == left
 
     def test_no_cookie_is_kept(self, serve: Serve, transport: Transport) -> None:
         """A cookie set by one answer is not sent with the next call."""
