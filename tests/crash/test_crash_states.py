@@ -198,7 +198,7 @@ def test_a_head_remembered_before_its_append_is_found(machine: DiskMachine, monk
         crash_everywhere(machine)
 
 
-@pytest.mark.parametrize(("skipped", "numbers"), [("settle", range(20, 60)), ("settle_name", range(6, 60))])
+@pytest.mark.parametrize(("skipped", "numbers"), [("settle", range(24, 60)), ("settle_name", range(6, 60))])
 def test_what_a_killed_process_left_unsynced_is_found(
     machine: DiskMachine, skipped: str, numbers: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
