@@ -301,7 +301,7 @@ def _concerned(entry: AnyEntry, before: Record) -> set[str]:
 
 
 @quick
-@given(st.lists(about_an_attempt(["a1"]), max_size=12))
+@given(st.lists(about_an_attempt(("a1",)), max_size=12))
 def test_created_is_never_unheard(entries: list[AnyEntry]) -> None:
     """Once `created` was heard, only a removal makes an attempt gone, and its outcome stays."""
     attempt = attempt_of(INTENT, CREATED, *entries)
@@ -310,7 +310,7 @@ def test_created_is_never_unheard(entries: list[AnyEntry]) -> None:
 
 
 @quick
-@given(st.lists(about_an_attempt(["a1"]), max_size=12))
+@given(st.lists(about_an_attempt(("a1",)), max_size=12))
 def test_late_created(entries: list[AnyEntry]) -> None:
     """However late `created` is heard: it is in force, and awaits removal if it was removed."""
     attempt = attempt_of(INTENT, *entries, CREATED)
@@ -320,7 +320,7 @@ def test_late_created(entries: list[AnyEntry]) -> None:
 
 
 @quick
-@given(st.lists(about_an_attempt(["a1"]), max_size=12))
+@given(st.lists(about_an_attempt(("a1",)), max_size=12))
 def test_never_pending_again(entries: list[AnyEntry]) -> None:
     """Once an outcome or a person's word was heard, an attempt is never in flight again."""
     attempt = attempt_of(INTENT, *entries)

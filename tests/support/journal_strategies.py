@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
@@ -36,10 +37,12 @@ EntryT = TypeVar("EntryT", bound=AnyEntry)
 TARGET = TargetName("europe/staging")
 
 texts = st.text(max_size=20)
-names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
-record_ids = st.text("0123456789abcdef", min_size=32, max_size=32)
+names = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=9).map(lambda one: one.lstrip("-") or "0")
+record_ids = st.integers(0, 16**32 - 1).map(lambda number: f"{number:032x}")
 addresses = names.map(lambda name: Address.of(TARGET, name))
-codes = st.lists(st.from_regex(r"[A-Z]{3}[0-9]{5}", fullmatch=True), min_size=1, max_size=3).map(tuple)
+_letters = st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=3, max_size=3)
+_codes = st.tuples(_letters, st.integers(0, 99_999)).map(lambda parts: f"{parts[0]}{parts[1]:05}")
+codes = st.lists(_codes, min_size=1, max_size=3).map(tuple)
 urls = names.map(lambda name: f"https://hooks.example/{name}")
 moments = st.floats(0, 4e9, allow_nan=False)
 stamps = st.just("2026-11-20T13:30:00Z")
@@ -57,6 +60,7 @@ beginnings = _entries(
 )
 
 
+@cache
 def about_no_attempt() -> SearchStrategy[AnyEntry]:
     """Entries that can follow any other."""
     return (
@@ -71,6 +75,7 @@ closings = _entries(Closed, source=texts, to=texts, complete=st.booleans(), forc
 openings = _entries(Opened, place=texts, forced=st.booleans())
 
 
+@cache
 def beginning_an_attempt(attempt: str) -> SearchStrategy[AnyEntry]:
     """Entries that begin an attempt."""
     return _entries(
@@ -86,7 +91,8 @@ def beginning_an_attempt(attempt: str) -> SearchStrategy[AnyEntry]:
     ) | _entries(Imported, attempt=st.just(attempt), address=addresses, codes=codes, url=urls)
 
 
-def about_an_attempt(attempts: list[str]) -> SearchStrategy[AnyEntry]:
+@cache
+def about_an_attempt(attempts: tuple[str, ...]) -> SearchStrategy[AnyEntry]:
     """Entries that follow the beginning of an attempt."""
     attempt = st.sampled_from(attempts)
     return (
@@ -110,7 +116,7 @@ def about_an_attempt(attempts: list[str]) -> SearchStrategy[AnyEntry]:
 
 def any_entries() -> SearchStrategy[AnyEntry]:
     """Any single entry."""
-    others = beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(["a1", "a2"])
+    others = beginnings | about_no_attempt() | beginning_an_attempt("a1") | about_an_attempt(("a1", "a2"))
     others |= closings | openings
     lines = st.lists(st.tuples(others, record_ids), max_size=3).map(tuple)
     return others | _entries(Joined, source=texts, head=texts, entries=st.integers(), after=texts, lines=lines)
@@ -149,5 +155,5 @@ def _continued(draw: DrawFn, attempts: list[str], mark: str, most: int) -> list[
                 attempts.append(f"{mark}{len(attempts)}")
                 entries.append(draw(beginning_an_attempt(attempts[-1])))
             case _:
-                entries.append(draw(about_an_attempt(attempts)))
+                entries.append(draw(about_an_attempt(tuple(attempts))))
     return entries
