@@ -82,12 +82,28 @@ def settle_name(path: Path) -> None:
             raise
 
 
+def replace_file(path: Path, data: bytes, mode: int) -> None:
+    """Replace a file, or create it, as a whole: with a new one whose `data` is on the disk."""
+    beside = _write_beside(path, data, mode)
+    try:
+        beside.replace(path)
+    except BaseException:
+        _delete(beside)
+        raise
+
+
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """A new file with `data`, on the disk, in the directory of `path`: to be linked or renamed to it.
+    """A new file with `data`, on the disk, in the directory of `path`: to be linked to it. It is deleted afterwards."""
+    beside = _write_beside(path, data, mode)
+    try:
+        yield beside
+    finally:
+        _delete(beside)
 
-    It is deleted afterwards. Its name starts with a dot, so that no reader takes it for a journal.
-    """
+
+def _write_beside(path: Path, data: bytes, mode: int) -> Path:
+    """Write a new file in the directory of `path`. Its name starts with a dot: no reader takes it for a journal."""
     beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
@@ -95,7 +111,12 @@ def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
             write_at(descriptor, data, 0)
         finally:
             os.close(descriptor)
-        yield beside
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
+    except BaseException:
+        _delete(beside)
+        raise
+    return beside
+
+
+def _delete(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()

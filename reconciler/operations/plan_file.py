@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.disk.durable import written_beside
+from reconciler.disk.durable import replace_file
 from reconciler.errors import SettingsError
 
 
@@ -28,8 +28,7 @@ def write_plan_file(path: Path, text: str) -> None:
             path.write_text(text, encoding="utf-8")  # a pipe or a device
             return
         target = Path(os.path.realpath(path))  # a link stays a link
-        with written_beside(target, text.encode(errors="replace"), 0o644) as beside:
-            beside.replace(target)
+        replace_file(target, text.encode(errors="replace"), 0o644)
     except OSError as problem:
         raise SettingsError(f"cannot write the plan: {problem.strerror}", where=f"--out {path}") from None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from reconciler.disk.directories import check_private, private_directory
-from reconciler.disk.durable import written_beside
+from reconciler.disk.durable import replace_file
 from reconciler.disk.locks import locked_file
 from reconciler.model.clock import Instant
 from reconciler.service import clock
@@ -94,9 +94,8 @@ class TokenCache:
             return None
 
     def _write(self, purpose: Purpose, secret: str, token: Token) -> None:
-        path = self._path(purpose)
-        with self._tolerant(), written_beside(path, encrypt(token, purpose, secret), 0o600) as beside:
-            beside.replace(path)
+        with self._tolerant():
+            replace_file(self._path(purpose), encrypt(token, purpose, secret), 0o600)
 
     def _alone_in_process(self, purpose: Purpose) -> threading.Lock:
         return self._locks.get(purpose) or self._locks.setdefault(purpose, threading.Lock())

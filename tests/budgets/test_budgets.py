@@ -38,7 +38,7 @@ EACH_CREATE: Final = {
     "records folded": 0,
     "entries folded": 2,  # an intent and an outcome, for the verdict
     "targets planned": 0,
-    "remembered heads opened": 3,
+    "remembered heads opened": 2,
     "remembered heads synced": 1,
     "responses synced": 1,
     "directories of responses synced": 1,

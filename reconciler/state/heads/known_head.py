@@ -62,9 +62,12 @@ def load_known_head(path: Path) -> KnownHead | None:
     Raises SettingsError for a file that cannot be read: without it, an older record would pass.
     """
     try:
-        with os.fdopen(open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            size = min(os.fstat(file.fileno()).st_size, _LIMIT)  # a read takes memory for all that it may read
-            return _from_fields(json.loads(file.read(size)), path.stem)
+        descriptor = open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            size = min(os.fstat(descriptor).st_size, _LIMIT)  # a read takes memory for all that it may read
+            return _from_fields(json.loads(os.read(descriptor, size)), path.stem)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:

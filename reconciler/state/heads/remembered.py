@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import written_beside
+from reconciler.disk.durable import replace_file
 from reconciler.disk.locks import LockHeld, locked_file
 from reconciler.errors import RecordDamaged, RecordRolledBack
 from reconciler.state.heads.known_head import KnownHead, load_known_head
@@ -77,28 +77,24 @@ class Heads:
             return None
         if appended:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
-        return self._write(head, lambda known: _covers(journal, known, appended))
+        return self._write(head, lambda known: _covers(journal, known, appended), is_new=bool(appended))
 
     def accept(self, journal: Journal, place: StoreLocation) -> str | None:
         """As `remember`, whatever was remembered before."""
         return self._write(_known_head_of(journal, place), lambda _: True)
 
-    def _write(self, head: KnownHead, covers: Callable[[KnownHead], bool]) -> str | None:
-        """Write `head`, unless it does not cover the head that is remembered already."""
+    def _write(self, head: KnownHead, covers: Callable[[KnownHead], bool], *, is_new: bool = False) -> str | None:
+        """Write `head`, unless it does not cover the head that is remembered already, or, if not `is_new`, is that."""
         path = self._listing.file(head.record)
         try:
-            known = load_known_head(path)
-            if _says(known, head):
+            if not is_new and _says(load_known_head(path), head):
                 return None
             with self._locked() as lock:
                 known = load_known_head(path)
                 if known is None or covers(known):
                     head = _with_places(head, known)
-                    with (
-                        self._listing.adding(head, lock, is_new=known is None),
-                        written_beside(path, json.dumps(asdict(head)).encode(), 0o600) as beside,
-                    ):
-                        beside.replace(path)
+                    with self._listing.adding(head, lock, is_new=known is None):
+                        replace_file(path, json.dumps(asdict(head)).encode(), 0o600)
         except OSError as problem:
             self.warning = (
                 f"{self._directory}: cannot save the last known head of the state record: {problem.strerror};"

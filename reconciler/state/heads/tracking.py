@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.state.heads.remembered import Heads
     from reconciler.state.heads.seen import Seen
     from reconciler.state.journal.chain import Journal
-    from reconciler.state.stores.store import Journals, Store
+    from reconciler.state.stores.store import Journals, Store, StoreLocation
 
 
 class HeadTrackingStore:
@@ -35,12 +35,12 @@ class HeadTrackingStore:
         self.where = store.where
         self._store = store
         self._heads = heads
-        self._followed: dict[TargetName, tuple[Journal, list[str]]] = {}
-        """Journals as they were read, and the hashes of the lines appended to them since."""
+        self._followed: dict[TargetName, tuple[Journal, StoreLocation, list[str]]] = {}
+        """Journals as they were read, and from where, and the hashes of the lines appended to them since."""
 
     def follow(self, journal: Journal) -> Journal:
         """Track the head of a journal that was read and remembered, and return the journal."""
-        self._followed[journal.target] = (journal, [])
+        self._followed[journal.target] = (journal, self._store.place, [])
         return journal
 
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
@@ -66,7 +66,7 @@ class HeadTrackingStore:
         if target not in self._followed:
             self._store.append(target, head, seq, lines, note)
             return
-        journal, appended = self._followed[target]
+        journal, _, appended = self._followed[target]
         is_latest = head == (appended or [journal.head])[-1]
         if not is_latest and (head in appended or any(head == digest for _, digest in journal.lines)):
             raise HeadMoved("conflict: another run appended to this journal", where=target)
@@ -77,9 +77,9 @@ class HeadTrackingStore:
         self._remember(target)
 
     def _remember(self, target: TargetName) -> None:
-        journal, appended = self._followed[target]
+        journal, place, appended = self._followed[target]
         try:
-            self._heads.remember(journal, self._store.place, appended)
+            self._heads.remember(journal, place, appended)
         except ReconcilerError as problem:
             self._heads.warning = str(problem)
 
