@@ -14,6 +14,7 @@ _PIECE = 1024
 _COMPRESSIONS = 2  # one within the other
 _AUTOMATIC, _RAW = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS  # gzip and zlib by their first bytes; deflate without any
 _UTF_8_MARK, _UTF_16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+_JSON_STARTS = (b"{", b"[")  # no page begins so, and no compressed one
 _SKIPPED = {b"<!--": b"-->", b"<?": b"?>"}
 _SPACE = re.compile(rb"\s*")
 _PAGE_START = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
@@ -22,7 +23,11 @@ _PAGE_START = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
 def is_page(headers: Mapping[str, str], body: bytes) -> bool:
     """Whether an answer calls itself an HTML page or begins as one; header names are in lower case."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in headers.get("content-type", "").split(",")}
-    return bool(kinds & _PAGE_TYPES) or _begins_as_page(_text(_decompressed(body, headers)))
+    if kinds & _PAGE_TYPES:
+        return True
+    if body.startswith(_JSON_STARTS) and "content-encoding" not in headers:
+        return False
+    return _begins_as_page(_text(_decompressed(body, headers)))
 
 
 def _decompressed(body: bytes, headers: Mapping[str, str]) -> bytes:

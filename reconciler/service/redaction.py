@@ -2,7 +2,7 @@
 
 import json
 import re
-from base64 import b64decode, b64encode, urlsafe_b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
@@ -14,6 +14,7 @@ _CONSIDERED = 4096  # characters: the rest is never shown, and a hostile text mu
 _SHORTEST = 8  # characters that count as a part of a secret, or as an encoded one
 _LAYERS = 2  # encodings that are undone, one within the other
 _SECRETS = 16  # whose forms are kept: those of a run are looked for in every answer, those of an answer in each part
+_CHUNKS = 64  # whose decodings are kept: the names of fields are the same in every answer
 _SEGMENT = 16  # characters from which a segment of a token is a secret of its own
 _LONG_WORD = 16
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{16,}", re.IGNORECASE)
@@ -23,6 +24,8 @@ _WORD = re.compile(r"[\w~+/=-]{8,}(\.[\w~+/=-]+)*")
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _EQUAL_TO_ASCII = re.compile("[\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}\u0131\u017f\u212a]")  # as I, i, s and k are
 _ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_SAME_IN_ALL = re.compile(r"[A-Za-z0-9._~-]*")  # encoded for a URL or as JSON, it stays what it is
+_URL_SAFE = str.maketrans("+/", "-_")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 
@@ -139,8 +142,13 @@ def _hides(chunk: str, forms: _Forms, layers: int) -> bool:
     return any(_redact(decoded, forms, layers) != decoded for decoded in _decoded(chunk))
 
 
-def _decoded(chunk: str) -> Iterator[str]:
+@lru_cache(maxsize=_CHUNKS)
+def _decoded(chunk: str) -> tuple[str, ...]:
     """`chunk`, or a run of letters in it, decoded from each encoding that it may be in."""
+    return tuple(_decodings(chunk))
+
+
+def _decodings(chunk: str) -> Iterator[str]:
     for decoded in (unquote(chunk), unquote_plus(chunk), _ESCAPE.sub(lambda found: chr(int(found[1], 16)), chunk)):
         if decoded != chunk:
             yield decoded
@@ -167,6 +175,8 @@ def _pieces(secret: str) -> list[str]:
 
 def _plain_forms(piece: str) -> list[str]:
     encoded = piece.encode(errors="surrogatepass")
+    if _SAME_IN_ALL.fullmatch(piece):
+        return [piece, encoded.hex()]
     return [piece, quote(encoded, safe=""), quote_plus(encoded), json.dumps(piece)[1:-1], encoded.hex()]
 
 
@@ -174,6 +184,7 @@ def _base64_forms(piece: str) -> Iterator[str]:
     plain = piece.encode(errors="surrogatepass")
     for offset in range(3):  # the text before it shifts the bits
         start, end = 4 if offset else 0, (offset + len(plain)) // 3 * 4
-        for encode in (b64encode, urlsafe_b64encode):
-            if end - start >= _SHORTEST:
-                yield encode(bytes(offset) + plain).decode()[start:end]
+        if end - start >= _SHORTEST:
+            form = b64encode(bytes(offset) + plain).decode()[start:end]
+            yield form
+            yield form.translate(_URL_SAFE)
