@@ -15,7 +15,7 @@ class SharedSync:
     """Waits until the names in a directory are on the disk, for any number of threads: many take no longer than one."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._counting, self._syncing = Lock(), Lock()
         self._asked = self._synced = 0
 
@@ -28,5 +28,5 @@ class SharedSync:
             if self._synced >= number:
                 return
             covered = self._asked
-            sync_directory(self._directory)
+            sync_directory(self.directory)
             self._synced = covered

@@ -41,7 +41,8 @@ class Opening:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._underway = threading.Lock()  # held until it is over: an Event takes several locks and more time
+        self._underway.acquire()
         self._is_unwanted = False
         self._stream: httpcore.NetworkStream | None = None
         self._opened_at = 0.0
@@ -58,16 +59,17 @@ class Opening:
                 self._stream, self._opened_at = stream, steady()
                 if self._is_unwanted:
                     stream.close()
-        self._over.set()
+        self._underway.release()
 
     def wait(self, deadline: float) -> httpcore.NetworkStream | None:
         """The connection, None if it is not open at the deadline (steady seconds). Raises what opening it raised."""
-        while not self._over.is_set():
+        while self.is_pending:
             left = deadline - steady()
             if left <= 0:
                 self.close()
                 return None
-            self._over.wait(min(left, _TICK))
+            if self._underway.acquire(timeout=min(left, _TICK)):
+                self._underway.release()
         if self._problem is not None:
             raise self._problem
         return self._stream
@@ -81,7 +83,7 @@ class Opening:
 
     @property
     def is_pending(self) -> bool:
-        return not self._over.is_set()
+        return self._underway.locked()
 
     @property
     def is_open(self) -> bool:

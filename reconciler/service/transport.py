@@ -226,7 +226,7 @@ class _Exchange:
         fields = {**_HEADERS, **{name.lower(): value for name, value in headers.items()}}
         fields["host"], fields["content-length"] = location.netloc, str(len(content))
         conversation = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
-        head = conversation.send(h11.Request(method="POST", target=location.target, headers=list(fields.items())))
+        head = conversation.send(_post_of(location.target, tuple(fields.items())))
         body = conversation.send(h11.Data(data=content))
         conversation.send(h11.EndOfMessage())
         connection.write((head or b"") + (body or b""))
@@ -262,6 +262,12 @@ class _Exchange:
             raise _OffLoopback
         if not self._may_send():
             raise Withheld
+
+
+@lru_cache(maxsize=16)
+def _post_of(target: bytes, headers: tuple[tuple[str, str], ...]) -> h11.Request:
+    """What h11 has checked once; the requests of a run differ in little more than their bodies."""
+    return h11.Request(method="POST", target=target, headers=list(headers))
 
 
 def _is_loopback(peer: tuple[str, int]) -> bool:

@@ -140,7 +140,8 @@ def wait_for_openings(transport: Transport) -> None:
     """Wait until no connection is being opened any more."""
     for ahead in list(transport._connections._ahead.values()):
         for opening in ahead.openings:
-            assert opening._over.wait(20)
+            assert opening._underway.acquire(timeout=20)
+            opening._underway.release()
 
 
 @pytest.mark.parametrize(("left", "at_once", "opened"), [(0, 4, 0), (1, 4, 1), (3, 4, 3), (100, 4, 4)])

@@ -132,7 +132,7 @@ class PrivateFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._syncs: dict[Path, SharedSync] = {}
+        self._syncs: dict[str, SharedSync] = {}
 
     def check_writable(self, record_id: str, *, encrypted: bool = False) -> None:
         """Raises StateError if a response of a record could not be saved, SettingsError if others could write there.
@@ -144,15 +144,16 @@ class PrivateFiles:
     def keep(self, record_id: str, attempt: str, kind: str, data: bytes) -> str:
         """Save `data` durably, and return the path. Raises StateError and SettingsError as `check_writable` does."""
         stem = self._stem(record_id, attempt, kind)
+        names = self._syncs.get(record_id) or self._syncs.setdefault(record_id, SharedSync(self._directory / record_id))
         try:
             private_directory(self._directory)
-            directory = private_directory(stem.parent)
-            with written_beside(stem, data, 0o600) as beside:
+            private_directory(names.directory)
+            with written_beside(Path(stem), data, 0o600) as beside:
                 path = _link_free(beside, stem)
-            (self._syncs.get(directory) or self._syncs.setdefault(directory, SharedSync(directory))).wait()
+            names.wait()
         except OSError as problem:
             raise self._failed("save", problem) from problem
-        return str(path)
+        return path
 
     def read(self, record_id: str, attempt: str, kind: str) -> list[bytes]:
         """The data saved, oldest first. Raises StateError."""
@@ -160,7 +161,7 @@ class PrivateFiles:
         found: list[bytes] = []
         try:
             while True:
-                found.append(_numbered(stem, len(found) + 1).read_bytes())
+                found.append(Path(f"{stem}.{len(found) + 1}").read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return found
         except OSError as problem:
@@ -180,11 +181,11 @@ class PrivateFiles:
                 if attempt is not None and attempt.response and attempt.response.encode() == path.read_bytes():
                     path.unlink()
 
-    def _stem(self, record_id: str, attempt: str, kind: str) -> Path:
+    def _stem(self, record_id: str, attempt: str, kind: str) -> str:
         """The path without its number. A name that comes from a journal must be checked before it names a file."""
         if not all(_NAME.fullmatch(part) for part in (record_id, attempt, kind)):
             raise StateError("the id of the record or attempt is not a valid file name", where=self._directory)
-        return self._directory / record_id / f"{attempt}.{kind}"
+        return f"{self._directory}/{record_id}/{attempt}.{kind}"
 
     def _failed(self, verb: str, problem: OSError) -> StateError:
         return StateError(
@@ -194,15 +195,11 @@ class PrivateFiles:
         )
 
 
-def _numbered(stem: Path, number: int) -> Path:
-    return stem.with_name(f"{stem.name}.{number}")
-
-
-def _link_free(beside: Path, stem: Path) -> Path:
+def _link_free(beside: Path, stem: str) -> str:
     """Link a written file to the first number that is free."""
     number = 1
     while True:
-        path = _numbered(stem, number)
+        path = f"{stem}.{number}"
         try:
             os.link(beside, path)
         except FileExistsError:
