@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
+from queue import SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,10 @@ import pytest
 from support.project import EXECUTABLE, Finished, end
 from werkzeug import Response
 
+from reconciler.cli.terminal import terminal
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from support.partner import Partner
 
@@ -278,6 +282,21 @@ def test_an_apply_that_nobody_listens_to(partner: Partner) -> None:
     assert (0, True) == (process.returncode, out.endswith(b"Applied: 40 created.\n"))
     assert 40 == partner.kinds.count("outcome")
     assert "No changes. 40 subscriptions match the configuration.\n" == partner.step("plan").out
+
+
+def test_what_comes_in_quick_succession_is_written_together() -> None:
+    """The thread that writes in the background rests once nothing is left to write, and not in between."""
+    done: list[str] = []
+    lines: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def pause(_seconds: float) -> None:
+        done.append("rest")
+        lines.put(None)
+
+    for name in ("one", "two", "three"):
+        lines.put(partial(done.append, name))
+    terminal._write_all(lines, pause)
+    assert ["one", "two", "three", "rest"] == done
 
 
 @pytest.mark.parametrize("first", ["", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"])

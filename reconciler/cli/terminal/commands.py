@@ -21,6 +21,8 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
     A place that holds a password is left out: the command then takes it from RECONCILER_STATE, as it should. A command
     that names a store itself keeps that one.
     """
+    if "reconciler " not in text:
+        return text
     given = {f"--{name.replace('_', '-')}": str(flags[name]) for name in _PLACES if name in flags}
     if "://" in given.get("--state", ""):
         from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it

@@ -17,7 +17,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
@@ -43,6 +43,7 @@ _STYLES: dict[Tone, dict[str, object]] = {
     Tone.ERROR: {"fg": "red", "bold": True},
     Tone.FAINT: {"dim": True},
 }
+_GATHERING = 0.05  # seconds between writes in the background: nobody reads faster
 _PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
 
 
@@ -177,7 +178,8 @@ class Terminal:
         from queue import SimpleQueue  # noqa: PLC0415 - few commands need it
 
         queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        thread = Thread(target=_write_all, args=(queue,), name="teller", daemon=True)
+        over = Event()
+        thread = Thread(target=_write_all, args=(queue, over.wait), name="teller", daemon=True)
         thread.start()
         self._later = queue
         try:
@@ -185,6 +187,7 @@ class Terminal:
         finally:
             self._later = None
             queue.put(None)
+            over.set()
             self.wait_for_reader(thread, "stderr")
 
     def wait_for_reader(self, thread: Thread, name: Literal["stdout", "stderr"]) -> None:
@@ -222,10 +225,13 @@ def _lead_nowhere(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write_all(queue: SimpleQueue[Callable[[], None] | None]) -> None:
+def _write_all(queue: SimpleQueue[Callable[[], None] | None], pause: Callable[[float], object]) -> None:
+    """Write what is queued, until None is. A thread that wakes for each of many lines takes time from the others."""
     for write in iter(queue.get, None):
         with suppress(OSError):
             write()
+        if queue.empty():
+            pause(_GATHERING)
 
 
 def _styled(text: str, tone: Tone, colour: bool) -> str:
