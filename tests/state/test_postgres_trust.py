@@ -222,7 +222,7 @@ def test_a_standby_that_does_not_confirm(own_server: Server) -> None:
 
 def test_the_page_on_it() -> None:
     """It has the statements that make the table, and each setting that is checked."""
-    page = (Path(__file__).parents[2] / ".github" / "STORES-postgres.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / ".github" / "STORES.md").read_text(encoding="utf-8")
     script = table._SCRIPT.read_text(encoding="utf-8")
     statements = "\n".join(line.removeprefix("-- ") for line in script.splitlines() if not re.match("-- [TOM]", line))
     assert statements.strip() in page
