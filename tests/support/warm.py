@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _PROGRAM = """\
-import importlib, json, os, pkgutil, sys
+import atexit, importlib, json, os, pkgutil, sys
 import reconciler
 for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
     importlib.import_module(module.name)
@@ -42,6 +42,7 @@ def start(call):
     if child:
         return child
     code = 70
+    atexit._clear()  # what is registered is for the end of this process, not of each of its forks
     try:
         run(call)
     except SystemExit as ended:
