@@ -4,10 +4,14 @@ One history, which every step adds to: a copy that was interrupted can be run ag
 places. For each target:
 
 1. `closed` is appended to the record. From then on nothing else can follow there, so all of it can be copied.
-2. Its lines are written to the other store, read back and compared. That copy ends with `closed` too.
-3. `closed` with `complete` is appended to the record if its head is still the one that was copied. This decides it:
-   whoever opens the record again, or starts a copy to a third store, appends to the same head, and one of both fails.
+2. Its lines are written to the other store, read back and compared. That copy ends with the same `closed`.
+3. `closed` with `complete` is appended to the record if that `closed` is still its last line. This decides it: whoever
+   opens the record again, or starts another copy, appends to the same head, and one of both fails.
 4. That line and `opened` are appended to the copy. From then on it is the record.
+
+A place may have several names, and one name may be several places: a path on two machines, a branch of two clones. So
+no name decides which copy is meant, but the `closed` that it ends with: a run that finds one whose copy is not in its
+own store appends another.
 
 All targets take each step before one takes the next: the records of one service count for each other, and one that is
 closed in a store stops creates on its service there.
@@ -16,7 +20,7 @@ closed in a store stops creates on its service there.
 from collections.abc import Iterator
 from shlex import quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.errors import (
     HeadMoved,
@@ -30,6 +34,7 @@ from reconciler.errors import (
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Closed, Opened, who
 from reconciler.model.record import Record
+from reconciler.operations.copied_lines import Lines, read_lines
 from reconciler.operations.copying_checks import (
     refuse_behind_upstream,
     refuse_in_flight,
@@ -40,7 +45,7 @@ from reconciler.operations.copying_checks import (
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.remembered import refuse_missing
-from reconciler.state.journal.chain import Journal, link, parse
+from reconciler.state.journal.chain import Journal, link
 from reconciler.state.journal.closing import refuse_closed
 
 _RETRIES = 5  # conflicts with another run of the same copy
@@ -53,13 +58,6 @@ class Copied(Struct, frozen=True):
     target: TargetName
     place: str
     journal: Journal
-
-
-class _Lines(Struct, frozen=True):
-    """A journal as it is in a store, and the bytes of its complete lines."""
-
-    journal: Journal
-    data: bytes
 
 
 def copy_records(
@@ -83,9 +81,10 @@ def copy_records(
     try:
         for name in names:
             copying.close(name)
-        heads = {name: copying.bring(name).head for name in names}
         for name in names:
-            copying.complete(name, heads[name])
+            copying.bring(name)
+        for name in names:
+            copying.complete(name)
         for name in names:
             yield Copied(name, copying.to, copying.bring(name))
     except (ReconcilerError, Interrupted):
@@ -106,14 +105,18 @@ def _name(workspace: Workspace, given: str) -> str:
     return store.location if store.path is not None or "@" in given or "?" in given else given
 
 
-class _Copying(Struct, frozen=True):
-    """The copy from the store of `here`, named `source`, to that of `there`, named `to`."""
+class _Copying(Struct):
+    """The copy from the store of `here`, named `source`, to that of `there`, named `to`.
+
+    `closings` has the heads of the records after they were closed for this copy.
+    """
 
     here: Workspace
     there: Workspace
     source: str
     to: str
     force: bool
+    closings: dict[TargetName, str] = field(default_factory=dict)
 
     def check(self, names: list[TargetName]) -> None:
         """Raises Refused and StateError as long as nothing is appended."""
@@ -128,17 +131,20 @@ class _Copying(Struct, frozen=True):
         self.there.warn_of_host_only_locks()
 
     def close(self, name: TargetName) -> None:
-        """Close the record, unless that is done."""
+        """Close the record, unless it was closed for a copy that is there."""
 
         def draft(journal: Journal) -> list[Closed]:
             record = journal.record()
             self._refuse_to_close(record)
-            if self._continues_there(record.closed):
+            continues = self._continues_there(record.closed)
+            if continues and record.closed is not None and (record.closed.complete or self._is_there(journal)):
                 return []
+            forced = record.closed is not None and not continues
             at, by = now_by(self.here)
-            return [Closed(at=at, by=by, source=self.source, to=self.to, forced=record.closed is not None)]
+            return [Closed(at=at, by=by, source=self.source, to=self.to, forced=forced)]
 
-        append_drafted(self.here, name, self._read_here, draft, f"closed, to be copied to {self.to}")
+        closed = append_drafted(self.here, name, self._read_here, draft, f"closed, to be copied to {self.to}")
+        self.closings[name] = closed.head
 
     def bring(self, name: TargetName) -> Journal:
         """Write what the copy lacks, with `opened` if it is to be the record; gives the copy as it was read back."""
@@ -154,16 +160,14 @@ class _Copying(Struct, frozen=True):
             "too many conflicts with another copy", where=self.there.store.where(name), remedy="retry later"
         )
 
-    def complete(self, name: TargetName, head: str) -> None:
-        """Decide that the copy with this head, which was verified, is to be the record."""
+    def complete(self, name: TargetName) -> None:
+        """Decide that the copy, which was verified, is to be the record."""
 
         def draft(journal: Journal) -> list[Closed]:
             self._refuse_other_copy(journal)
             closed = journal.record().closed
             if closed is not None and closed.complete:
                 return []
-            if journal.head != head:
-                raise StateError("another copy of this record was started", where=name, remedy="retry later")
             at, by = now_by(self.here)
             return [Closed(at=at, by=by, source=self.source, to=self.to, complete=True)]
 
@@ -187,12 +191,17 @@ class _Copying(Struct, frozen=True):
         at, by = now_by(self.here)
         return [Opened(at=at, by=by, place=self.source, forced=True)]
 
+    def _is_there(self, journal: Journal) -> bool:
+        """Whether the other store has the copy that a record was closed for."""
+        copy = read_lines(self.there.store, journal.target)
+        return copy is not None and copy.journal.contains(journal.head, len(journal.lines))
+
     def _read_here(self, name: TargetName) -> Journal:
         return self.here.read(name, closed=True)
 
-    def _lines_here(self, name: TargetName) -> _Lines:
+    def _lines_here(self, name: TargetName) -> Lines:
         self._read_here(name)
-        lines = _lines(self.here, name)
+        lines = read_lines(self.here.store, name)
         if lines is None:
             raise RecordMissing("the record is missing", where=self.here.store.where(name))
         return lines
@@ -222,31 +231,30 @@ class _Copying(Struct, frozen=True):
         return Refused(what, where=name, remedy=remedy)
 
     def _refuse_other_copy(self, journal: Journal) -> None:
-        """Raises StateError if the record was opened again since it was closed, or is copied elsewhere."""
+        """Raises StateError if the record was opened again since it was closed, or closed for another copy."""
         closed = journal.record().closed
         if closed is None:
             raise StateError("the record was opened again before the copy was complete", where=journal.target)
-        if not self._continues_there(closed):
-            raise StateError(f"another run is copying the record to {closed.to}", where=journal.target)
+        heads = [digest for _, digest in journal.lines[-2 if closed.complete else -1 :]]
+        if self.closings[journal.target] not in heads:
+            what = f"another run has started to copy the record to {closed.to}"
+            raise StateError(what, where=journal.target, remedy="wait for it to end")
 
-    def _missing_there(self, name: TargetName, lines: _Lines) -> tuple[Journal | None, bytes]:
-        """The copy, None if there is none yet, and the bytes it lacks. Raises Refused for any other record there.
-
-        A copy that was cut short is added to only if it is closed all the time: one that lacks lines must not be used.
-        """
-        journal, copy = lines.journal, _lines(self.there, name)
-        if copy is not None and _is_open(copy, lines):
+    def _missing_there(self, name: TargetName, lines: Lines) -> tuple[Journal | None, bytes]:
+        """The copy, None if there is none yet, and the bytes it lacks. Raises Refused for any other record there."""
+        journal, copy = lines.journal, read_lines(self.there.store, name)
+        if copy is not None and lines.is_open_in(copy):
             return copy.journal, b""
-        closed = journal.record().closed
-        if copy is not None and not _is_unfinished(copy, lines):
+        if copy is not None and not lines.is_begun_in(copy):
             what = "there is another record, or an older copy of this one"
             raise Refused(what, where=self.there.store.where(name), remedy=_OTHER)
-        if closed is not None and not self.force:
+        complete = lines.closed is not None and lines.closed.complete
+        if lines.closed is not None and not self.force:
             refuse_missing(journal, self.here.heads.seen(name), self.here.store.place)
-            if copy is None and closed.complete:
+            if complete and (copy is None or len(copy.journal.lines) < len(journal.lines) - 1):
                 raise self._copy_lost(name)
         missing = lines.data if copy is None else lines.data[len(copy.data) :]
-        if closed is not None and closed.complete:
+        if complete:
             at, by = now_by(self.there)
             missing += link(journal.head, len(journal.lines), [Opened(at=at, by=by, place=self.to)])[0]
         return None if copy is None else copy.journal, missing
@@ -268,30 +276,6 @@ class _Copying(Struct, frozen=True):
         except HeadMoved:
             return
         except StoreUnavailable:
-            now = _lines(self.there, name)
+            now = read_lines(self.there.store, name)
             if now is None or not now.data.endswith(missing):
                 raise
-
-
-def _lines(workspace: Workspace, name: TargetName) -> _Lines | None:
-    """The journal in a store, whatever head was last known; None if there is none. Raises StateError."""
-    store = workspace.store
-    data = store.read(name)
-    if data is None:
-        return None
-    journal = parse(data, name, store.where(name))
-    return _Lines(journal, data[: len(data) - journal.torn])
-
-
-def _is_open(copy: _Lines, lines: _Lines) -> bool:
-    """Whether `copy` continues `lines`, and was opened; another run of this copy may have completed it meanwhile."""
-    following = (entry for entry, _ in copy.journal.lines[len(lines.journal.lines) :])
-    opening = next((entry for entry in following if not isinstance(entry, Closed)), None)
-    return copy.data.startswith(lines.data) and isinstance(opening, Opened)
-
-
-def _is_unfinished(copy: _Lines, lines: _Lines) -> bool:
-    """Whether `copy` is a closed copy of the first of `lines`, and those that it lacks do not open it."""
-    rest = lines.journal.lines[len(copy.journal.lines) :]
-    closed = copy.journal.record().closed is not None
-    return closed and lines.data.startswith(copy.data) and all(isinstance(entry, Closed) for entry, _ in rest)
