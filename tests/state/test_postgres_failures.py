@@ -131,6 +131,19 @@ def test_a_server_that_is_silent(store: Store, proxy: Proxy) -> None:
     assert journal_bytes(entries(4)) == store.read(TARGET)
 
 
+def test_an_append_that_nobody_waits_for(store: Store, proxy: Proxy, scene: Scene) -> None:
+    """What was not sent when the wait was over is never sent."""
+    proxy.delay = 0.4
+    store._sessions._patience = 0.6  # type: ignore[attr-defined]
+    with pytest.raises(StoreUnavailable, match="no answer from the database"):
+        append(store)
+    until = time.monotonic() + 30
+    while not store._sessions._idle:  # type: ignore[attr-defined]
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert 2 == scene.rows()
+
+
 def test_sessions_that_were_ended(store: Store, scene: Scene) -> None:
     """An administrator, or a firewall, ends the sessions between two calls: nobody notices."""
     for count in (3, 4):

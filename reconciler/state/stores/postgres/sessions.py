@@ -40,12 +40,13 @@ class Unanswered(StoreUnavailable):
 
 
 class Session:
-    """A connection, and what was found out about its server."""
+    """A connection, what was found out about its server, and whether nobody waits for the present call any longer."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
         self.trusted = False
         self.unreplicated = False
+        self.abandoned = Event()
         connection.isolation_level = IsolationLevel.READ_COMMITTED
         connection.add_notice_handler(self._notice)
 
@@ -53,6 +54,11 @@ class Session:
     def client_cursor(self) -> ClientCursor[Any]:
         """A cursor whose statements are sent as one message of text, with the parameters in it."""
         return ClientCursor(self.connection)
+
+    def refuse_late(self) -> None:
+        """Raises StoreUnavailable if nobody waits: what is not sent by then must not be sent later."""
+        if self.abandoned.is_set():
+            raise StoreUnavailable("the call was abandoned")
 
     def _notice(self, notice: psycopg.errors.Diagnostic) -> None:
         """A commit that was told not to wait for a standby succeeds with a warning, in any language."""
@@ -91,9 +97,13 @@ class Sessions:
         raise last
 
     def _attempt(self, work: Callable[[Session], T], until: float) -> T:
-        attempt = _Attempt(lambda: self._in_session(work))
-        if attempt.ended.wait(max(0.0, until - time.monotonic())):
-            return attempt.answer()
+        abandoned = Event()
+        attempt = _Attempt(lambda: self._in_session(work, abandoned))
+        try:
+            if attempt.ended.wait(max(0.0, until - time.monotonic())):
+                return attempt.answer()
+        finally:
+            abandoned.set()
         waited, self._patience = self._patience, _BRIEFLY
         raise StoreUnavailable(
             f"no answer from the database (waited {waited:g} s)",
@@ -101,8 +111,9 @@ class Sessions:
             remedy="check the network and the server, then run the command again",
         )
 
-    def _in_session(self, work: Callable[[Session], T]) -> T:
+    def _in_session(self, work: Callable[[Session], T], abandoned: Event) -> T:
         session = self._session()
+        session.abandoned = abandoned
         try:
             return work(session)
         except psycopg.Error as problem:

@@ -246,7 +246,8 @@ class PostgresStore:
             )
 
     def _insert(self, rows: _Rows, session: Session) -> _Found:
-        """Insert rows, and what is then in their place. Raises psycopg's errors, and Unanswered."""
+        """Insert rows; what is then in their place. Raises psycopg's errors, and StoreUnavailable."""
+        session.refuse_late()
         with session.client_cursor as cursor:
             cursor.execute(self._statement(_APPEND + _FOUND), rows.parameters)
             self._refuse_unreplicated(session)
