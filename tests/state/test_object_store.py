@@ -80,8 +80,20 @@ class TestS3(OnServer):
 
 
 class TestAzure(OnServer):
-    """Azure Blob Storage, by Azurite."""
+    """Azure Blob Storage, by Azurite. What takes long runs by default with S3 only: the program does the same."""
 
     @pytest.fixture
     def server(self, azure: ObjectServer) -> ObjectServer:
         return azure
+
+    @pytest.mark.soak
+    def test_racing_processes(self, store: Store, spec: str, tmp_path: Path) -> None:
+        super().test_racing_processes(store, spec, tmp_path)
+
+    @pytest.mark.soak
+    def test_nobody_loses_an_entry(self, store: Store, another_handle: Callable[[], Store]) -> None:
+        super().test_nobody_loses_an_entry(store, another_handle)
+
+    @pytest.mark.soak
+    def test_reading_while_appending(self, store: Store, another_handle: Callable[[], Store]) -> None:
+        super().test_reading_while_appending(store, another_handle)
