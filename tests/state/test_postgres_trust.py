@@ -212,10 +212,12 @@ def test_a_standby_that_does_not_confirm(own_server: Server) -> None:
     administrator = threading.Thread(target=cancel)
     administrator.start()
     lines, _ = link(journal(2).head, 2, [imported("a3")])
-    with pytest.raises(StoreUnavailable, match="committed, but an administrator ended the wait for the standby"):
-        store.append(TARGET, journal(2).head, 3, lines, "a3")
-    over.set()
-    administrator.join()
+    try:
+        with pytest.raises(StoreUnavailable, match="committed, but an administrator ended the wait for the standby"):
+            store.append(TARGET, journal(2).head, 3, lines, "a3")
+    finally:
+        over.set()
+        administrator.join()
     assert len(canceled) >= 5
     assert journal_bytes(entries(3)) == store.read(TARGET)
 
