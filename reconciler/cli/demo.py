@@ -1,7 +1,6 @@
 """`reconciler demo`"""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,15 +10,13 @@ from pathlib import Path
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import ReconcilerError
+from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 from reconciler.receiver.capture_file import CaptureFile
 from reconciler.receiver.receiver import Receiver
 from reconciler.receiver.shell import Server
 from reconciler.reports.line import Line, Tone
 from reconciler.sandbox.sandbox import Sandbox
 from reconciler.values import Discreet
-
-EXAMPLE = Path(__file__).parent / "example"
-"""The example configuration. That in `config/` of a checkout is a partner's to edit."""
 
 STAGING_ENDPOINT = "https://hooks.staging.partner.example"
 """The partner's endpoint in staging, as the example configuration has it."""
@@ -56,16 +53,15 @@ def command(terminal: Terminal) -> None:
     with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as folder, Sandbox() as sandbox:
         place = Path(folder)
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:
-            _copy_example(place / "config", endpoint.url)
+            _write_example(place / "config", endpoint.url)
             _show_loop(terminal, _Shell(terminal, place, _environment(place, dict(sandbox.variables()))), sandbox)
 
 
-def _copy_example(config: Path, endpoint: str) -> None:
-    """Copy the example configuration, with the partner's endpoint in staging on this machine."""
-    shutil.copytree(EXAMPLE, config)
-    targets = config / "targets.yaml"
-    text = targets.read_text(encoding="utf-8")
-    targets.write_text(text.replace(STAGING_ENDPOINT, endpoint), encoding="utf-8")
+def _write_example(config: Path, endpoint: str) -> None:
+    """Write the configuration of a new project, with the partner's endpoint in staging on this machine."""
+    config.mkdir()
+    for name, text in config_files(REGIONS, ENVIRONMENTS).items():
+        (config / name).write_text(text.replace(STAGING_ENDPOINT, endpoint), encoding="utf-8")
 
 
 def _show_loop(terminal: Terminal, shell: _Shell, sandbox: Sandbox) -> None:

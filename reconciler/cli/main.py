@@ -19,6 +19,7 @@ from reconciler.cli.options import Invocation
 from reconciler.errors import INTERRUPTING, Interrupted, ReconcilerError
 
 COMMANDS: Mapping[str, str] = {
+    "init": "Write the files of a new project.",
     "validate": "Check the configuration.",
     "plan": "Show the changes needed to reach the desired state.",
     "apply": "Apply the plan.",

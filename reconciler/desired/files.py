@@ -19,7 +19,7 @@ SIZE_LIMIT = 8 * 1024 * 1024
 """Bytes in one file. Ten thousand subscriptions take about two million."""
 
 _SUFFIXES = (".yaml", ".yml")
-_EXAMPLE = "for an example, see config/ in reconciler's repository"
+_EXAMPLE = "to write an example, run: reconciler init"
 
 
 class File(Struct, frozen=True):

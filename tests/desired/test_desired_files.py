@@ -153,7 +153,7 @@ def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: st
     (mistake,) = mistakes_in(tmp_path / name)
     assert (1, 1) == (mistake.place.line, mistake.place.column)
     assert "--config" in mistake.remedy
-    assert "for an example, see config/" in mistake.remedy
+    assert "run: reconciler init" in mistake.remedy
 
 
 def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.desired_configs import no_override
+from support.desired_configs import EXAMPLE, no_override
 
-from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load, nodes
 from reconciler.errors import ConfigError
 from reconciler.mistake import Mistake, Place
@@ -136,7 +135,7 @@ def test_any_words_of_the_grammar_are_a_configuration_or_a_mistake(text: str) ->
 @settings(max_examples=150, deadline=None)
 def test_a_slip_of_the_keyboard_is_survived(where: int, kind: int, typed: str) -> None:
     """One character inserted, replaced or left out makes a mistake or another configuration, never a crash."""
-    text = "".join((EXAMPLE / name).read_text(encoding="utf-8") for name in ("targets.yaml", "subscriptions.yaml"))
+    text = "".join(EXAMPLE.values())
     at = where % len(text)
     slips = (text[:at] + typed + text[at:], text[:at] + typed + text[at + 1 :], text[:at] + text[at + 1 :])
     load_or_refuse(slips[kind].encode("utf-8", "surrogatepass"))

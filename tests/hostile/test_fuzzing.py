@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from support.desired_configs import EXAMPLE
 from support.injections import EVERYTHING, INJECTIONS, strange_characters
 from support.journal_samples import OTHER, RECORD, TARGET, begun, entries, imported, journal_bytes
 from support.leaks import Secrets
 from support.mutations import mutated
 
-from reconciler.cli.demo import EXAMPLE
 from reconciler.desired import load
 from reconciler.errors import ConfigError, RecordDamaged, RecordForeign, RecordRolledBack, SettingsError
 from reconciler.model.entry import Moved, Removed, Resolved, Retired
@@ -50,10 +50,7 @@ recipients: [age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]
 verification: {header: X-Signature, algorithm: hmac-sha256, encoding: base64}
 parity: {ignore: [{address: "*/staging/offers", reason: only there}]}
 """
-CONFIGS = [
-    b"".join((EXAMPLE / name).read_bytes() for name in ("targets.yaml", "subscriptions.yaml")) + more
-    for more in (b"", MORE)
-]
+CONFIGS = [b"".join(text.encode() for text in EXAMPLE.values()) + more for more in (b"", MORE)]
 YAML = [b"&a ", b"*a", b"!!str ", b"? ", b": ", b"- ", b"null", b"~", b"{", b"}", b"[", b"|\n", b"\t", b"---\n", b"<<:",
         b"\xef\xbb\xbf", b"\xff", b"\0", b"\r", b"{{", "ß".encode(), EVERYTHING.encode()]  # fmt: skip
 

@@ -39,6 +39,7 @@ class Step:
 
 
 STEPS = (
+    Step("init new --age-key"),
     Step("validate"),
     Step("state init"),
     *(Step(f"plan --format {form}") for form in PLAN),

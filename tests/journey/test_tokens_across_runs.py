@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
+from support.desired_configs import EXAMPLE, write
 from support.lending_service import AUDIENCE_BASE
 
-from reconciler.cli.demo import EXAMPLE
 from reconciler.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> None:
     """Both staging targets share identity provider, client and audience."""
-    shutil.copytree(EXAMPLE, project.path / "config")
+    write(project.path, EXAMPLE)
     with Sandbox() as sandbox:
         project.environment = dict(sandbox.variables())
         project.step("state", "init")

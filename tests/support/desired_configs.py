@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.desired import load
 from reconciler.errors import ConfigError
+from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,9 @@ targets:
     base_url: https://api.us.staging.example
     vars: {hooks: https://hooks.staging.example}
 """
+
+EXAMPLE = config_files(REGIONS, ENVIRONMENTS)
+"""The `config/` that `init` writes."""
 
 
 def no_override(target: TargetName, field: str) -> None:

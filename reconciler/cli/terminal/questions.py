@@ -22,6 +22,23 @@ def says_yes(question: str) -> bool:
     return sys.stdin.readline().strip() == "yes"
 
 
+def ask_line(question: str, default: str) -> str:
+    """The answer to a question, `default` if it is empty. Raises Refused at the end of the input."""
+    click.echo(f"{question} [{default}]: ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise Refused("no answer; nothing was changed")
+    return answer.strip() or default
+
+
+def ask_choice(question: str, *, default: bool) -> bool:
+    """Whether the answer is yes, asked until it is yes or no. Raises Refused at the end of the input."""
+    answer = ""
+    while answer not in ("y", "yes", "n", "no"):
+        answer = ask_line(f"{question} yes or no", "yes" if default else "no").lower()
+    return answer.startswith("y")
+
+
 def ask_hidden(prompt: str) -> str:
     """What is typed, without showing it; empty at the end of the input."""
     try:

@@ -1,0 +1,109 @@
+"""`reconciler init`"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from reconciler.cli.options import cli_command
+from reconciler.cli.terminal.commands import with_flags
+from reconciler.cli.terminal.questions import ask_choice, ask_line, has_terminal
+from reconciler.errors import SettingsError, StateError
+from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS
+from reconciler.operations.new_project.next_steps import next_steps
+from reconciler.operations.new_project.project import Choices, check_names, create, record_directory
+from reconciler.operations.new_project.workflow import BRANCH, is_for_workflow
+from reconciler.operations.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.cli.terminal.terminal import Terminal
+
+T = TypeVar("T")
+
+_STORES = """\
+Where will the state record be? It is the only source of truth: choose once.
+  state                  files here, to commit: one user on one machine
+  git:reconciler-state   a branch of this repository: a team, or you and CI
+  s3://BUCKET/PREFIX     an object store (gs:// and az:// too): many machines
+                         that share a bucket, but no git repository
+  postgresql://HOST/DB   a database: many machines that share a PostgreSQL"""
+
+
+@cli_command("init")
+@click.argument("directory", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
+@click.option("--region", "regions", multiple=True, metavar="REGION", help="Region; repeatable.  [europe, usa]")
+@click.option(
+    "--environment", "environments", multiple=True, metavar="ENVIRONMENT",
+    help="Environment; repeatable.  [staging, production]",
+)  # fmt: skip
+@click.option("--age-key", is_flag=True, help="Create an age key pair, to encrypt create responses.")
+@click.option("--github", is_flag=True, help="Write a GitHub Actions workflow, with the state record on a branch.")
+def command(
+    terminal: Terminal,
+    directory: Path,
+    regions: tuple[str, ...],
+    environments: tuple[str, ...],
+    age_key: bool,
+    github: bool,
+) -> None:
+    """Write the files of a new project.
+
+    Writes a commented config/ that is valid as it is, its JSON Schema for editors, and a .gitignore that fits the
+    store of the state record (--state) to DIR, by default the working directory. Without options it asks, if there is
+    a terminal. Overwrites nothing: if one of the files exists, none is written.
+    """
+    workspace = Workspace(terminal)
+    given = regions or environments or age_key or github or "state" in terminal.flags
+    if given or not has_terminal():
+        choices = Choices(
+            regions=check_names(regions or REGIONS, "--region"),
+            environments=check_names(environments or ENVIRONMENTS, "--environment"),
+            state=workspace.setting("state", "RECONCILER_STATE", BRANCH if github else "state"),
+            age_key=age_key,
+            github=github,
+        )
+    else:
+        choices = _ask(terminal, workspace)
+    project = create(workspace, directory, choices)
+    terminal.print_line(f"Written to {os.path.abspath(directory)}:")  # noqa: PTH100 - as it was named, links too
+    for name in project.files:
+        terminal.print_line(f"  {name}")
+    # The location of the record is among the steps, and a flag would override it in the sandbox.
+    flags = {name: value for name, value in terminal.flags.items() if name != "state"}
+    steps = next_steps(choices, project, None if str(directory) == "." else quote(str(directory)))
+    terminal.print_document("\n".join(with_flags(step, flags) for step in steps))
+
+
+def _ask(terminal: Terminal, workspace: Workspace) -> Choices:
+    """The answers to questions, each with its default."""
+
+    def names(text: str) -> tuple[str, ...]:
+        return check_names(text.split(), "the answer")
+
+    def store(text: str) -> str:
+        record_directory(workspace, text)
+        return text
+
+    regions = _ask_until_valid(terminal, "Regions", " ".join(REGIONS), names)
+    environments = _ask_until_valid(terminal, "Environments", " ".join(ENVIRONMENTS), names)
+    terminal.say(_STORES)
+    default = workspace.setting("state", "RECONCILER_STATE", "state")
+    state = _ask_until_valid(terminal, "State record", default, store)
+    shared = state != default
+    age_key = ask_choice("Create an age key, to encrypt create responses?", default=shared)
+    github = is_for_workflow(state, environments) and ask_choice("Write a GitHub Actions workflow?", default=False)
+    return Choices(regions, environments, state, age_key, github)
+
+
+def _ask_until_valid(terminal: Terminal, question: str, default: str, check: Callable[[str], T]) -> T:
+    while True:
+        try:
+            return check(ask_line(question, default))
+        except (SettingsError, StateError) as problem:
+            terminal.print_problem(problem)

@@ -1,0 +1,145 @@
+"""Decides which files a new project needs, and writes all of them or none."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from os.path import lexists, relpath
+from pathlib import Path, PurePosixPath
+from shlex import quote
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+
+from reconciler.desired import load
+from reconciler.errors import ConfigError, Refused, SettingsError
+from reconciler.model.address import NAME, SPELLING
+from reconciler.operations.new_project.age_key import KeyFile, make_key
+from reconciler.operations.new_project.config import config_files
+from reconciler.operations.new_project.ignored import gitignore
+from reconciler.operations.new_project.workflow import WORKFLOW, workflow
+from reconciler.operations.workspace import Workspace
+from reconciler.state.stores.location import open_store
+
+_GIT = r"(?i)git(:|\+[^/]*:|\+/)"
+
+
+class Choices(Struct, frozen=True):
+    """What the files are made for: `state` is where the record will be, as `--state` takes it."""
+
+    regions: tuple[str, ...]
+    environments: tuple[str, ...]
+    state: str
+    age_key: bool = False
+    github: bool = False
+
+    @property
+    def targets(self) -> list[str]:
+        return [f"{region}/{environment}" for environment in self.environments for region in self.regions]
+
+
+class NewProject(Struct, frozen=True):
+    """The files that were written, relative to the project's directory, and the private key, if one was made.
+
+    It `needs_key` if there is none and the store of its record takes responses only encrypted.
+    """
+
+    files: tuple[str, ...]
+    key: KeyFile | None
+    needs_key: bool
+
+
+def check_names(names: Sequence[str], option: str) -> tuple[str, ...]:
+    """Names of regions or environments, each once. Raises SettingsError."""
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise SettingsError("not a valid name", where=f"{option} {name}", remedy=SPELLING)
+    return tuple(dict.fromkeys(names))
+
+
+def record_directory(workspace: Workspace, state: str) -> Path | None:
+    """The directory of a file store, absolute; None for any other store.
+
+    Raises SettingsError for what does not name a store, StateError for a type of store that is not available. The
+    repository of a git store may not exist yet, so that is not opened.
+    """
+    if re.match(_GIT, state):
+        return None
+    return open_store(state, workspace.cache_directory, {}).path
+
+
+def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProject:
+    """Write the files of a project. Raises Refused if one exists, SettingsError, StateError and OSError.
+
+    If anything goes wrong, nothing is left of them.
+    """
+    config = PurePosixPath(workspace.setting("config", "RECONCILER_CONFIG", "config"))
+    record = record_directory(workspace, choices.state)
+    _refuse_mistakes(config_files(choices.regions, choices.environments))
+    others = {".gitignore": gitignore(_below(directory, record, choices.state))}
+    if choices.github:
+        others[WORKFLOW] = workflow(choices.regions, choices.environments, choices.state)
+    names = [str(config / name) for name in config_files(choices.regions, choices.environments)]
+    _refuse_existing(directory, config, [*names, *others])
+    with ExitStack() as undo:
+        key = make_key(workspace.data_directory) if choices.age_key else None
+        if key is not None:
+            undo.callback(key.path.unlink)
+        recipient = None if key is None else key.recipient
+        texts = config_files(choices.regions, choices.environments, recipient)
+        files = {str(config / name): text for name, text in texts.items()} | others
+        _write(directory, files, undo)
+        undo.pop_all()
+    workspace.notices.work_is_done()
+    return NewProject(tuple(files), key, needs_key=record is None and key is None)
+
+
+def _below(directory: Path, record: Path | None, state: str) -> PurePosixPath | None:
+    """The record's place among the files of the project, in which a relative location will be used; None if outside."""
+    if record is None:
+        return None
+    inside = relpath(record, directory.absolute() if Path(state).is_absolute() else Path.cwd())
+    return None if inside.startswith("..") else PurePosixPath(inside)
+
+
+def _refuse_mistakes(texts: Mapping[str, str]) -> None:
+    """Raises SettingsError for names that cannot be used together, such as two that share their variables."""
+    with TemporaryDirectory() as folder:
+        for name, text in texts.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        try:
+            load(Path(folder), lambda _target, _field: None)
+        except ConfigError as problem:
+            raise SettingsError(
+                f"these names cannot be used together: {problem.mistakes[0].what}",
+                where="--region, --environment",
+                remedy="use other names",
+            ) from None
+
+
+def _refuse_existing(directory: Path, config: PurePosixPath, names: Sequence[str]) -> None:
+    """Raises Refused if a file exists, or another one in `config`, with which the new ones would be read."""
+    beside = [str(path.relative_to(directory)) for path in sorted((directory / config).glob("**/*.y*ml"))]
+    existing = [*beside, *(name for name in names if name not in beside and lexists(directory / name))]
+    if existing:
+        raise Refused(
+            f"{', '.join(existing)}: already exist{'s' if len(existing) == 1 else ''}; nothing was written",
+            where=quote(str(directory)),
+            remedy="move what exists to another place and merge it afterwards, or use another directory",
+        )
+
+
+def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
+    for name, text in files.items():
+        path = directory / name
+        for parent in reversed(path.parents):
+            if not parent.exists():
+                parent.mkdir()
+                undo.callback(_remove_directory, parent)
+        with path.open("x", encoding="utf-8") as file:
+            undo.callback(path.unlink)
+            file.write(text)
+
+
+def _remove_directory(path: Path) -> None:
+    with suppress(OSError):  # somebody has put something into it
+        path.rmdir()

@@ -1,0 +1,229 @@
+"""`init`: the files of a new project work as they are, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from support.desired_configs import EXAMPLE, load_files
+from support.project import EXECUTABLE
+from support.terminal import at_terminal
+
+import reconciler
+from reconciler.errors import SettingsError
+from reconciler.operations.new_project import workflow as new_workflow
+from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
+from reconciler.operations.new_project.ignored import gitignore
+from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, workflow
+from reconciler.state.private.responses import decrypt, encrypt
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+ROOT = Path(__file__).parents[2]
+FILES = {".gitignore", *(f"config/{name}" for name in EXAMPLE)}
+
+
+def written(project: Project) -> set[str]:
+    """The files below the project's directory."""
+    files = (path for path in project.path.rglob("*") if not path.is_dir())
+    return {str(path.relative_to(project.path)) for path in files if ".git" not in path.parts}
+
+
+def blocks(out: str) -> list[str]:
+    """The commands that a text shows, in the blocks in which they follow "run:"."""
+    return [re.sub("^  ", "", block, flags=re.MULTILINE) for block in re.findall(r"run:\n((?:  .*\n)+)", out)]
+
+
+def test_what_it_shows_can_be_pasted(project: Project) -> None:
+    """In an empty directory without options: the files are valid, a rehearsal creates, and git sees what it should."""
+    done = project.succeed("init", "my hooks")
+    assert 80 >= max(len(line) for line in done.out.splitlines() if str(project.path) not in line)
+    check, rehearse, real = blocks(done.out)
+    path = f"PATH={EXECUTABLE.parent}:$PATH; set -e\n"
+    rehearsed = project.shell(f"{path}{check}{rehearse.rstrip()} --auto-approve; git init -q; git add .; kill $!")
+    assert 0 == rehearsed.code, rehearsed
+    assert "The configuration is valid: 8 subscriptions on 4 targets." in rehearsed.out
+    assert "8 created" in rehearsed.out
+    begun = project.shell(f"{path}cd 'my hooks'\n{real}git add .; git ls-files")
+    assert 0 == begun.code, begun
+    records = {f"state/{region}/{environment}.jsonl" for region in REGIONS for environment in ENVIRONMENTS}
+    assert FILES | records == set(begun.out.splitlines()[-len(FILES | records) :])
+    assert "Plan: 8 to create" in begun.out
+
+
+@pytest.mark.parametrize("existing", [*sorted(FILES), "config/mine.yml", "config/more/mine.yaml"])
+def test_nothing_is_overwritten(project: Project, existing: str) -> None:
+    """A file that exists is named, as is one that would be read with the new ones; then nothing is written."""
+    project.write(existing, "mine")
+    done = project.step("init", "--age-key", code=1)
+    assert f"{existing}: already exists; nothing was written" in done.err
+    assert {existing} == written(project)
+    assert "mine" == project.read(existing)
+    assert not (project.path.parent / "home").exists()
+
+
+def test_where_a_file_cannot_be_written_none_is_left(project: Project) -> None:
+    """Nor a directory, nor a key."""
+    project.write(".github", "a file where a directory is needed")
+    done = project.step("init", "--github", "--age-key", code=1)
+    assert ".github" in done.err
+    assert {".github"} == written(project)
+    assert not project.path.joinpath("config").exists()
+    assert [] == [path for path in (project.path.parent / "home").rglob("*") if path.is_file()]
+
+
+def test_a_key(project: Project) -> None:
+    """The private key is in a private file, which is named and never shown; it opens what is encrypted."""
+    done = project.step("init", "--age-key")
+    (file,) = (path for path in (project.path.parent / "home").rglob("*") if path.is_file())
+    assert str(file) in done.out
+    assert (0o600, 0o700) == (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode))
+    (secret,) = re.findall("AGE-SECRET-KEY-.*", file.read_text(encoding="utf-8"))
+    assert secret not in done.out + done.err + "".join(map(project.read, written(project)))
+    recipients = yaml.safe_load(project.read("config/targets.yaml"))["recipients"]
+    assert b"response" == decrypt(encrypt(recipients, b"response"), [file.read_text(encoding="utf-8")])
+    assert "The configuration is valid" in project.step("validate").out
+
+
+def test_questions(project: Project) -> None:
+    """At a terminal it asks; what is not valid is asked again, and nothing typed is the default."""
+    answers = {
+        "Regions [europe usa]: ": "Europe\n",
+        "starting with a letter or digit\r\nRegions [europe usa]: ": "europe\n",
+        "Environments [staging production]: ": "\n",
+        "State record [state]: ": "git:records\n",
+        "yes or no [yes]: ": "no\n",
+        "workflow? yes or no [no]: ": "y\n",
+    }
+    done = at_terminal(project, "init", answers=answers)
+    assert 0 == done.code, done
+    assert "one user on one machine" in done.out
+    assert FILES | {WORKFLOW} == written(project)
+    assert ["europe/staging", "europe/production"] == list(
+        yaml.safe_load(project.read("config/targets.yaml"))["targets"]
+    )
+    assert "  export RECONCILER_STATE=git:records\n" in done.out
+    assert "add an age public key" in done.out
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (None, 1)])
+def test_a_question_that_is_not_answered(project: Project, number: signal.Signals | None, code: int) -> None:
+    """Ctrl-C, or the end of the input, in a question: nothing is written."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [EXECUTABLE, "init"],
+        cwd=project.path, env=project.variables(), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, b"\n\n")
+    assert process.stderr is not None
+    shown = b""
+    while b"State record [state]: " not in shown:
+        shown += os.read(process.stderr.fileno(), 4096)
+    if number is None:
+        os.write(ours, b"\x04")
+    else:
+        process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert (code, b"") == (process.returncode, out)
+    assert set() == written(project)
+
+
+def test_an_option_is_an_answer(project: Project) -> None:
+    """With any option, nothing is asked, at a terminal too."""
+    done = at_terminal(project, "init", "--region", "europe")
+    assert (0, FILES) == (done.code, written(project)), done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--region", "Europe"], "--region Europe: not a valid name; use a-z, 0-9 and -"),
+        (["--environment", ""], "--environment : not a valid name"),
+        (
+            ["--region", "a", "--region", "a-b", "--environment", "c", "--environment", "b-c"],
+            "these names cannot be used together: targets a/b-c and a-b/c use the same environment variables",
+        ),
+        (["--state", "ftp:x"], "unknown store type ftp:"),
+        (["--github", "--state", "state"], "a runner's disk is lost with the job"),
+        (["--github", "--environment", "staging"], "the workflow applies to staging, then to production"),
+    ],
+)
+def test_what_cannot_work(project: Project, arguments: list[str], words: str) -> None:
+    """It is refused before anything is written."""
+    done = project.step("init", *arguments, code=1)
+    assert words in " ".join(done.err.split())
+    assert set() == written(project)
+
+
+def test_a_password_is_not_shown(project: Project) -> None:
+    """The location of the record may hold one."""
+    project.environment["RECONCILER_STATE"] = "git+https://user:passw0rd@host.example/repository#records"
+    done = project.step("init")
+    assert "passw0rd" not in done.out + done.err + "".join(map(project.read, written(project)))
+    assert "RECONCILER_STATE=…" in done.out
+
+
+# The texts
+
+
+def test_any_names_give_a_valid_configuration(tmp_path: Path) -> None:
+    """Of one target, or of many."""
+    for number, (regions, environments) in enumerate(((["asia"], ["test"]), (["a", "b-c"], ["production", "x"]))):
+        desired = load_files(tmp_path / str(number), config_files(regions, environments))
+        assert (len(regions) * len(environments), ()) == (len(desired.targets), desired.warnings)
+
+
+def test_what_git_ignores(tmp_path: Path) -> None:
+    """Credentials and what a rehearsal leaves; never the record, wherever it is among the files."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for record in (None, "state", "records/here", "sandbox-state", "sandbox-state/kept", ".", ".env"):
+        (tmp_path / ".gitignore").write_text(gitignore(PurePosixPath(record) if record else None), encoding="utf-8")
+        paths = [f"{record or 'state'}/europe/staging.jsonl", "config/targets.yaml", "sandbox.env"]
+        done = subprocess.run(
+            ["git", "check-ignore", *paths, *([] if record == ".env" else [".env"])],
+            cwd=tmp_path, check=True, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        expected = ["sandbox.env"] if record == ".env" else ["sandbox.env", ".env"]
+        assert expected == done.stdout.decode().splitlines(), record
+
+
+def test_the_workflow_is_that_of_the_repository() -> None:
+    """The package brings the example, which is the same for its regions and branch."""
+    text = ROOT.joinpath(WORKFLOW).read_text(encoding="utf-8")
+    assert text == workflow(REGIONS, ENVIRONMENTS, BRANCH)
+    assert new_workflow._EXAMPLE.is_relative_to(Path(reconciler.__file__).parent)
+
+
+def test_the_workflow_for_other_regions() -> None:
+    """It has the variables of these regions, each once, and no other; and another branch."""
+    text = workflow(["asia", "us-east", "x"], ["production", "staging"], "git:records")
+    assert not re.search(r"(?i)europe|usa\b|reconciler-state", text)
+    jobs = yaml.safe_load(text)["jobs"]
+    for environment in ("staging", "production"):
+        job = jobs[f"apply-{environment}"]
+        given = {**job["env"], **job["steps"][-1]["env"]}
+        assert set(given) == {
+            f"RECONCILER_{region}_{environment.upper()}_{field}"
+            for region in ("ASIA", "US_EAST", "X")
+            for field in ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE", "CLIENT_ID", "CLIENT_SECRET")
+        }
+        assert all(re.fullmatch(r"\$\{\{ (vars|secrets)\.(ASIA|US_EAST|X)_[A-Z_]+ }}", one) for one in given.values())
+    alone = workflow(["asia"], ["staging", "production"], "git:records")
+    assert "for region in asia;" in alone
+    assert "DIGEST RECONCILER_ASIA_STAGING_{AUTH_URL,BASE_URL};" in alone
+
+
+def test_the_workflow_refuses_other_stores() -> None:
+    """It pushes to a branch of the repository."""
+    with pytest.raises(SettingsError, match="on a branch"):
+        workflow(REGIONS, ENVIRONMENTS, "git+https://host.example/x#y")
