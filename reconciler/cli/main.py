@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "listen": "Receive notifications until interrupted.",
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",
+    "schema": "Print the JSON Schema of the files in config/.",
     "demo": "Run a full cycle against the embedded sandbox.",
 }
 

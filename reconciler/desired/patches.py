@@ -14,7 +14,7 @@ from reconciler.desired.nodes import MapNode, Member, Node, Scalar
 if TYPE_CHECKING:
     from reconciler.desired.sections import Pattern
 
-_CODE = re.compile("[A-Z]{3}[0-9]{5}")
+CODE = re.compile("[A-Z]{3}[0-9]{5}")
 _FAMILIES = ("LOA", "ONB")
 _FAMILIAR = re.compile(f"(?:{'|'.join(_FAMILIES)})[0-9]{{5}}")
 _KEYS: Final = ("eventCodes", "webhookUrl")
@@ -121,7 +121,7 @@ def _code(node: Node, mistakes: Mistakes) -> str | None:
     code = shapes.text(node, "eventCodes", mistakes)
     if code is None:
         return None
-    if not _CODE.fullmatch(code):
+    if not CODE.fullmatch(code):
         what = f"eventCodes: not an event code: {shown(code)}"
         mistakes.add(place(node), what, "use three capital letters and five digits, for example ONB10011")
         return None

@@ -13,15 +13,15 @@ from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Parit
 if TYPE_CHECKING:
     from reconciler.desired.nodes import Node
 
-_RECIPIENT = "age1[0-9a-z]{58}"
+RECIPIENT = "age1[0-9a-z]{58}"
 
 _WORDS: Final = {"algorithm": tuple(ALGORITHMS), "encoding": ENCODINGS, "key_encoding": KEY_ENCODINGS}
 VERIFICATION_KEYS: Final = ("header", "algorithm", "prefix", "encoding", "key_encoding", "content", "enforce")
 _REQUIRED: Final = ("header", "algorithm")
 
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - what RFC 9110, section 5.6.2, calls a token
-_CONTENT = rf"(?:[^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}(?:[^{{}}]|\{{header:{_TOKEN}\}})*"
-_PREFIX = "[ -~]*"
+TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - what RFC 9110, section 5.6.2, calls a token
+CONTENT = rf"(?:[^{{}}]|\{{header:{TOKEN}\}})*\{{body\}}(?:[^{{}}]|\{{header:{TOKEN}\}})*"
+PREFIX = "[ -~]*"
 
 PARITY_KEYS: Final = ("address", "reason")
 
@@ -47,7 +47,7 @@ def read_recipients(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
 
 def _recipient_remedy(recipient: str) -> str | None:
     """What to do about a text that nothing can be sealed to; None where it is a recipient."""
-    if not re.fullmatch(_RECIPIENT, recipient):  # age takes it in capitals too: one key would then be two recipients
+    if not re.fullmatch(RECIPIENT, recipient):  # age takes it in capitals too: one key would then be two recipients
         return "use the public key (age1 and 58 characters), never the secret key"
     import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
 
@@ -77,12 +77,12 @@ def _verification_value(field: str, node: Node, mistakes: Mistakes) -> str | boo
         case "enforce":
             return _flag(node, mistakes)
         case "header":
-            return _matching(field, node, _TOKEN, "use an HTTP header name", mistakes)
+            return _matching(field, node, TOKEN, "use an HTTP header name", mistakes)
         case "prefix":
-            return _matching(field, node, _PREFIX, "use printable ASCII", mistakes)
+            return _matching(field, node, PREFIX, "use printable ASCII", mistakes)
         case "content":
             remedy = "use {body} exactly once; otherwise only {header:NAME} and text without braces"
-            return _matching(field, node, _CONTENT, remedy, mistakes)
+            return _matching(field, node, CONTENT, remedy, mistakes)
         case _:
             return shapes.choice(node, field, _WORDS[field], mistakes)
 

@@ -25,7 +25,7 @@ Override = Callable[[TargetName, str], tuple[str, str] | None]
 name, or None if it does not."""
 
 _KEYS: Final = ("auth_url", "base_url", "audience_base", "vars", "overlap", "replace")
-_RESERVED: Final = frozenset({"region", "environment", "name"})
+RESERVED: Final = frozenset({"region", "environment", "name"})
 
 
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -129,7 +129,7 @@ class _Reader:
         return {name: shapes.text(value, name, self._mistakes) for name, value in named.items()} | given
 
     def _is_variable(self, name: str, member: Member) -> bool:
-        if name in _RESERVED:
+        if name in RESERVED:
             what = f"the variable name {name} is reserved"
             self._mistakes.add(place(member), what, "use another name")
         elif not re.fullmatch(VARIABLE, name):

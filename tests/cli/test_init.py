@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from support.project import Project
 
 ROOT = Path(__file__).parents[2]
-FILES = {".gitignore", *(f"config/{name}" for name in EXAMPLE)}
+FILES = {".gitignore", "config/.schema.json", *(f"config/{name}" for name in EXAMPLE)}
 
 
 def written(project: Project) -> set[str]:

@@ -11,15 +11,18 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 from msgspec.structs import replace
 from support.desired_configs import EXAMPLE, no_override
 
 from reconciler.desired import load, nodes
+from reconciler.desired.schema import schema
 from reconciler.errors import ConfigError
 from reconciler.mistake import Mistake, Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target
 
+SCHEMA = Draft7Validator(schema())
 SOMEWHERE = Place("", 0, 0)
 
 SEGMENTS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,5}", fullmatch=True)
@@ -105,8 +108,9 @@ def mistakes_or_none(content: bytes) -> tuple[Mistake, ...]:
 @given(desired_states(), st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_state_that_is_written_is_read_back(desired: Desired, data: st.DataObject) -> None:
-    """Whatever the order of files, keys and codes, what was rendered comes back, sorted."""
+    """Whatever the order of files, keys and codes, it comes back, sorted; and it is valid under the schema."""
     parts = documents(desired, data)
+    assert all(map(SCHEMA.is_valid, parts))
     found = loaded({"-.yaml": b""} | {f"{n}.yaml": yaml.safe_dump(part).encode() for n, part in enumerate(parts)})
     assert desired == without_places(found)
     assert (list(desired.targets), list(desired.subscriptions)) == (list(found.targets), list(found.subscriptions))

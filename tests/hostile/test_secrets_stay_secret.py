@@ -41,6 +41,7 @@ class Step:
 STEPS = (
     Step("init new --age-key"),
     Step("validate"),
+    Step("schema"),
     Step("state init"),
     *(Step(f"plan --format {form}") for form in PLAN),
     Step("plan --out plan.json"),

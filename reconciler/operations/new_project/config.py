@@ -6,6 +6,11 @@ REGIONS = ("europe", "usa")
 ENVIRONMENTS = ("staging", "production")
 """The documented ones (SERVICE.md, section 1)."""
 
+SCHEMA = ".schema.json"
+"""The name of the JSON Schema beside the files: one that begins with a dot is not read as configuration."""
+
+_FOR_EDITORS = f"# yaml-language-server: $schema={SCHEMA}\n\n"
+
 _TARGETS = """\
 # Where the service is: one entry for each region and environment, written region/environment. The addresses that end in
 # .example are placeholders: replace them with those that the operator gave you.
@@ -85,8 +90,8 @@ def config_files(regions: Sequence[str], environments: Sequence[str], recipient:
     encryption = _RECIPIENTS.replace("@RECIPIENT@", recipient) if recipient else _WITHOUT_RECIPIENTS
     targets = "\n".join(_target(region, environment) for environment in environments for region in regions)
     return {
-        "targets.yaml": _TARGETS.replace("@PREFIX@", prefix) + targets + encryption + _VERIFICATION,
-        "subscriptions.yaml": subscriptions,
+        "targets.yaml": _FOR_EDITORS + _TARGETS.replace("@PREFIX@", prefix) + targets + encryption + _VERIFICATION,
+        "subscriptions.yaml": _FOR_EDITORS + subscriptions,
     }
 
 

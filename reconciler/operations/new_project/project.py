@@ -11,13 +11,15 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from reconciler.desired import load
+from reconciler.desired.schema import schema
 from reconciler.errors import ConfigError, Refused, SettingsError
 from reconciler.model.address import NAME, SPELLING
 from reconciler.operations.new_project.age_key import KeyFile, make_key
-from reconciler.operations.new_project.config import config_files
+from reconciler.operations.new_project.config import SCHEMA, config_files
 from reconciler.operations.new_project.ignored import gitignore
 from reconciler.operations.new_project.workflow import WORKFLOW, workflow
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.documents import render
 from reconciler.state.stores.location import open_store
 
 _GIT = r"(?i)git(:|\+[^/]*:|\+/)"
@@ -78,7 +80,7 @@ def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProjec
     others = {".gitignore": gitignore(_below(directory, record, choices.state))}
     if choices.github:
         others[WORKFLOW] = workflow(choices.regions, choices.environments, choices.state)
-    names = [str(config / name) for name in config_files(choices.regions, choices.environments)]
+    names = [str(config / name) for name in (*config_files(choices.regions, choices.environments), SCHEMA)]
     _refuse_existing(directory, config, [*names, *others])
     with ExitStack() as undo:
         key = make_key(workspace.data_directory) if choices.age_key else None
@@ -86,7 +88,7 @@ def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProjec
             undo.callback(key.path.unlink)
         recipient = None if key is None else key.recipient
         texts = config_files(choices.regions, choices.environments, recipient)
-        files = {str(config / name): text for name, text in texts.items()} | others
+        files = {str(config / name): text for name, text in (texts | {SCHEMA: render(schema())}).items()} | others
         _write(directory, files, undo)
         undo.pop_all()
     workspace.notices.work_is_done()
