@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",
     "schema": "Print the JSON Schema of the files in config/.",
+    "completion": "Print the script that completes command lines in a shell.",
     "demo": "Run a full cycle against the embedded sandbox.",
 }
 

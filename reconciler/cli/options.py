@@ -10,6 +10,9 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from click.shell_completion import CompletionItem
+
+    from reconciler.cli.suggestions import Kind
     from reconciler.cli.terminal.terminal import Terminal
     from reconciler.reports.formats import Formats
 
@@ -80,19 +83,33 @@ def format_option(formats: Formats[Any]) -> Callable[[F], F]:
     return click.option("--format", "form", type=choice, default="text", help="Output format.  [text]")
 
 
+def known(kind: Kind) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+    """For `shell_complete`: what a shell is offered for a value that names something of this kind."""
+
+    def complete(context: click.Context, _: click.Parameter, beginning: str) -> list[CompletionItem[str]]:
+        from reconciler.cli.suggestions import suggestions  # noqa: PLC0415 - only if a shell asks
+
+        return suggestions(kind, context, beginning)
+
+    return complete
+
+
 target_option = click.option(
     "-t",
     "--target",
     "targets",
     multiple=True,
     metavar="PATTERN",
+    shell_complete=known("pattern"),
     help="Limit to matching targets or addresses: a glob over region/environment or region/environment/name."
     " Repeatable.",
 )
 detailed_exitcode_option = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes, 3 if a create has an unknown outcome."
 )
-attempt_option = click.option("--attempt", metavar="ID", help="Attempt to use if the address has several.")
+attempt_option = click.option(
+    "--attempt", metavar="ID", help="Attempt to use if the address has several.", shell_complete=known("attempt")
+)
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target."
 )
@@ -101,6 +118,7 @@ duplicates_option = click.option(
     "accepted_duplicates",
     multiple=True,
     metavar="TARGET",
+    shell_complete=known("target"),
     help="Create even if the record of TARGET, on the same service, is missing or damaged. Its subscriptions may be"
     " created twice. Repeatable.",
 )

@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import cli_command, format_option
+from reconciler.cli.options import cli_command, format_option, known
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.parity import read_parity
@@ -12,8 +12,8 @@ from reconciler.reports.formats import PARITY
 
 
 @cli_command("parity")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.argument("a", metavar="A", shell_complete=known("target"))
+@click.argument("b", metavar="B", shell_complete=known("target"))
 @click.option("--gate", "is_gate", is_flag=True, help="Check that everything B desires is in force in A.")
 @format_option(PARITY)
 def command(terminal: Terminal, a: str, b: str, is_gate: bool, form: str) -> int:

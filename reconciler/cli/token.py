@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import print_value
 from reconciler.cli.terminal.terminal import Terminal
@@ -11,7 +11,14 @@ from reconciler.operations.workspace import Workspace
 
 
 @cli_command("token")
-@click.option("-t", "--target", metavar="TARGET", required=True, help="Target whose account to use.")
+@click.option(
+    "-t",
+    "--target",
+    metavar="TARGET",
+    required=True,
+    shell_complete=known("target"),
+    help="Target whose account to use.",
+)
 @click.option(
     "--api", type=click.Choice(API_NAMES), default="notification", help="API to get the token for.  [notification]"
 )

@@ -42,6 +42,7 @@ STEPS = (
     Step("init new --age-key"),
     Step("validate"),
     Step("schema"),
+    Step("completion bash"),
     Step("state init"),
     *(Step(f"plan --format {form}") for form in PLAN),
     Step("plan --out plan.json"),

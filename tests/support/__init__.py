@@ -32,7 +32,8 @@ holds or delays what passes through it; `memory_bucket` is a bucket without a se
 Plain values, without files or processes:
 
 - `value_scene.Scene`: what is desired and what has happened, with verbs; `planning_strategies` draws such scenes.
-- `desired_configs`: YAML with the places marked where a mistake is expected; `mistaken_configs`: every mistake there is.
+- `desired_configs`: YAML with the places marked where a mistake is expected;
+  `mistaken_configs`: every mistake there is.
 - `journal_samples`, `journal_strategies`: the smallest whole journals, and drawn ones.
 - `store_conformance`: what every store must do; a new store runs it.
 - `applying_bench`, `applying_doubles`: the protocol of an apply without I/O, and the driver with doubles.

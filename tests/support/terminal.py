@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING
 from support.project import EXECUTABLE, Finished
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.project import Project
 
 
-def at_terminal(project: Project, *arguments: str, answers: dict[str, str] | None = None) -> Finished:
-    """Run `reconciler` at a terminal, and type an answer when its prompt has appeared, in their order.
+def at_terminal(
+    project: Project, *arguments: str, answers: dict[str, str] | None = None, program: str | Path = EXECUTABLE
+) -> Finished:
+    """Run `reconciler`, or another program, at a terminal, and type an answer when its prompt has appeared.
 
     What appears, results and the rest, is the `out` of what is given back; its lines end as they do elsewhere.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [EXECUTABLE, *arguments],
+        [program, *arguments],
         cwd=project.path,
         env={"TERM": "xterm", **project.variables()},
         stdin=theirs,

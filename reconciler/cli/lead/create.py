@@ -4,14 +4,21 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.foreign import print_body
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.workspace import Workspace
 
 
 @cli_command("create")
-@click.option("-t", "--target", metavar="TARGET", required=True, help="Target to create the lead on.")
+@click.option(
+    "-t",
+    "--target",
+    metavar="TARGET",
+    required=True,
+    shell_complete=known("target"),
+    help="Target to create the lead on.",
+)
 @click.argument("file", type=click.Path(path_type=Path))
 def command(terminal: Terminal, target: str, file: Path) -> None:
     """Create a lead and print the answer.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.sandbox_events import SANDBOX_URL, trigger_event
 from reconciler.operations.workspace import Workspace
@@ -19,7 +19,7 @@ from reconciler.reports.wording import counted
 @click.option(
     "--count", metavar="N", type=click.IntRange(1, 10_000), default=1, help="Number of events to trigger.  [1]"
 )
-@click.option("-t", "--target", metavar="TARGET", help="Limit to this target.")
+@click.option("-t", "--target", metavar="TARGET", shell_complete=known("target"), help="Limit to this target.")
 @click.option("--url", metavar="URL", help=f"URL of the sandbox.  [{SANDBOX_URL}]")
 def command(
     terminal: Terminal, code: str, properties: Path | None, count: int, target: str | None, url: str | None

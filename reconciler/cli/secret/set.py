@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command
+from reconciler.cli.options import attempt_option, cli_command, known
 from reconciler.cli.terminal.questions import ask_hidden, has_terminal
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
@@ -16,7 +16,7 @@ _LIMIT = 1 << 16
 
 
 @cli_command("set")
-@click.argument("address")
+@click.argument("address", shell_complete=known("address"))
 @attempt_option
 def command(terminal: Terminal, address: str, attempt: str | None) -> None:
     """Store a secret obtained outside of the create response.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command
+from reconciler.cli.options import attempt_option, cli_command, known
 from reconciler.cli.terminal.actions import mask
 from reconciler.cli.terminal.foreign import mask_body, print_body, print_value
 from reconciler.cli.terminal.terminal import Terminal
@@ -17,7 +17,7 @@ _SHORTEST_SECRET = 8
 
 
 @cli_command("show")
-@click.argument("address")
+@click.argument("address", shell_complete=known("address"))
 @attempt_option
 @click.option(
     "--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity file to decrypt it with."

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.init import Rollback, accept, rollbacks
@@ -11,7 +11,9 @@ from reconciler.reports.wording import counted
 
 
 @cli_command("accept-rollback")
-@click.option("-t", "--target", metavar="TARGET", required=True, help="Target of the record.")
+@click.option(
+    "-t", "--target", metavar="TARGET", required=True, shell_complete=known("target"), help="Target of the record."
+)
 @click.option("--force", is_flag=True, help="Skip the confirmation.")
 def command(terminal: Terminal, target: str, force: bool) -> None:
     """Accept a rolled back or lost record.

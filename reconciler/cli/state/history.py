@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.joining import all_entries
 from reconciler.operations.edit import not_recorded, parse_address
@@ -11,7 +11,7 @@ from reconciler.reports.history import history_text
 
 
 @cli_command("history")
-@click.argument("address", required=False)
+@click.argument("address", required=False, shell_complete=known("address"))
 def command(terminal: Terminal, address: str | None) -> None:
     """Show the log of changes.
 

@@ -2,14 +2,14 @@
 
 import click
 
-from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.options import cli_command, known, target_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.import_ import import_subscriptions
 from reconciler.operations.workspace import Workspace
 
 
 @cli_command("import")
-@click.argument("address", required=False)
+@click.argument("address", required=False, shell_complete=known("address"))
 @click.option("--all", "everything", is_flag=True, help="Import everything in config/ that is not recorded.")
 @target_option
 def command(terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.record import Attempt
 from reconciler.operations.edit import parse_address
@@ -14,8 +14,8 @@ from reconciler.reports.attempts import preview_line
 
 
 @cli_command("mv")
-@click.argument("source", metavar="FROM")
-@click.argument("destination", metavar="TO")
+@click.argument("source", metavar="FROM", shell_complete=known("address"))
+@click.argument("destination", metavar="TO", shell_complete=known("address"))
 def command(terminal: Terminal, source: str, destination: str) -> None:
     """Rename a subscription (no call).
 

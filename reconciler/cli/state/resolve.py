@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command
+from reconciler.cli.options import attempt_option, cli_command, known
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.record import Attempt
@@ -18,7 +18,7 @@ from reconciler.reports.line import Line
 
 
 @cli_command("resolve")
-@click.argument("pattern", metavar="ADDRESS|PATTERN")
+@click.argument("pattern", metavar="ADDRESS|PATTERN", shell_complete=known("pattern"))
 @click.option("--created/--not-created", "created", default=None, help="The outcome of the create.")
 @click.option("--note", metavar="TEXT", help="Evidence for the outcome; saved to the record.")
 @click.option(

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command
+from reconciler.cli.options import attempt_option, cli_command, known
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
@@ -13,7 +13,7 @@ from reconciler.reports.text import removal_text
 
 
 @cli_command("retire")
-@click.argument("address", metavar="ADDRESS|PATTERN")
+@click.argument("address", metavar="ADDRESS|PATTERN", shell_complete=known("pattern"))
 @attempt_option
 @click.option("--withdraw", is_flag=True, help="Cancel the removal request: the subscription stays.")
 def command(terminal: Terminal, address: str, attempt: str | None, withdraw: bool) -> None:

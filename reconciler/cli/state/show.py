@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, known
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.edit import not_recorded, parse_address
 from reconciler.operations.workspace import Workspace
@@ -10,7 +10,7 @@ from reconciler.reports.attempts import attempt_text
 
 
 @cli_command("show")
-@click.argument("address")
+@click.argument("address", shell_complete=known("address"))
 def command(terminal: Terminal, address: str) -> None:
     """Show every detail of one subscription.
 
