@@ -15,7 +15,7 @@ from reconciler.cli.terminal.questions import ask_choice, ask_line, has_terminal
 from reconciler.errors import SettingsError, StateError
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS
 from reconciler.operations.new_project.next_steps import next_steps
-from reconciler.operations.new_project.project import Choices, check_names, create, record_directory
+from reconciler.operations.new_project.project import Choices, check_names, create, record_directory, refuse_existing
 from reconciler.operations.new_project.workflow import BRANCH, is_for_workflow
 from reconciler.operations.workspace import Workspace
 
@@ -69,6 +69,7 @@ def command(
             github=github,
         )
     else:
+        refuse_existing(workspace, directory, github=False)  # before any question
         choices = _ask(terminal, workspace)
     project = create(workspace, directory, choices)
     terminal.print_line(f"Written to {os.path.abspath(directory)}:")  # noqa: PTH100 - as it was named, links too

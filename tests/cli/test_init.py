@@ -21,7 +21,7 @@ from reconciler.errors import SettingsError
 from reconciler.operations.new_project import workflow as new_workflow
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 from reconciler.operations.new_project.ignored import gitignore
-from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, workflow
+from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, published_action, workflow
 from reconciler.state.private.responses import decrypt, encrypt
 
 if TYPE_CHECKING:
@@ -221,6 +221,27 @@ def test_the_workflow_for_other_regions() -> None:
     alone = workflow(["asia"], ["staging", "production"], "git:records")
     assert "for region in asia;" in alone
     assert "DIGEST RECONCILER_ASIA_STAGING_{AUTH_URL,BASE_URL};" in alone
+
+
+@pytest.mark.parametrize(
+    ("origin", "action"),
+    [
+        (None, None),
+        ('{"url": "file:///home/me/reconciler", "dir_info": {}}', None),
+        ('{"url": "https://github.com/o/r.git", "vcs_info": {"vcs": "git"}}', None),
+        ('{"url": "https://host.example/o/r.git", "vcs_info": {"commit_id": "abc"}}', None),
+        ('{"url": "https://github.com/o/r.x.git", "vcs_info": {"commit_id": "abc"}}', "o/r.x/{}@abc"),
+        ('{"url": "ssh://git@github.com/o/r", "vcs_info": {"commit_id": "abc"}}', "o/r/{}@abc"),
+    ],
+)
+def test_the_workflow_uses_the_action_of_the_commit_that_is_installed(origin: str | None, action: str | None) -> None:
+    """If that is known; else that of its own repository."""
+    path = ".github/actions/reconcile"
+    assert published_action(origin) == (action and action.format(path))
+    text = workflow(REGIONS, ENVIRONMENTS, BRANCH, published_action(origin))
+    used = re.findall(rf"uses: (.*{path}.*)", text)
+    assert {action.format(path) if action else f"./{path}"} == set(used)
+    assert len(used) > 5
 
 
 def test_the_workflow_refuses_other_stores() -> None:

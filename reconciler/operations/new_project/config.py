@@ -6,6 +6,8 @@ REGIONS = ("europe", "usa")
 ENVIRONMENTS = ("staging", "production")
 """The documented ones (SERVICE.md, section 1)."""
 
+CONFIG_FILES = ("targets.yaml", "subscriptions.yaml")
+
 SCHEMA = ".schema.json"
 """The name of the JSON Schema beside the files: one that begins with a dot is not read as configuration."""
 
@@ -89,10 +91,8 @@ def config_files(regions: Sequence[str], environments: Sequence[str], recipient:
     prefix = f"RECONCILER_{regions[0]}_{environments[0]}_".replace("-", "_").upper()
     encryption = _RECIPIENTS.replace("@RECIPIENT@", recipient) if recipient else _WITHOUT_RECIPIENTS
     targets = "\n".join(_target(region, environment) for environment in environments for region in regions)
-    return {
-        "targets.yaml": _FOR_EDITORS + _TARGETS.replace("@PREFIX@", prefix) + targets + encryption + _VERIFICATION,
-        "subscriptions.yaml": _FOR_EDITORS + subscriptions,
-    }
+    texts = (_TARGETS.replace("@PREFIX@", prefix) + targets + encryption + _VERIFICATION, subscriptions)
+    return {name: _FOR_EDITORS + text for name, text in zip(CONFIG_FILES, texts, strict=True)}
 
 
 def _target(region: str, environment: str) -> str:

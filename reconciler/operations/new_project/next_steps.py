@@ -28,10 +28,12 @@ For the real service, replace the addresses in config/ that end in .example by
 those that the operator gave you. Then, in a shell without variables of a
 sandbox, run:"""
 
-_ACTION = """
-In another repository than that of the action, edit each `uses:` in
-{workflow} as its first lines explain; they
-also list what to set up on GitHub."""
+_GITHUB = """
+What to set up on GitHub is in the first lines of
+{workflow}."""
+
+_ACTION = """\
+In another repository than that of the action, edit each `uses:` as they explain."""
 
 _KEY = """
 The private key, which only you can read, is in
@@ -62,7 +64,9 @@ def next_steps(choices: Choices, project: NewProject, directory: str | None) -> 
     if project.needs_key:
         yield from _WITHOUT_KEY.splitlines()
     if choices.github:
-        yield from _ACTION.replace("{workflow}", WORKFLOW).splitlines()
+        yield from _GITHUB.replace("{workflow}", WORKFLOW).splitlines()
+    if project.needs_action:
+        yield from _ACTION.splitlines()
 
 
 def _location(choices: Choices) -> Iterator[str]:

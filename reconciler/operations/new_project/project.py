@@ -15,9 +15,9 @@ from reconciler.desired.schema import schema
 from reconciler.errors import ConfigError, Refused, SettingsError
 from reconciler.model.address import NAME, SPELLING
 from reconciler.operations.new_project.age_key import KeyFile, make_key
-from reconciler.operations.new_project.config import SCHEMA, config_files
+from reconciler.operations.new_project.config import CONFIG_FILES, SCHEMA, config_files
 from reconciler.operations.new_project.ignored import gitignore
-from reconciler.operations.new_project.workflow import WORKFLOW, workflow
+from reconciler.operations.new_project.workflow import WORKFLOW, installed_from, published_action, workflow
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import render
 from reconciler.state.stores.location import open_store
@@ -42,12 +42,14 @@ class Choices(Struct, frozen=True):
 class NewProject(Struct, frozen=True):
     """The files that were written, relative to the project's directory, and the private key, if one was made.
 
-    It `needs_key` if there is none and the store of its record takes responses only encrypted.
+    It `needs_key` if there is none and the store of its record takes responses only encrypted; it `needs_action` if the
+    workflow uses an action that is in another repository.
     """
 
     files: tuple[str, ...]
     key: KeyFile | None
     needs_key: bool
+    needs_action: bool
 
 
 def check_names(names: Sequence[str], option: str) -> tuple[str, ...]:
@@ -69,19 +71,37 @@ def record_directory(workspace: Workspace, state: str) -> Path | None:
     return open_store(state, workspace.cache_directory, {}).path
 
 
+def refuse_existing(workspace: Workspace, directory: Path, *, github: bool) -> None:
+    """Raises Refused if a file of a project exists, or another one with which the configuration would be read."""
+    config = _config(workspace)
+    names = [*(str(config / name) for name in (*CONFIG_FILES, SCHEMA)), ".gitignore", *([WORKFLOW] if github else [])]
+    beside = [str(path.relative_to(directory)) for path in sorted((directory / config).glob("**/*.y*ml"))]
+    existing = [*beside, *(name for name in names if name not in beside and lexists(directory / name))]
+    if existing:
+        raise Refused(
+            f"{', '.join(existing)}: already exist{'s' if len(existing) == 1 else ''}; nothing was written",
+            where=quote(str(directory)),
+            remedy="move what exists to another place and merge it afterwards, or use another directory",
+        )
+
+
+def _config(workspace: Workspace) -> PurePosixPath:
+    return PurePosixPath(workspace.setting("config", "RECONCILER_CONFIG", "config"))
+
+
 def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProject:
     """Write the files of a project. Raises Refused if one exists, SettingsError, StateError and OSError.
 
     If anything goes wrong, nothing is left of them.
     """
-    config = PurePosixPath(workspace.setting("config", "RECONCILER_CONFIG", "config"))
+    config = _config(workspace)
     record = record_directory(workspace, choices.state)
     _refuse_mistakes(config_files(choices.regions, choices.environments))
+    action = published_action(installed_from()) if choices.github else None
     others = {".gitignore": gitignore(_below(directory, record, choices.state))}
     if choices.github:
-        others[WORKFLOW] = workflow(choices.regions, choices.environments, choices.state)
-    names = [str(config / name) for name in (*config_files(choices.regions, choices.environments), SCHEMA)]
-    _refuse_existing(directory, config, [*names, *others])
+        others[WORKFLOW] = workflow(choices.regions, choices.environments, choices.state, action)
+    refuse_existing(workspace, directory, github=choices.github)
     with ExitStack() as undo:
         key = make_key(workspace.data_directory) if choices.age_key else None
         if key is not None:
@@ -92,7 +112,7 @@ def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProjec
         _write(directory, files, undo)
         undo.pop_all()
     workspace.notices.work_is_done()
-    return NewProject(tuple(files), key, needs_key=record is None and key is None)
+    return NewProject(tuple(files), key, record is None and key is None, choices.github and action is None)
 
 
 def _below(directory: Path, record: Path | None, state: str) -> PurePosixPath | None:
@@ -116,18 +136,6 @@ def _refuse_mistakes(texts: Mapping[str, str]) -> None:
                 where="--region, --environment",
                 remedy="use other names",
             ) from None
-
-
-def _refuse_existing(directory: Path, config: PurePosixPath, names: Sequence[str]) -> None:
-    """Raises Refused if a file exists, or another one in `config`, with which the new ones would be read."""
-    beside = [str(path.relative_to(directory)) for path in sorted((directory / config).glob("**/*.y*ml"))]
-    existing = [*beside, *(name for name in names if name not in beside and lexists(directory / name))]
-    if existing:
-        raise Refused(
-            f"{', '.join(existing)}: already exist{'s' if len(existing) == 1 else ''}; nothing was written",
-            where=quote(str(directory)),
-            remedy="move what exists to another place and merge it afterwards, or use another directory",
-        )
 
 
 def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:

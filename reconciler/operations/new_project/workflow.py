@@ -1,7 +1,9 @@
 """The GitHub Actions workflow of a new project: the example, for the project's regions and branch."""
 
+import json
 import re
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import groupby
 from pathlib import Path
 
@@ -13,6 +15,7 @@ BRANCH = "git:reconciler-state"
 WORKFLOW = ".github/workflows/subscriptions.yml"
 
 _EXAMPLE = Path(__file__).parent / "subscriptions.yml"
+_ACTION = ".github/actions/reconcile"
 _ENVIRONMENTS = {"staging", "production"}
 _REGION = r" +RECONCILER_(EUROPE|USA)_"
 
@@ -22,8 +25,29 @@ def is_for_workflow(state: str, environments: Sequence[str]) -> bool:
     return {*environments} == _ENVIRONMENTS and state.lower().startswith("git:")
 
 
-def workflow(regions: Sequence[str], environments: Sequence[str], state: str) -> str:
-    """The text of the workflow. Raises SettingsError for environments or a state record that it is not made for."""
+def installed_from() -> str | None:
+    """What the installer noted of the program's origin, as JSON (`direct_url.json` of the packaging standards)."""
+    try:
+        return distribution("reconciler").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+
+
+def published_action(origin: str | None) -> str | None:
+    """The action, as other repositories use it, if the program was installed from a commit on GitHub."""
+    noted = json.loads(origin or "{}")
+    repository = re.fullmatch(
+        r"(?:https|ssh)://(?:git@)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", noted.get("url", "")
+    )
+    commit = noted.get("vcs_info", {}).get("commit_id")
+    return f"{repository[1]}/{_ACTION}@{commit}" if repository and commit else None
+
+
+def workflow(regions: Sequence[str], environments: Sequence[str], state: str, action: str | None = None) -> str:
+    """The text of the workflow, which uses this `action`, by default that of its own repository.
+
+    Raises SettingsError for environments or a state record that it is not made for.
+    """
     if {*environments} != _ENVIRONMENTS:
         raise SettingsError(
             "the workflow applies to staging, then to production",
@@ -39,6 +63,7 @@ def workflow(regions: Sequence[str], environments: Sequence[str], state: str) ->
     text = _EXAMPLE.read_text(encoding="utf-8")
     text = "".join(_for_regions(text, [region.replace("-", "_").upper() for region in regions]))
     text = text.replace("in europe usa;", f"in {' '.join(regions)};")
+    text = text.replace(f"uses: ./{_ACTION}\n", f"uses: {action or f'./{_ACTION}'}\n")
     return text.replace(BRANCH.partition(":")[2], state.partition(":")[2])
 
 
