@@ -18,6 +18,7 @@ from reconciler.operations.new_project.next_steps import next_steps
 from reconciler.operations.new_project.project import Choices, check_names, create, record_directory, refuse_existing
 from reconciler.operations.new_project.workflow import BRANCH, is_for_workflow
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.line import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,8 @@ def _ask(terminal: Terminal, workspace: Workspace) -> Choices:
 
     regions = _ask_until_valid(terminal, "Regions", " ".join(REGIONS), names)
     environments = _ask_until_valid(terminal, "Environments", " ".join(ENVIRONMENTS), names)
-    terminal.say(_STORES)
+    for line in _STORES.splitlines():
+        terminal.say_line(Line(line))
     default = workspace.setting("state", "RECONCILER_STATE", "state")
     state = _ask_until_valid(terminal, "State record", default, store)
     shared = state != default

@@ -105,7 +105,7 @@ def test_questions(project: Project) -> None:
     }
     done = at_terminal(project, "init", answers=answers)
     assert 0 == done.code, done
-    assert "one user on one machine" in done.out
+    assert "choose once.\n  state                  files here, to commit: one user on one machine\n" in done.out
     assert FILES | {WORKFLOW} == written(project)
     assert ["europe/staging", "europe/production"] == list(
         yaml.safe_load(project.read("config/targets.yaml"))["targets"]
