@@ -21,6 +21,7 @@ from reconciler.errors import SettingsError
 from reconciler.operations.new_project import workflow as new_workflow
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 from reconciler.operations.new_project.ignored import gitignore
+from reconciler.operations.new_project.project import Choices
 from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, published_action, workflow
 from reconciler.state.private.responses import decrypt, encrypt
 
@@ -171,6 +172,7 @@ def test_a_password_is_not_shown(project: Project) -> None:
     done = project.step("init")
     assert "passw0rd" not in done.out + done.err + "".join(map(project.read, written(project)))
     assert "RECONCILER_STATE=…" in done.out
+    assert "passw0rd" not in repr(Choices(REGIONS, ENVIRONMENTS, project.environment["RECONCILER_STATE"]))
 
 
 # The texts

@@ -126,6 +126,7 @@ def test_a_printed_value_holds_no_secret(values: list[object]) -> None:
 
 TELLING = re.compile("secret|password|token|environ|clients")
 OPEN = {
+    ("Choices", "environments"),  # staging, production
     ("Attempt", "secrets"),  # where they are kept, sealed ones as they lie in the journal
     ("SecretSet", "secret"),
 }

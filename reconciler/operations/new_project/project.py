@@ -21,12 +21,15 @@ from reconciler.operations.new_project.workflow import WORKFLOW, installed_from,
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import render
 from reconciler.state.stores.location import open_store
+from reconciler.values import Discreet
 
 _GIT = r"(?i)git(:|\+[^/]*:|\+/)"
 
 
-class Choices(Struct, frozen=True):
-    """What the files are made for: `state` is where the record will be, as `--state` takes it."""
+class Choices(Discreet, frozen=True):
+    """What the files are made for: `state` is where the record will be, as `--state` takes it, with its password."""
+
+    unprinted = ("state",)
 
     regions: tuple[str, ...]
     environments: tuple[str, ...]
@@ -75,7 +78,8 @@ def refuse_existing(workspace: Workspace, directory: Path, *, github: bool) -> N
     """Raises Refused if a file of a project exists, or another one with which the configuration would be read."""
     config = _config(workspace)
     names = [*(str(config / name) for name in (*CONFIG_FILES, SCHEMA)), ".gitignore", *([WORKFLOW] if github else [])]
-    beside = [str(path.relative_to(directory)) for path in sorted((directory / config).glob("**/*.y*ml"))]
+    here = directory / config
+    beside = [str(config / path.relative_to(here)) for path in sorted(here.glob("**/*.y*ml"))]
     existing = [*beside, *(name for name in names if name not in beside and lexists(directory / name))]
     if existing:
         raise Refused(
