@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "plan": "Show the changes needed to reach the desired state.",
     "apply": "Apply the plan.",
     "status": "Show what is in force and what needs attention.",
+    "removals": "Show the requests to send to the operator.",
     "parity": "Compare two targets.",
     "state": "Inspect and repair the state record.",
     "secret": "Show or set the secret of a subscription.",

@@ -110,6 +110,14 @@ detailed_exitcode_option = click.option(
 attempt_option = click.option(
     "--attempt", metavar="ID", help="Attempt to use if the address has several.", shell_complete=known("attempt")
 )
+attempts_option = click.option(
+    "--attempt",
+    "attempts",
+    multiple=True,
+    metavar="ID",
+    help="Only this attempt of those selected. Repeatable.",
+    shell_complete=known("attempt"),
+)
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target."
 )

@@ -18,15 +18,15 @@ Draft = Callable[[Attempt], Sequence[AnyEntry]]
 
 
 class AttemptSelector(Struct, frozen=True):
-    """What ADDRESS|PATTERN and --attempt select of a record."""
+    """What ADDRESS|PATTERN, or `-t`, and --attempt select of a record; no attempts are all of them."""
 
     text: str
-    attempt: str | None
+    attempts: tuple[str, ...]
     is_pattern: bool
     selection: Selection
 
     @classmethod
-    def of(cls, text: str, attempt: str | None) -> Self:
+    def of(cls, text: str, attempts: tuple[str, ...]) -> Self:
         """Raises Refused for what is neither an address nor a glob over addresses or targets."""
         is_glob = text.count("/") == 1 or any(sign in text for sign in "*?[")
         if is_glob and not is_pattern(text):
@@ -35,18 +35,25 @@ class AttemptSelector(Struct, frozen=True):
                 where=text,
                 remedy="for example: 'europe/*' or '*/production/offers'",
             )
-        return cls(text, attempt, is_glob, Selection((text if is_glob else parse_address(text),)))
+        return cls(text, attempts, is_glob, Selection((text if is_glob else parse_address(text),)))
+
+    @classmethod
+    def of_targets(cls, patterns: tuple[str, ...], attempts: tuple[str, ...]) -> Self:
+        """What `-t` selects. Raises SelectionError for what is no pattern."""
+        return cls(" ".join(patterns), attempts, True, Selection.of(patterns))
 
     def pick(self, record: Record, narrow: Callable[[list[Attempt]], list[Attempt]], what: str) -> list[Attempt]:
-        """The attempt of each address that is meant, if any: `narrow` says which of its attempts can be.
+        """The attempts that are meant: `narrow` says which of an address can be, and it is one, or those named by id.
 
         Raises Refused for an address where several are; `what` says of what kind they are.
         """
         by_address: dict[Address, list[Attempt]] = {}
         for attempt in record.attempts.values():
-            if self.selection.has(attempt.address) and self.attempt in (None, attempt.id):
+            if self.selection.has(attempt.address) and (not self.attempts or attempt.id in self.attempts):
                 by_address.setdefault(attempt.address, []).append(attempt)
         narrowed = {address: narrow(attempts) for address, attempts in by_address.items()}
+        if self.attempts:
+            return [attempt for attempts in narrowed.values() for attempt in attempts]
         return [pick(attempts, None, address, what) for address, attempts in narrowed.items() if attempts]
 
     def choose(
@@ -62,7 +69,7 @@ class AttemptSelector(Struct, frozen=True):
         records = workspace.records(targets)
         chosen = {name: choose(record) for name, record in records.items()}
         if not any(chosen.values()):
-            named = "" if self.attempt is None else f" with the id {self.attempt}"
+            named = f" with the id {' or '.join(self.attempts)}" if self.attempts else ""
             recorded = {attempt.address for record in records.values() for attempt in record.attempts.values()}
             see = f"show {self.text}" if self.text in recorded else "list"
             raise Refused(f"no {noun}{named} {what}", where=self.text, remedy=f"run: reconciler state {see}")

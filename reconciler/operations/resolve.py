@@ -98,7 +98,7 @@ class Resolution:
 
     def _is_correctable(self, attempt: Attempt) -> bool:
         """Whether it is named by its id, and all that is known of it is that it was resolved as not created."""
-        named = self._selector.attempt == attempt.id and not attempt.removed
+        named = attempt.id in self._selector.attempts and not attempt.removed
         return named and attempt.resolved_created is False and attempt.outcome in (None, Outcome.UNKNOWN)
 
     def _result(self, record: Record, attempt: Attempt) -> KnownResult | None:

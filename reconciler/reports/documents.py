@@ -1,16 +1,23 @@
 """The JSON documents, as plain data: what `--format json` prints and `--out` writes."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from reconciler import __version__
-from reconciler.model.parity import Difference, Parity
 from reconciler.model.plan import Action, Change, Plan, Request, Surplus
-from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Applied, Done, Result
-from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.visible import without_commands
-from reconciler.reports.wording import listed, removal_request, resolve_advice
+from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.parity import Difference, Parity
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.removal import RemovalRequest
+    from reconciler.model.status import ObservedAttempt, TargetStatus
 
 FORMAT_VERSION = "1.0"
 
@@ -157,3 +164,25 @@ def _standing(standing: TargetStatus) -> dict[str, object]:
 def _heard(standing: ObservedAttempt) -> dict[str, object]:
     heard = {code: {"proof": heard.proof.value, "at": heard.at} for code, heard in standing.evidence.items()}
     return {**_attempt(standing.attempt), "heard": heard}
+
+
+def removals_document(requests: Iterable[RemovalRequest]) -> dict[str, object]:
+    """The requests to the operator, by target: the message, and what it asks to delete."""
+    return {"format_version": FORMAT_VERSION, "targets": {request.target: _request(request) for request in requests}}
+
+
+def _request(request: RemovalRequest) -> dict[str, object]:
+    return {
+        "text": "\n".join(removal_message(request)),
+        "after_deletion": removed_command(request),
+        "awaiting_removal": [
+            {
+                **_attempt(awaiting.attempt),
+                "fields": dict(awaiting.attempt.fields),
+                "since": awaiting.attempt.since,
+                "requested": awaiting.attempt.at,
+                "delivered_twice": {code: list(urls) for code, urls in awaiting.elsewhere.items()},
+            }
+            for awaiting in request.awaiting
+        ],
+    }

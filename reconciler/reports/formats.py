@@ -3,25 +3,32 @@
 The text and JSON of a report cost little to import; Markdown is loaded when it is asked for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import TypeAlias, TypeVar
+from __future__ import annotations
 
-from reconciler.model.parity import Parity
-from reconciler.model.plan import Plan
-from reconciler.model.record import Record
-from reconciler.model.result import Applied
-from reconciler.model.status import TargetStatus
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
 from reconciler.reports.documents import (
     applied_document,
     list_document,
     parity_document,
     plan_document,
+    removals_document,
     render,
     status_document,
 )
 from reconciler.reports.line import Line
-from reconciler.reports.text import applied_text, list_text, parity_text, plan_text, status_text
+from reconciler.reports.text import applied_text, list_text, parity_text, plan_text, removals_text, status_text
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from reconciler.model.parity import Parity
+    from reconciler.model.plan import Plan
+    from reconciler.model.record import Record
+    from reconciler.model.removal import RemovalRequest
+    from reconciler.model.result import Applied
+    from reconciler.model.status import TargetStatus
 
 T = TypeVar("T")
 
@@ -56,6 +63,11 @@ STATUS: Formats[Sequence[TargetStatus]] = {
     "text": status_text,
     "json": _json(status_document),
     "markdown": lambda standings: _markdown().status_markdown(standings),
+}
+REMOVALS: Formats[Sequence[RemovalRequest]] = {
+    "text": removals_text,
+    "json": _json(removals_document),
+    "markdown": lambda requests: _markdown().removals_markdown(requests),
 }
 PARITY: Formats[Parity] = {
     "text": parity_text,

@@ -5,11 +5,12 @@ entities: it cannot be markup, a link or a mention. A report has at most 65,000 
 at its end.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from reconciler.model.parity import Parity
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt
+from reconciler.model.removal import RemovalRequest
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.difference import Disparity, change_rows, declared_disparities, disparities
@@ -24,7 +25,10 @@ from reconciler.reports.wording import (
     needs_attention,
     parity_summary,
     plan_summary,
+    removal_message,
     removal_request,
+    removals_summary,
+    removed_command,
     resolve_advice,
     status_word,
     surplus_advice,
@@ -164,6 +168,16 @@ def _standing_row(standing: ObservedAttempt) -> str:
     attempt = standing.attempt
     evidence = code(", ".join(f"{name} {heard.proof}" for name, heard in standing.evidence.items()))
     return f"| {code(attempt.address)} | {status_word(attempt)} | {code(attempt.url)} | {evidence} |\n"
+
+
+def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
+    """The messages to the operator, each in a block of its own, and what to run after the deletion."""
+    paper = _Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
+    for request in requests:
+        rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
+        after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
+        paper.block(f"\n#### {code(request.target)}\n\n", rows, after)
+    return paper.text("")
 
 
 class _Paper:

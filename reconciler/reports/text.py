@@ -1,13 +1,13 @@
 """Text, for a terminal or a log. Every `Line` escapes what is in it."""
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-from reconciler.model.parity import Parity
+from typing import TYPE_CHECKING
+
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
-from reconciler.planning.evidence import Matches
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
@@ -20,11 +20,21 @@ from reconciler.reports.wording import (
     listed,
     parity_summary,
     plan_summary,
+    removal_message,
     removal_request,
+    removals_summary,
+    removed_command,
     resolve_advice,
     status_word,
     surplus_advice,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.model.parity import Parity
+    from reconciler.model.removal import RemovalRequest
+    from reconciler.planning.evidence import Matches
 
 _ACTION_TONES = {
     Action.CREATE: Tone.ADDED,
@@ -129,6 +139,16 @@ def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
             Line(f"    {after_deletion(attempt)}", Tone.FAINT),
         ]
     return lines
+
+
+def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
+    """The messages to the operator, and what to run after the deletion."""
+    lines: list[Line] = []
+    for request in requests:
+        lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
+        lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
+        lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
+    return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
 
 
 def result_line(result: Result) -> Line:

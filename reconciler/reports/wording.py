@@ -1,17 +1,24 @@
 """What every format says alike: signs, counts, advice, and the request to the operator."""
 
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import assert_never
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
-from reconciler.model.parity import Parity
 from reconciler.model.plan import Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done
-from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.planning.reasons import how_to_resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from enum import StrEnum
+
+    from reconciler.model.parity import Parity
+    from reconciler.model.removal import AwaitingRemoval, RemovalRequest
+    from reconciler.model.status import ObservedAttempt, TargetStatus
 
 SIGNS = {
     Action.CREATE: "+",
@@ -22,17 +29,19 @@ SIGNS = {
     Action.BLOCKED: "!",
 }
 
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
 
 def removal_request(attempt: Attempt) -> str:
     """The request to the operator, who alone can delete a subscription, as one line."""
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     return (
         f"Please delete the webhook subscription of {attempt.address.target} that delivers"
-        f" {', '.join(attempt.codes)} to {attempt.url}, {_since(attempt)}{f' ({ids})' if ids else ''}."
+        f" {', '.join(attempt.codes)} to {attempt.url}, {created_or_imported(attempt)}{f' ({ids})' if ids else ''}."
     )
 
 
-def _since(attempt: Attempt) -> str:
+def created_or_imported(attempt: Attempt) -> str:
     """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
     if not attempt.settled_by:
         return f"imported on {attempt.since} (created manually, date unknown)"
@@ -144,3 +153,70 @@ def parity_summary(parity: Parity) -> str:
         return f"{parity.a} and {parity.b} match{exceptions}."
     count = len({difference.name for difference in parity.differences})
     return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."
+
+
+def removal_message(request: RemovalRequest) -> list[str]:
+    """The message for one target, line by line, ready to be sent."""
+    count = len(request.awaiting)
+    what = "this webhook subscription" if count == 1 else f"these {count} webhook subscriptions"
+    lines = [f"Please delete {what} of {request.target}:"]
+    for number, awaiting in enumerate(request.awaiting, 1):
+        first, *rest = _awaiting_lines(awaiting, request.at)
+        lines += ["", f"{number}. {first}", *(f"   {line}" for line in rest)]
+    return lines
+
+
+def removed_command(request: RemovalRequest) -> str:
+    """The command that records that all of the message was deleted, and nothing that was requested since."""
+    attempts = " ".join(f"--attempt {awaiting.attempt.id}" for awaiting in request.awaiting)
+    return f"reconciler state removed -t {request.target} {attempts}"
+
+
+def removals_summary(requests: Sequence[RemovalRequest]) -> str:
+    """How much awaits removal, in a sentence."""
+    count = sum(len(request.awaiting) for request in requests)
+    if not count:
+        return "Nothing awaits removal."
+    return (
+        f"{counted(count, 'subscription awaits', 'subscriptions await')} removal on {counted(len(requests), 'target')}."
+    )
+
+
+def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
+    attempt = awaiting.attempt
+    ids = [f"{name}: {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id")]
+    return [
+        f"webhook URL: {attempt.url}",
+        f"event codes: {', '.join(attempt.codes)}",
+        *(ids or ["id: not known, since the response to its create is not recorded"]),
+        created_or_imported(attempt),
+        f"removal requested {attempt.at}{age(attempt.at, now)}",
+        *_until_then(awaiting),
+    ]
+
+
+def _until_then(awaiting: AwaitingRemoval) -> list[str]:
+    """What is delivered until the operator has deleted it."""
+    lines = []
+    for urls in sorted(set(awaiting.elsewhere.values())):
+        codes = [code for code, found in awaiting.elsewhere.items() if found == urls]
+        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} (also to {', '.join(urls)})")
+    unwanted = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
+    if unwanted:
+        lines.append(f"until it is deleted, delivered though not wanted: {', '.join(unwanted)}")
+    return lines
+
+
+def age(at: str, now: str) -> str:
+    """How long before `now` a time was, in parentheses and the largest unit that fits; "" for what is no time.
+
+    Clocks may differ a little, and a journal may say anything.
+    """
+    try:
+        seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
+    except (ValueError, TypeError):
+        return ""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f" ({counted(int(seconds // size), unit)} ago)"
+    return " (just now)"

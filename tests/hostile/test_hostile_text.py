@@ -15,7 +15,7 @@ from werkzeug import Response
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import Begun, Bound, Imported, Intent, Removed, Resolved, Retired, SecretSet, Settled
 from reconciler.model.outcome import Outcome
-from reconciler.reports.formats import APPLIED, LIST, PARITY, PLAN, STATUS
+from reconciler.reports.formats import APPLIED, LIST, PARITY, PLAN, REMOVALS, STATUS
 from reconciler.state.journal.chain import link
 
 if TYPE_CHECKING:
@@ -234,6 +234,7 @@ class TestJournals:
 
     COMMANDS = (
         *(f"plan --format {form}" for form in PLAN), *(f"status --format {form}" for form in STATUS),
+        *(f"removals --format {form}" for form in REMOVALS),
         *(f"state list --format {form}" for form in LIST), "state history", "state verify",
         "state show europe/staging/offers", "state retire europe/staging/offers",
         "secret show europe/staging/offers", "state removed europe/staging/offers", "state rebind --force",

@@ -14,7 +14,7 @@ from pyrage import x25519  # type: ignore[import-untyped]
 from support.glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
 
 from reconciler.cli.main import cli
-from reconciler.reports.formats import LIST, PARITY, PLAN, STATUS
+from reconciler.reports.formats import LIST, PARITY, PLAN, REMOVALS, STATUS
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ STEPS = (
     Step("apply plan.json", code=1),
     Step(f"state resolve {THERE} --created --note mail --force"),
     *(Step(f"status --format {form}") for form in STATUS),
+    *(Step(f"removals --format {form}") for form in REMOVALS),
     *(Step(f"state list --format {form}") for form in LIST),
     Step("state observe seen.jsonl"),
     Step(f"state show {HERE}"),

@@ -22,10 +22,13 @@ from reconciler.reports import difference, documents, text, wording
 from reconciler.reports.line import Line
 
 COMMENTED = ["text", "json", "markdown"]
-HAS = {"PLAN": COMMENTED, "APPLIED": COMMENTED, "STATUS": COMMENTED, "PARITY": COMMENTED, "LIST": ["text", "json"]}
+HAS = {
+    **dict.fromkeys(("PLAN", "APPLIED", "STATUS", "REMOVALS", "PARITY"), COMMENTED),
+    "LIST": ["text", "json"],
+}
 """The formats of each table; a listing is no comment and no summary, so it has no Markdown."""
 
-MARKERS = {"PLAN": "plan", "APPLIED": "apply", "STATUS": "status", "PARITY": "parity"}
+MARKERS = {"PLAN": "plan", "APPLIED": "apply", "STATUS": "status", "REMOVALS": "removals", "PARITY": "parity"}
 """What the comment that begins a Markdown report says that it is of."""
 
 
@@ -60,6 +63,7 @@ def test_json_is_the_document() -> None:
         "PLAN": documents.plan_document(shown["PLAN"]),
         "APPLIED": documents.applied_document(shown["APPLIED"]),
         "STATUS": documents.status_document(shown["STATUS"]),
+        "REMOVALS": documents.removals_document(shown["REMOVALS"]),
         "PARITY": documents.parity_document(shown["PARITY"]),
         "LIST": documents.list_document(shown["LIST"]),
     }

@@ -17,6 +17,8 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.model.selection import Selection
+from reconciler.planning.removals import removal_requests
 from reconciler.planning.status import status_of
 from reconciler.reports import formats
 from support.value_scene import AT, BY, EUROPE, PLACE, USA, Scene, address_of, hooks
@@ -55,10 +57,12 @@ def values(*, differing: bool = True) -> dict[str, Any]:
         Result(address_of("new"), Action.CREATE, Done.UNKNOWN, 502, "a1", "the service answered 502"),
         Result(address_of("shrunk"), Action.EXTEND, Done.REJECTED, 400, "a2", "no", recorded=False),
     )
+    status = [status_of(record, plan.targets[EUROPE], NOW)]
     return {
         "PLAN": plan,
         "APPLIED": Applied(results, (scene.attempt(removed),), Verdict.UNRESOLVED, ("kept",)),
-        "STATUS": [status_of(record, plan.targets[EUROPE], NOW)],
+        "STATUS": status,
+        "REMOVALS": removal_requests(status, Selection(), NOW.timestamp()),
         "PARITY": _parity(differing=differing),
         "LIST": [record],
     }

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command, known
+from reconciler.cli.options import attempts_option, cli_command, known, target_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
@@ -13,16 +13,21 @@ from reconciler.reports.line import Line
 
 
 @cli_command("removed")
-@click.argument("address", metavar="ADDRESS|PATTERN", shell_complete=known("pattern"))
-@attempt_option
+@click.argument("address", metavar="ADDRESS|PATTERN", required=False, shell_complete=known("pattern"))
+@target_option
+@attempts_option
 @click.option("--force", is_flag=True, help="Also record a live subscription whose removal was not requested.")
-def command(terminal: Terminal, address: str, attempt: str | None, force: bool) -> None:
+def command(
+    terminal: Terminal, address: str | None, targets: tuple[str, ...], attempts: tuple[str, ...], force: bool
+) -> None:
     """Record that the operator has deleted a subscription.
 
     Records that the subscriptions awaiting removal at ADDRESS no longer exist. A pattern selects only those awaiting
-    removal, never live ones.
+    removal, never live ones. `removals` prints the command for all that one message to the operator asked for.
     """
-    selector = AttemptSelector.of(address, attempt)
+    if (address is None) == (not targets):
+        raise click.UsageError("expected either ADDRESS|PATTERN or -t PATTERN")
+    selector = AttemptSelector.of(address, attempts) if address else AttemptSelector.of_targets(targets, attempts)
     edit = removal(Workspace(terminal), selector, force=force)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "was deleted"))

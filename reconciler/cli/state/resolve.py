@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command, known
+from reconciler.cli.options import attempts_option, cli_command, known
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.record import Attempt
@@ -24,9 +24,9 @@ from reconciler.reports.line import Line
 @click.option(
     "--force", is_flag=True, help="Resolve even if the call may still be in flight, or if notifications contradict it."
 )
-@attempt_option
+@attempts_option
 def command(
-    terminal: Terminal, pattern: str, created: bool | None, note: str | None, force: bool, attempt: str | None
+    terminal: Terminal, pattern: str, created: bool | None, note: str | None, force: bool, attempts: tuple[str, ...]
 ) -> None:
     """Resolve an unknown outcome.
 
@@ -36,7 +36,7 @@ def command(
     """
     if created is None:
         raise click.UsageError("use --created or --not-created")
-    selector = AttemptSelector.of(pattern, attempt)
+    selector = AttemptSelector.of(pattern, attempts)
     resolution = Resolution(Workspace(terminal), selector, created=created, note=note, force=force)
     _show_evidence(terminal, resolution)
     resolution.refuse(resolution.attempts)

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command, known
+from reconciler.cli.options import attempts_option, cli_command, known
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
@@ -14,16 +14,16 @@ from reconciler.reports.text import removal_text
 
 @cli_command("retire")
 @click.argument("address", metavar="ADDRESS|PATTERN", shell_complete=known("pattern"))
-@attempt_option
+@attempts_option
 @click.option("--withdraw", is_flag=True, help="Cancel the removal request: the subscription stays.")
-def command(terminal: Terminal, address: str, attempt: str | None, withdraw: bool) -> None:
+def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdraw: bool) -> None:
     """Request the removal of a subscription.
 
     Records that the subscription is to be removed and prints the request to send to the operator. It keeps delivering
     until the operator deletes it. If config/ still defines it, `plan` replaces it and never restores it. A pattern
     selects live subscriptions only.
     """
-    selector = AttemptSelector.of(address, attempt)
+    selector = AttemptSelector.of(address, attempts)
     edit = retirement(Workspace(terminal), selector, withdraw=withdraw)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "stays" if withdraw else "is to be removed"))

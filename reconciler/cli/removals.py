@@ -1,0 +1,21 @@
+"""`reconciler removals`"""
+
+from reconciler.cli.options import cli_command, format_option, target_option
+from reconciler.cli.terminal.terminal import Terminal
+from reconciler.operations.removals import read_removals
+from reconciler.operations.workspace import Workspace
+from reconciler.reports.formats import REMOVALS
+
+
+@cli_command("removals")
+@target_option
+@format_option(REMOVALS)
+def command(terminal: Terminal, targets: tuple[str, ...], form: str) -> int:
+    """Show the requests to send to the operator.
+
+    For each target one message that asks the operator to delete what awaits removal: its ids, since when, and what is
+    delivered until then; and the command to run once it is deleted. Exits with 1 if a record is damaged or missing.
+    """
+    removals = read_removals(Workspace(terminal), targets)
+    terminal.print_report(REMOVALS[form](removals.requests))
+    return int(not removals.whole)

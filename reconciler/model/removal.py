@@ -1,0 +1,31 @@
+"""What the operator is to delete: the removals that were requested, target by target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.record import Attempt
+
+
+class AwaitingRemoval(Struct, frozen=True):
+    """An attempt whose removal was requested, and the URLs to which others deliver its codes too, by code.
+
+    Until it is deleted, each of its codes is delivered once more than it should be.
+    """
+
+    attempt: Attempt
+    elsewhere: Mapping[str, tuple[str, ...]]
+
+
+class RemovalRequest(Struct, frozen=True):
+    """All that the operator is to delete of one target, as of `at` (UTC, ISO 8601)."""
+
+    target: TargetName
+    at: str
+    awaiting: tuple[AwaitingRemoval, ...]

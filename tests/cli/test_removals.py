@@ -1,0 +1,109 @@
+"""`removals`, and `state removed` with what one message to the operator asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.project import Project
+
+CONFIG = """\
+targets:
+  europe/staging: {auth_url: https://login.example, base_url: https://eu.example}
+  usa/staging: {auth_url: https://login.example, base_url: https://us.example}
+subscriptions:
+  "*/*":
+    offers: {eventCodes: [ONB10011], webhookUrl: "https://hooks.partner.example/{region}/offers"}
+    loans: {eventCodes: [LOA10013], webhookUrl: "https://hooks.partner.example/{region}/loans"}
+"""
+NEW_URL = 'subscriptions: {europe/staging: {offers: {webhookUrl: "https://hooks.partner.example/new"}, loans: null}}'
+
+
+@pytest.fixture
+def partner(project: Project) -> Iterator[Project]:
+    """A project in which two subscriptions of europe/staging await removal: one was replaced, one is not wanted."""
+    with Sandbox(targets=["europe/staging", "usa/staging"]) as sandbox:
+        project.environment |= dict(sandbox.variables())
+        project.write("config/all.yaml", CONFIG)
+        project.step("state", "init")
+        project.step("apply", "--auto-approve", "--unsealed")
+        project.write("config/new.yaml", NEW_URL)
+        project.step("apply", "--auto-approve", "--unsealed")
+        yield project
+
+
+def awaiting(partner: Project) -> list[str]:
+    """The addresses that await removal."""
+    listed = json.loads(partner.step("state", "list", "--format", "json").out)
+    return [one["address"] for one in listed if one["status"] == "awaiting_removal"]
+
+
+def the_command(text: str) -> list[str]:
+    """The arguments of the one command that the text says to run."""
+    commands = re.findall(r"^ *reconciler (.+)$", text, re.MULTILINE)
+    assert len(commands) == 1
+    return shlex.split(commands[0])
+
+
+def test_one_message_for_each_target(partner: Project) -> None:
+    """The message has all that the operator needs, and says what is delivered until then."""
+    text = partner.step("removals").out
+    assert 1 == text.count("Please delete these 2 webhook subscriptions of europe/staging:")
+    assert "usa/staging" not in text
+    assert "https://hooks.partner.example/europe/offers" in text
+    assert re.search(r"\w+[iI]d: \S+", text)
+    assert re.search(r"removal requested 2\S+ \(just now\)", text)
+    assert "delivered twice: ONB10011 (also to https://hooks.partner.example/new)" in text
+    assert "delivered though not wanted: LOA10013" in text
+
+
+def test_the_command_records_what_the_message_asked_for(partner: Project) -> None:
+    """What was requested after the message was written is not recorded as deleted by the command that came with it."""
+    command = the_command(partner.step("removals").out)
+    partner.step("state", "retire", "europe/staging/offers")
+    assert 3 == len(awaiting(partner))
+    partner.step(*command)
+    assert ["europe/staging/offers"] == awaiting(partner)
+    assert "Please delete this webhook subscription of europe/staging:" in partner.step("removals").out
+
+
+def test_formats_agree(partner: Project) -> None:
+    """JSON and Markdown give the same message as the text, line by line."""
+    document = partner.step("removals", "--format", "json").document
+    [(target, request)] = document["targets"].items()
+    assert "europe/staging" == target
+    assert ["europe/staging/loans", "europe/staging/offers"] == [one["address"] for one in request["awaiting_removal"]]
+    text = partner.step("removals").out
+    markdown = unescape(re.sub(r"<[^>]+>", "", partner.step("removals", "--format", "markdown").out))
+    for line in request["text"].splitlines():
+        assert line.strip() in text
+        assert line.strip() in markdown
+    assert the_command(text) == shlex.split(request["after_deletion"])[1:]
+
+
+def test_selection(partner: Project) -> None:
+    """`-t` limits to targets or addresses; that nothing awaits removal there is said; no match is an error."""
+    only = partner.step("removals", "-t", "*/*/loans").out
+    assert "europe/loans" in only
+    assert "europe/offers" not in only
+    assert "Nothing awaits removal." in partner.step("removals", "-t", "usa/*").out
+    assert 1 == partner.run("removals", "-t", "asia/*").code
+
+
+def test_removed_takes_the_same_selection(partner: Project) -> None:
+    """`state removed -t` records all that awaits removal there; an address and `-t` together are one too many."""
+    assert 1 == partner.run("state", "removed").code
+    assert 1 == partner.run("state", "removed", "europe/staging/loans", "-t", "europe/staging").code
+    assert 1 == partner.run("state", "removed", "-t", "europe/staging", "--attempt", "0123456789abcdef").code
+    partner.step("state", "removed", "-t", "europe/staging")
+    assert [] == awaiting(partner)
