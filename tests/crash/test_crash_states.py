@@ -187,8 +187,8 @@ def test_a_head_remembered_before_its_append_is_found(machine: DiskMachine, monk
     append = HeadTrackingStore.append
 
     def remember_first(self: Any, target: Any, head: Any, seq: int, lines: bytes, note: str) -> None:
-        journal, appended = self._followed[target]
-        self._heads.remember(journal, self._store.place, [*appended, head_of(lines.splitlines()[-1])])
+        journal, place, appended = self._followed[target]
+        self._heads.remember(journal, place, [*appended, head_of(lines.splitlines()[-1])])
         append(self, target, head, seq, lines, note)
 
     monkeypatch.setattr(HeadTrackingStore, "append", remember_first)

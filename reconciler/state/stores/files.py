@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,12 +97,13 @@ class FileStore:
 
     def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:  # noqa: ARG002
         """See Store.append; `head` is found at the end of the file, and files have no history for `note`."""
-        with _failures_mapped(lambda: self.journal_file(target), "write"):
+        path = self.journal_file(target)
+        with _failures_mapped(lambda: path, "write"):
             if head is None:
-                _create(self.journal_file(target), lines)
+                _create(path, lines)
                 return
             try:
-                _extend(self._file(target), head, lines, self._patience)
+                _extend(path, head, lines, self._patience)
             except LockHeld:
                 self._patience = _BRIEFLY
                 raise
@@ -144,11 +145,11 @@ def _create(path: Path, lines: bytes) -> None:
 
 def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
     """Append to a journal; if that fails, the journal is unchanged."""
-    with _locked(path, patience) as (descriptor, status):
-        _settle_real_name(path, status.st_dev, status.st_ino)
-        end, last_line = _last_line(descriptor, status.st_size)
+    with _locked(path, patience) as descriptor:
+        settle_name(path)
+        end, last_line = _last_line(descriptor)
         if head_of(last_line) != head:
-            raise HeadMoved("conflict: another run appended to this journal", where=os.path.realpath(path))
+            raise HeadMoved("conflict: another run appended to this journal", where=path)
         try:
             os.ftruncate(descriptor, end)
             write_at(descriptor, lines, end)
@@ -159,43 +160,34 @@ def _extend(path: Path, head: str, lines: bytes, patience: float) -> None:
             raise
 
 
-@cache
-def _settle_real_name(path: Path, _device: int, _inode: int) -> None:
-    """As `settle_name`, for the file that `path` leads to now, through symbolic links or not."""
-    settle_name(Path(os.path.realpath(path)))
-
-
 @contextmanager
-def _locked(path: Path, patience: float) -> Iterator[tuple[int, os.stat_result]]:
-    """The journal, open and locked, and its status.
-
-    If it was replaced or deleted during the wait for the lock, it is opened again.
-    """
+def _locked(path: Path, patience: float) -> Iterator[int]:
+    """The journal, open and locked. If it was replaced or deleted during the wait for the lock, it is opened again."""
     while True:
         try:
             descriptor = open_regular(path, os.O_RDWR)
         except FileNotFoundError:
-            raise HeadMoved("the journal is missing", where=os.path.realpath(path)) from None
+            raise HeadMoved("the journal is missing", where=path) from None
         try:
             lock(descriptor, path, patience)
-            status = os.fstat(descriptor)
-            if _is_at(status, path):
-                yield descriptor, status
+            if _is_at(descriptor, path):
+                yield descriptor
                 return
         finally:
             os.close(descriptor)
 
 
-def _is_at(status: os.stat_result, path: Path) -> bool:
-    """Whether the file with that status still has that name."""
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file still has that name."""
     try:
-        return os.path.samestat(status, path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _last_line(descriptor: int, size: int) -> tuple[int, bytes]:
+def _last_line(descriptor: int) -> tuple[int, bytes]:
     """Where the last complete line ends, and the line without its newline; reads no more than needed."""
+    size = os.fstat(descriptor).st_size
     span = 8192
     while True:
         start = max(0, size - span)
