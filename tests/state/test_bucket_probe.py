@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from support.memory_bucket import MEMORY, MemoryBucket, bucket_store
@@ -67,6 +67,14 @@ class Short(MemoryBucket):
         return super().create(key, data[:65_536], until)
 
 
+class ShortAndDeaf(Short):
+    """The same, and its answers are lost."""
+
+    def create(self, key: str, data: bytes, until: float) -> Answer:
+        super().create(key, data, until)
+        return Answer("unknown", "no answer")
+
+
 class Proxied(MemoryBucket):
     """Something before it remembers that there was no such object."""
 
@@ -78,6 +86,33 @@ class Proxied(MemoryBucket):
         found = super().get(keys, until)
         self.absent |= {key for key, data in zip(keys, found, strict=True) if data is None}
         return [None if key in self.absent else data for key, data in zip(keys, found, strict=True)]
+
+
+class Lapsing(MemoryBucket):
+    """It forgets the condition once the object was listed; `says` what it answers then."""
+
+    says: Literal["created", "conflict"] = "created"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: set[str] = set()
+
+    def keys(self, folder: str, after: str, until: float) -> list[str]:
+        found = super().keys(folder, after, until)
+        self.listed |= {*found}
+        return found
+
+    def create(self, key: str, data: bytes, until: float) -> Answer:
+        if key not in self.listed:
+            return super().create(key, data, until)
+        self.objects[key] = data
+        return Answer(self.says)
+
+
+class LapsingInSilence(Lapsing):
+    """The same, and says that it has refused."""
+
+    says = "conflict"
 
 
 class Shared(MemoryBucket):
@@ -96,6 +131,9 @@ class Shared(MemoryBucket):
         (Pages, "an object is missing from a list made after it was written"),
         (Short, "an object was stored incompletely"),
         (Proxied, "a client does not see an object that another has written"),
+        (Lapsing, "an object was overwritten, although it existed"),
+        (LapsingInSilence, "an object was overwritten, although the write was refused"),
+        (ShortAndDeaf, "an object was stored incompletely, or mixed with another"),
         (Shared, "an object exists that was never written"),
     ],
 )

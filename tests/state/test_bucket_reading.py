@@ -288,6 +288,27 @@ def test_a_pack_does_not_vouch_for_an_object_that_is_damaged(number: int) -> Non
         load_journal(bucket_store(lambda: bucket), TARGET)
 
 
+@pytest.mark.parametrize("part", ["a tail", "two lines"])
+def test_a_pack_does_not_vouch_for_an_object_that_is_another_part_of_it(part: str) -> None:
+    """Its last object holds the end of the pack, and more or less of it than it should."""
+    bucket = filled(MANY)
+    whole = bucket.objects[pack(MANY)].splitlines(keepends=True)
+    bucket.objects[key(MANY)] = {"a tail": whole[-1][-3:], "two lines": b"".join(whole[-2:])}[part]
+    with pytest.raises(RecordDamaged):
+        load_journal(bucket_store(lambda: bucket), TARGET)
+
+
+def test_damage_is_not_remembered() -> None:
+    """After the missing object was restored, the journal is whole."""
+    bucket = filled(5)
+    lost = bucket.objects.pop(key(3))
+    store = bucket_store(lambda: bucket)
+    with pytest.raises(RecordDamaged):
+        load_journal(store, TARGET)
+    bucket.objects[key(3)] = lost
+    assert journal_bytes(entries(5)) == store.read(TARGET)
+
+
 def test_a_pack_that_cannot_be_written() -> None:
     """The append has succeeded, and so do the next ones."""
     bucket = Watched()

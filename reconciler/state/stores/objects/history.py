@@ -55,6 +55,6 @@ def unpacked(pack: bytes | None, last: bytes | None, number: int) -> History | N
         return None
     before = pack[: len(pack) - len(last)]
     whole = not before or before.endswith(b"\n")
-    if not whole or count_lines(before) != number - 1 or intact_head(pack) is None or not pack.endswith(b"\n"):
+    if not whole or count_lines(before) != number - 1 or intact_head(pack) is None:
         return None
     return History((before, last) if before else (last,), number, number + count_lines(last))

@@ -78,7 +78,7 @@ class BucketStore:
             return None
         with suppress(StoreUnavailable), self._in_time() as until:
             if self._bucket.get([object_key(target, known.next)], until) == [None]:
-                return known.next, known.head
+                return known.head
         return None
 
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:  # noqa: ARG002

@@ -59,7 +59,7 @@ class Reading:
         is missing in between.
         """
         first = base.last if base is not None else 1
-        after = object_key(self._target, first) if base is not None else ""
+        after = object_key(self._target, first)
         listed = numbers_in(self._target, self._bucket.keys(self._target, after, self._until))
         objects = self._get([first, *(number for number in listed if number != first)])
         if missing := [number for number in listed if number not in objects]:
