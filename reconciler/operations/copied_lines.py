@@ -25,10 +25,9 @@ class Lines(Struct, frozen=True):
         return self.journal.record().closed
 
     def is_open_in(self, copy: Lines) -> bool:
-        """Whether `copy` continues these lines, and was opened; another run of its copy may have completed it since."""
-        following = (entry for entry, _ in copy.journal.lines[len(self.journal.lines) :])
-        opening = next((entry for entry in following if not isinstance(entry, Closed)), None)
-        return copy.data.startswith(self.data) and isinstance(opening, Opened)
+        """Whether `copy` continues these lines, and was opened."""
+        following = [entry for entry, _ in copy.journal.lines[len(self.journal.lines) :]]
+        return copy.data.startswith(self.data) and bool(following) and isinstance(following[0], Opened)
 
     def is_begun_in(self, copy: Lines) -> bool:
         """Whether `copy` has the first of these lines and is closed, and none of those it lacks opens it.

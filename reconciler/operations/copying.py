@@ -26,7 +26,6 @@ from reconciler.errors import (
     HeadMoved,
     Interrupted,
     ReconcilerError,
-    RecordMissing,
     Refused,
     StateError,
     StoreUnavailable,
@@ -125,9 +124,9 @@ class _Copying(Struct):
         refuse_behind_upstream(self.here, names)
         refuse_separation(self.here, names, lambda record: self._continues_there(record.closed))
         for name in names:
-            lines = self._lines_here(name)
+            lines, copy = self._read_both(name)
             self._refuse_to_close(lines.journal.record())
-            self._missing_there(name, lines)
+            self._missing_there(lines, copy)
         self.there.warn_of_host_only_locks()
 
     def close(self, name: TargetName) -> None:
@@ -149,16 +148,14 @@ class _Copying(Struct):
     def bring(self, name: TargetName) -> Journal:
         """Write what the copy lacks, with `opened` if it is to be the record; gives the copy as it was read back."""
         for _ in range(_RETRIES):
-            lines = self._lines_here(name)
+            lines, copy = self._read_both(name)
             self._refuse_other_copy(lines.journal)
-            copy, missing = self._missing_there(name, lines)
+            missing = self._missing_there(lines, copy)
             if copy is not None and not missing:
-                is_open = len(copy.lines) > len(lines.journal.lines)
-                return self.there.read(name) if is_open else copy
+                is_open = len(copy.journal.lines) > len(lines.journal.lines)
+                return self.there.read(name) if is_open else copy.journal
             self._append_there(name, copy, missing)
-        raise StateError(
-            "too many conflicts with another copy", where=self.there.store.where(name), remedy="retry later"
-        )
+        raise self._conflicts(name)
 
     def complete(self, name: TargetName) -> None:
         """Decide that the copy, which was verified, is to be the record."""
@@ -199,12 +196,20 @@ class _Copying(Struct):
     def _read_here(self, name: TargetName) -> Journal:
         return self.here.read(name, closed=True)
 
-    def _lines_here(self, name: TargetName) -> Lines:
-        self._read_here(name)
-        lines = read_lines(self.here.store, name)
-        if lines is None:
-            raise RecordMissing("the record is missing", where=self.here.store.where(name))
-        return lines
+    def _read_both(self, name: TargetName) -> tuple[Lines, Lines | None]:
+        """The record and the copy, None if there is none yet, as both were at one moment. Raises StateError."""
+        for _ in range(_RETRIES):
+            lines, copy = read_lines(self.here.store, name), read_lines(self.there.store, name)
+            journal = self._read_here(name)
+            if lines is not None and lines.journal.head == journal.head:
+                return lines, copy
+        raise self._conflicts(name)
+
+    @staticmethod
+    def _conflicts(name: TargetName) -> StateError:
+        return StateError(
+            "too many conflicts: other runs keep appending to the record", where=name, remedy="retry later"
+        )
 
     def _continues_there(self, closed: Closed | None) -> bool:
         return closed is not None and (closed.to == self.to or self.there.store.place.has_any((closed.to,)))
@@ -240,11 +245,11 @@ class _Copying(Struct):
             what = f"another run has started to copy the record to {closed.to}"
             raise StateError(what, where=journal.target, remedy="wait for it to end")
 
-    def _missing_there(self, name: TargetName, lines: Lines) -> tuple[Journal | None, bytes]:
-        """The copy, None if there is none yet, and the bytes it lacks. Raises Refused for any other record there."""
-        journal, copy = lines.journal, read_lines(self.there.store, name)
+    def _missing_there(self, lines: Lines, copy: Lines | None) -> bytes:
+        """What the copy lacks. Raises Refused for any other record there."""
+        journal, name = lines.journal, lines.journal.target
         if copy is not None and lines.is_open_in(copy):
-            return copy.journal, b""
+            return b""
         if copy is not None and not lines.is_begun_in(copy):
             what = "there is another record, or an older copy of this one"
             raise Refused(what, where=self.there.store.where(name), remedy=_OTHER)
@@ -257,7 +262,7 @@ class _Copying(Struct):
         if complete:
             at, by = now_by(self.there)
             missing += link(journal.head, len(journal.lines), [Opened(at=at, by=by, place=self.to)])[0]
-        return None if copy is None else copy.journal, missing
+        return missing
 
     def _copy_lost(self, name: TargetName) -> Refused:
         again = f"reconciler state copy {quote(self.source)} {quote(self.to)} -t {name} --force"
@@ -268,9 +273,9 @@ class _Copying(Struct):
             f" what is in {self.source}, run: {again}",
         )
 
-    def _append_there(self, name: TargetName, copy: Journal | None, missing: bytes) -> None:
+    def _append_there(self, name: TargetName, copy: Lines | None, missing: bytes) -> None:
         """Append to the copy; it is read again to see what became of it. Raises StoreUnavailable if nothing did."""
-        head, seq = (None, 1) if copy is None else (copy.head, len(copy.lines) + 1)
+        head, seq = (None, 1) if copy is None else (copy.journal.head, len(copy.journal.lines) + 1)
         try:
             self.there.store.append(name, head, seq, missing, f"{name}: copied from {self.source}")
         except HeadMoved:

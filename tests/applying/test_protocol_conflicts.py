@@ -11,7 +11,7 @@ from reconciler.applying.context import Limits
 from reconciler.applying.events import Append, AppendFailed, Conflict, Reread, RereadFailed, ServiceRecords
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
-from reconciler.model.entry import Bound, Removed, Resolved, Retired, SecretSet
+from reconciler.model.entry import Bound, Closed, Removed, Resolved, Retired, SecretSet
 from reconciler.model.entry import Moved as Renamed
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.state.journal.chain import link, parse
@@ -70,6 +70,31 @@ def test_an_outcome_is_appended_over_anything() -> None:
     bench.overtake(Renamed(at=AT, by=BY, source=address, address=Address.of(TARGET, "renamed")))
     assert ["outcome"] == kinds(bench.append())
     assert ({"a1": "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
+
+
+CLOSED = Closed(at=AT, by=BY, source="state", to="git:record")
+
+
+def test_nothing_is_appended_to_a_closed_record() -> None:
+    """An outcome that comes after the record was closed is handed over with its intent, and nothing more is sent."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(CLOSED)
+    assert ([], True) == (bench.appends, bench.run.finished)
+    assert ["intent", "outcome"] == kinds(bench.run.appends.to_save)
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+    assert "it was closed, since it is copied to git:record" in str(bench.result("b").detail)
+
+
+def test_a_closed_record_keeps_a_call_from_being_sent() -> None:
+    """A call that waits for the record to be read again is not sent if it was closed: the copy may send it too."""
+    bench = busy_bench()
+    bench.somebody_appends(CLOSED)
+    bench.look()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "not retried: its record was closed, since it is copied to git:record" in str(bench.result("a").detail)
 
 
 def test_no_plan_is_made_where_nothing_waits() -> None:

@@ -52,6 +52,19 @@ def test_a_path_that_reads_like_a_command() -> None:
     assert expected == with_flags(f"run: reconciler state recover {file}", {"state": "records"})
 
 
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("reconciler state copy a b", "reconciler --config c state copy a b"),
+        ("reconciler state recover x --state new; gone", "reconciler --config c state recover x --state new; gone"),
+        ("reconciler plan; with --state new", "reconciler --config c --state records plan; with --state new"),
+    ],
+)
+def test_a_command_that_names_a_store(command: str, expected: str) -> None:
+    """It is not given another one."""
+    assert f"run: {expected}" == with_flags(f"run: {command}", {"config": "c", "state": "records"})
+
+
 def test_the_cache_directory() -> None:
     """It holds the last known heads: without it `accept-rollback` would find nothing to accept."""
     flags = {"cache_dir": "my cache", "state": "records"}

@@ -17,10 +17,13 @@ from reconciler.model.entry import (
     AnyEntry,
     Begun,
     Bound,
+    Closed,
     Imported,
     Intent,
+    Joined,
     Moved,
     Observed,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -49,6 +52,10 @@ INTENT = Intent(
     send_by=SEND_BY, settled_by=SETTLED_BY,
 )  # fmt: skip
 IMPORTED = Imported(at=AT, by=BY, attempt="a1", address=OFFERS, codes=("ONB10011",), url=hooks("offers"))
+
+
+CLOSED = Closed(at=AT, by=BY, source="state", to="git:record")
+OPENED = Opened(at=AT, by=BY, place="git:record")
 
 
 def numbered(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, str]]:
@@ -231,6 +238,22 @@ def test_routes() -> None:
     assert {("ONB10011", url), ("LOA10013", url)} == attempt.routes
 
 
+JOINED_CLOSED = Joined(
+    at=AT, by=BY, source="theirs.jsonl", head="c", entries=2, after=numbered([BEGUN])[0][1], lines=((CLOSED, "c"),)
+)
+
+
+def test_closed_until_it_is_opened() -> None:
+    """A record that was closed, for whichever copy, is closed until it is opened; nothing else about it changes."""
+    before = fold(numbered([BEGUN, INTENT]))
+    again = Closed(at=LATER, by=OTHER, source="state", to="git:other", complete=True)
+    assert (None, CLOSED) == (before.closed, fold(numbered([BEGUN, INTENT, CLOSED])).closed)
+    closed = fold(numbered([BEGUN, INTENT, CLOSED, again]))
+    opened = fold(numbered([BEGUN, INTENT, CLOSED, again, OPENED]))
+    assert (again, None) == (closed.closed, opened.closed)
+    assert (before.attempts, before.touched) == (opened.attempts, opened.touched)
+
+
 @pytest.mark.parametrize(
     ("entries", "number", "what"),
     [
@@ -238,6 +261,11 @@ def test_routes() -> None:
         ([BEGUN, BEGUN], 2, "expected `begun` as the first entry and only there"),
         ([BEGUN, INTENT, IMPORTED], 3, "attempt a1 is started twice"),
         ([BEGUN, CREATED], 2, "attempt a1 was never started"),
+        ([BEGUN, CLOSED, INTENT], 3, "the record was closed before it"),
+        ([BEGUN, INTENT, CLOSED, CREATED], 4, "the record was closed before it"),
+        ([BEGUN, OPENED], 2, "the record is opened without having been closed"),
+        ([BEGUN, CLOSED, OPENED, OPENED], 4, "the record is opened without having been closed"),
+        ([BEGUN, JOINED_CLOSED], 2, "the merged copy was closed: the record continues elsewhere"),
     ],
 )
 def test_meaningless(entries: list[AnyEntry], number: int, what: str) -> None:

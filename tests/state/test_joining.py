@@ -10,15 +10,17 @@ from msgspec.structs import replace
 from support.journal_samples import AT, BY, RECORD, TARGET, begun, imported
 from support.journal_strategies import partings
 
-from reconciler.errors import RecordForeign
+from reconciler.errors import RecordClosed, RecordForeign
 from reconciler.model.address import Address
 from reconciler.model.entry import (
     ASKED_FOR,
     AnyEntry,
     Bound,
+    Closed,
     Intent,
     Joined,
     Moved,
+    Opened,
     Removed,
     Resolved,
     Restored,
@@ -377,6 +379,18 @@ def test_what_is_not_one_record_is_not_joined(
     """Another record, service or account is refused."""
     with pytest.raises(RecordForeign, match=problem):
         missing_of(journal_of(*ours), journal_of(*theirs), "theirs.jsonl", LATER, BY)
+
+
+def test_a_copy_of_a_record_that_was_closed() -> None:
+    """It is not merged: the record continues elsewhere, and what is here belongs there. Without news, it may be read."""
+    closed = Closed(at=AT, by=BY, source="state", to="git:record", complete=True)
+    theirs = journal_of(begun(), imported("a"), closed)
+    for ours in (journal_of(begun()), journal_of(begun(), imported("b"))):
+        with pytest.raises(RecordClosed, match="it was copied to git:record; use it there, with --state git:record"):
+            missing_of(ours, theirs, "theirs.jsonl", LATER, BY)
+    opened = journal_of(begun(), imported("a"), closed, Opened(at=AT, by=BY, place="git:record"))
+    assert not missing_of(opened, theirs, "theirs.jsonl", LATER, BY)
+    assert opened.head == join(journal_of(begun()), opened).head
 
 
 def test_an_account_that_only_one_side_knows() -> None:
