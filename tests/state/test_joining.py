@@ -382,7 +382,7 @@ def test_what_is_not_one_record_is_not_joined(
 
 
 def test_a_copy_of_a_record_that_was_closed() -> None:
-    """It is not merged: the record continues elsewhere, and what is here belongs there. Without news, it may be read."""
+    """It is not merged: the record continues elsewhere, where what is here belongs. Without news it does no harm."""
     closed = Closed(at=AT, by=BY, source="state", to="git:record", complete=True)
     theirs = journal_of(begun(), imported("a"), closed)
     for ours in (journal_of(begun()), journal_of(begun(), imported("b"))):
