@@ -123,6 +123,7 @@ class _Copying(Struct):
             refuse_temporary(self.there)
         refuse_behind_upstream(self.here, names)
         refuse_separation(self.here, names, lambda record: self._continues_there(record.closed))
+        self.there.store.prepare()
         for name in names:
             lines, copy = self._read_both(name)
             self._refuse_to_close(lines.journal.record())

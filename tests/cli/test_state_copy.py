@@ -187,6 +187,23 @@ def test_a_disk_that_is_lost_with_the_job(applied: Partner) -> None:
     applied.step("state", "copy", "state", "new", "--force")
 
 
+UNTRUSTWORTHY = """
+from reconciler.errors import StateError
+from reconciler.state.stores.files import FileStore
+def prepare(store):
+    raise StateError(f"{store.location} loses writes")
+FileStore.prepare = prepare
+"""
+
+
+def test_a_store_that_cannot_be_trusted(applied: Partner) -> None:
+    """The other store is tested before anything is closed."""
+    applied.before_steps = UNTRUSTWORTHY
+    with applied.appending():
+        assert "new loses writes" in applied.step("state", "copy", "state", "new", code=1).err
+    assert not (applied.path / "new").exists()
+
+
 def test_a_call_that_may_be_in_flight(partner: Partner) -> None:
     """Its outcome could not be appended: the copy is refused until then, and says when."""
     partner.begin(offers=["ONB10011"])
