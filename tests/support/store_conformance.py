@@ -23,6 +23,7 @@ from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import begin_journal, load_journal, read_journal
 from reconciler.state.journal.chain import link, parse
 from reconciler.state.stores.location import open_store
+from reconciler.state.stores.store import Triable
 from support.contended import CountingService, contend
 from support.journal_samples import OTHER, TARGET, begun, entries, imported, journal, journal_bytes
 
@@ -123,6 +124,14 @@ class StoreConformance:
         """The bytes come back as they were, to others as well."""
         expected = journal_bytes(entries(2))
         assert expected == store.read(TARGET) == another_handle().read(TARGET)
+
+    def test_a_try_changes_nothing(self, store: Store, another_handle: Callable[[], Store]) -> None:
+        """A store that can try whether an append would succeed is as before afterwards, and takes the next append."""
+        if isinstance(store, Triable):
+            store.check_writable(TARGET)
+            other = another_handle()
+            assert ([TARGET], journal_bytes(entries(2))) == (other.targets(), other.read(TARGET))
+            assert append_one(store, "a1")
 
     def test_begun_once(self, store: Store) -> None:
         """A journal that is there is never begun again."""

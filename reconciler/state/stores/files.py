@@ -109,6 +109,14 @@ class FileStore:
                 raise
             self._patience = _PATIENCE
 
+    def check_writable(self, target: TargetName) -> None:
+        """See Triable.check_writable: opens the journal for writing, and writes a file beside it durably."""
+        path = self.journal_file(target)
+        with _failures_mapped(lambda: path, "write"):
+            os.close(open_regular(path, os.O_RDWR))
+            with written_beside(path, b"a write that is only tried\n", _FILE_MODE):
+                sync_directory(path.parent)
+
     def where(self, target: TargetName) -> str:
         """See Store.where."""
         return f"{self.location}/{target}{_SUFFIX}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -99,4 +99,16 @@ class Store(Journals, Protocol):
 
     def journal_file(self, target: TargetName) -> Path | None:
         """The file of this machine that is the journal, which git may track; None for a store without such files."""
+        ...
+
+
+@runtime_checkable
+class Triable(Protocol):
+    """A store that can try whether an append would succeed: what `Store` does not require."""
+
+    def check_writable(self, target: TargetName) -> None:
+        """Raises StateError if an append to the target's journal, which exists, would fail, as far as can be tried.
+
+        No journal is changed, and nothing is left behind that a reader could take for one.
+        """
         ...

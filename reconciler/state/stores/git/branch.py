@@ -137,6 +137,13 @@ class GitStore:
             raise HeadMoved(_how_moved(journal, head), where=f"{self.location} {path.removesuffix(_SUFFIX)}")
         return tip, journal
 
+    def check_writable(self, target: TargetName) -> None:
+        """See Triable.check_writable: a push that git only tries, which shows whether the credentials may push."""
+        self._remote.refuse_elsewhere(self.location)
+        path, tip = self._path(target), self._mirror.fetch()
+        journal = self._mirror.read(tip, path) or b""
+        self._mirror.try_push(tip, self._mirror.commit(tip, path, journal, f"{target}: tried"))
+
     def where(self, target: TargetName) -> str:
         """See Store.where."""
         return f"{self.location} {target}"

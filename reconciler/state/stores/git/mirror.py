@@ -119,9 +119,16 @@ class Mirror:
 
         Raises StoreUnavailable if the push failed for another reason, or if its outcome is unknown.
         """
+        return self._push(tip, commit)
+
+    def try_push(self, tip: str, commit: str) -> None:
+        """As `push`, but for the change itself: shows whether the remote is there and the credentials may push."""
+        self._push(tip, commit, "--dry-run")
+
+    def _push(self, tip: str, commit: str, *more: str) -> str | None:
         lease = f"--force-with-lease={self._branch}:{tip}"  # an empty tip: only if there is no such branch
         refspec = f"{commit}:{self._branch}"
-        ran = self._git.run("push", "--porcelain", "--recurse-submodules=no", lease, REMOTE, refspec)
+        ran = self._git.run("push", "--porcelain", "--recurse-submodules=no", *more, lease, REMOTE, refspec)
         if ran.code == 0:
             # An identical commit of another run, made in the same second: theirs was first.
             return "already pushed by another run" if _UP_TO_DATE.search(ran.out) else None
