@@ -121,6 +121,18 @@ def read_journal(store: Store, target: TargetName, heads: Heads, *, closed: bool
 
     Raises StateError, each of its kinds but HeadMoved, and SettingsError.
     """
+    journal, seen, place = _checked(store, target, heads, closed=closed)
+    heads.remember(journal, place, seen=seen)
+    return journal
+
+
+def check_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
+    """As `read_journal`, without remembering the journal's head."""
+    journal, _, _ = _checked(store, target, heads, closed=False)
+    return journal
+
+
+def _checked(store: Store, target: TargetName, heads: Heads, *, closed: bool) -> tuple[Journal, Seen, StoreLocation]:
     seen = heads.seen(target)  # first: another run may remember a later head between the two reads
     place = store.place
     journal = load_journal(store, target, {known.head for known in seen.at(target, place)})
@@ -129,8 +141,7 @@ def read_journal(store: Store, target: TargetName, heads: Heads, *, closed: bool
     if not closed:
         _refuse_closed(store, journal)
     heads.check(journal, seen, place)
-    heads.remember(journal, place, seen=seen)
-    return journal
+    return journal, seen, place
 
 
 def known_journal(store: Store, target: TargetName, seen: Seen) -> KnownHead | None:
