@@ -127,6 +127,17 @@ class Tokens:
             purpose, credentials.client_secret, lambda: request.send(self._transport, self._timeout, self._pauses)
         )
 
+    def is_new(self, target: Target, credentials: Credentials, api: str) -> bool:
+        """Get a token as `token` does; whether it was requested, and not in the cache. Raises TokenError."""
+        purpose, requests = _purpose(target, credentials, api), list[TokenRequest]()
+
+        def request() -> tuple[str, float]:
+            requests.append(TokenRequest(target, credentials, purpose.audience))
+            return requests[0].send(self._transport, self._timeout, self._pauses)
+
+        self._cache.get(purpose, credentials.client_secret, request)
+        return bool(requests)
+
     def renew(self, target: Target, credentials: Credentials, api: str, refused: str) -> str:
         """Another token than the one the service `refused`. Raises TokenError."""
         self._cache.discard(_purpose(target, credentials, api), credentials.client_secret, refused)

@@ -98,6 +98,18 @@ def meaning_of(problem: BaseException) -> Meaning:
     return next(MEANINGS[kind] for kind in type(problem).__mro__ if kind in MEANINGS)
 
 
+UNUSABLE = (httpx.InvalidURL, ValueError, OSError)
+"""What is raised for proxies and certificates of the environment that cannot be used."""
+
+
+def unusable_environment(problem: Exception) -> SettingsError:
+    """The error for one of UNUSABLE; a text is not quoted, since the URL of a proxy may hold a password."""
+    return SettingsError(
+        f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
+        remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
+    )
+
+
 def always() -> bool:
     """Allow every request: for calls that change nothing, or that are made manually."""
     return True
@@ -114,11 +126,8 @@ class Transport:
         try:
             self._routes = Routes()
             self._connections = Connections(Connector(httpx.create_ssl_context()).open)
-        except (httpx.InvalidURL, ValueError, OSError) as problem:
-            raise SettingsError(
-                f"the proxy or certificate settings of the environment cannot be used ({type(problem).__name__})",
-                remedy="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
-            ) from None
+        except UNUSABLE as problem:
+            raise unusable_environment(problem) from None
         self._locate = lru_cache(maxsize=64)(self._routes.to)
         self._is_closed = False
 
