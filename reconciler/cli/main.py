@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "secret": "Show or set the secret of a subscription.",
     "token": "Print an access token.",
     "lead": "Work with leads.",
+    "doctor": "Check the set-up.",
     "listen": "Receive notifications until interrupted.",
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",

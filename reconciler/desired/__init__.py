@@ -18,7 +18,7 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 stages.
 """
 
-from reconciler.desired.loading import load
+from reconciler.desired.loading import load, load_sound
 from reconciler.desired.targets import Override
 
-__all__ = ["Override", "load"]
+__all__ = ["Override", "load", "load_sound"]

@@ -23,12 +23,18 @@ def load(config: Path, override: Override) -> Desired:
     `override` says how the environment overrides a target's addresses. Raises ConfigError with every mistake,
     sorted by place; warnings are in the `warnings` of the result.
     """
+    desired, problem = load_sound(config, override)
+    if problem is not None:
+        raise problem
+    return desired
+
+
+def load_sound(config: Path, override: Override) -> tuple[Desired, ConfigError | None]:
+    """As `load`, for what looks at a configuration with mistakes: what of it is free of them, and the error."""
     mistakes = Mistakes()
     config_sections = sections.gather(_roots(config, mistakes), mistakes)
     desired = _judge(config_sections, override, mistakes)
-    if mistakes.found:
-        raise ConfigError(mistakes.first_of_each_file(), mistakes.count)
-    return desired
+    return desired, ConfigError(mistakes.first_of_each_file(), mistakes.count) if mistakes.found else None
 
 
 def _roots(config: Path, mistakes: Mistakes) -> Iterator[nodes.Node]:

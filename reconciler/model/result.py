@@ -1,4 +1,4 @@
-"""The result of a command: its verdict, and the outcome of each change of a plan that was applied."""
+"""The result of a command: its verdict, the outcome of each change of a plan that was applied, what checks found."""
 
 from __future__ import annotations
 
@@ -69,3 +69,25 @@ class Applied(Struct, frozen=True):
     verdict: Verdict
     unrecorded: tuple[str, ...] = ()
     signal: int | None = None
+
+
+class Health(StrEnum):
+    """What a check of the set-up came to, in the order in which summaries name it."""
+
+    OK = "ok"
+    SKIPPED = "skipped"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class Finding(Struct, frozen=True):
+    """What one check of the set-up found, free of secrets.
+
+    `about` is a setting, a target, a server, a URL or a file. `remedy` is the one thing to do, if there is one.
+    """
+
+    check: str
+    about: str
+    health: Health
+    what: str
+    remedy: str | None = None

@@ -14,6 +14,10 @@ from reconciler.model.address import TargetName
 from reconciler.operations.variables import Variables
 from reconciler.service.credentials import Credentials
 
+WHERE_TO_SET = "set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env"
+CREDENTIALS = ("CLIENT_ID", "CLIENT_SECRET")
+"""The fields of a target's credentials, as its variables end."""
+
 
 def _usable(value: str) -> str:
     stripped = value.strip()
@@ -66,6 +70,19 @@ class _VariablesSource(PydanticBaseSettingsSource):
 
 def credentials(target: TargetName, variables: Variables) -> Credentials:
     """The credentials of `target`. Raises SettingsError that names every missing or invalid variable, but no value."""
+    found = credentials_or_faults(target, variables)
+    if isinstance(found, Credentials):
+        return found
+    raise SettingsError(
+        ", ".join(f"{name} {fault}" for name, fault in found.items()), where=target, remedy=WHERE_TO_SET
+    )
+
+
+def credentials_or_faults(target: TargetName, variables: Variables) -> Credentials | dict[str, str]:
+    """The credentials of `target`, or what is wrong with each variable that is, by name, without its value.
+
+    Raises SettingsError for a file of variables that cannot be used.
+    """
     try:
         settings = TargetSettings(target, variables)
     except ValidationError as problem:
@@ -76,11 +93,7 @@ def credentials(target: TargetName, variables: Variables) -> Credentials:
     else:
         return Credentials(settings.client_id, settings.client_secret.get_secret_value())
     # Outside of the handler: a validation error holds the values.
-    raise SettingsError(
-        ", ".join(f"{name} {_fault(name, reason, variables)}" for name, reason in faults),
-        where=target,
-        remedy="set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env",
-    )
+    return {name: _fault(name, reason, variables) for name, reason in faults}
 
 
 def _fault(name: str, reason: object, variables: Variables) -> str:

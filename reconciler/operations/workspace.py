@@ -111,6 +111,12 @@ class Workspace:
             self.notices.warn(str(warning))
         return desired
 
+    def sound_desired(self) -> tuple[Desired, ConfigError | None]:
+        """What of the desired state is free of mistakes, and the mistakes. Prints nothing. Raises SettingsError."""
+        from reconciler.desired import load_sound  # noqa: PLC0415
+
+        return load_sound(Path(self.setting("config", "RECONCILER_CONFIG", "config")), self._override)
+
     def declared_target(self, name: str, where: str) -> Target:
         """The declared target of that name. Raises SelectionError."""
         for target in self.desired.targets.values():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler import __version__
 from reconciler.model.plan import Action, Change, Plan, Request, Surplus
-from reconciler.model.result import Applied, Done, Result
+from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.model.parity import Difference, Parity
     from reconciler.model.record import Attempt, Record
     from reconciler.model.removal import RemovalRequest
+    from reconciler.model.result import Finding
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
 FORMAT_VERSION = "1.0"
@@ -185,4 +186,23 @@ def _request(request: RemovalRequest) -> dict[str, object]:
             }
             for awaiting in request.awaiting
         ],
+    }
+
+
+def findings_document(findings: Iterable[Finding]) -> dict[str, object]:
+    """What checks of the set-up found."""
+    listed_findings = list(findings)
+    return {
+        "format_version": FORMAT_VERSION,
+        "findings": [
+            {
+                "check": finding.check,
+                "about": finding.about,
+                "result": finding.health.value,
+                "what": finding.what,
+                "remedy": finding.remedy,
+            }
+            for finding in listed_findings
+        ],
+        "summary": {health.value: sum(finding.health is health for finding in listed_findings) for health in Health},
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from reconciler.reports.documents import (
     applied_document,
+    findings_document,
     list_document,
     parity_document,
     plan_document,
@@ -18,7 +19,15 @@ from reconciler.reports.documents import (
     status_document,
 )
 from reconciler.reports.line import Line
-from reconciler.reports.text import applied_text, list_text, parity_text, plan_text, removals_text, status_text
+from reconciler.reports.text import (
+    applied_text,
+    findings_text,
+    list_text,
+    parity_text,
+    plan_text,
+    removals_text,
+    status_text,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
     from reconciler.model.removal import RemovalRequest
-    from reconciler.model.result import Applied
+    from reconciler.model.result import Applied, Finding
     from reconciler.model.status import TargetStatus
 
 T = TypeVar("T")
@@ -75,3 +84,4 @@ PARITY: Formats[Parity] = {
     "markdown": lambda parity: _markdown().parity_markdown(parity),
 }
 LIST: Formats[Sequence[Record]] = {"text": list_text, "json": _json(list_document)}
+FINDINGS: Formats[Sequence[Finding]] = {"text": findings_text, "json": _json(findings_document)}

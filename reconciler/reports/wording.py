@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
@@ -9,7 +10,7 @@ from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
-from reconciler.model.result import Applied, Done
+from reconciler.model.result import Applied, Done, Health
 from reconciler.planning.reasons import how_to_resolve
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.parity import Parity
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
+    from reconciler.model.result import Finding
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
 SIGNS = {
@@ -220,3 +222,10 @@ def age(at: str, now: str) -> str:
         if seconds >= size:
             return f" ({counted(int(seconds // size), unit)} ago)"
     return " (just now)"
+
+
+def health_summary(findings: Iterable[Finding]) -> str:
+    """How many checks came to what, in a sentence."""
+    counts = Counter(finding.health for finding in findings)
+    words = [f"{counts[health]} {health}" for health in Health if counts[health]]
+    return f"Checked: {', '.join(words)}." if words else "Nothing to check."

@@ -14,7 +14,7 @@ from pyrage import x25519  # type: ignore[import-untyped]
 from support.glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
 
 from reconciler.cli.main import cli
-from reconciler.reports.formats import LIST, PARITY, PLAN, REMOVALS, STATUS
+from reconciler.reports.formats import FINDINGS, LIST, PARITY, PLAN, REMOVALS, STATUS
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ STEPS = (
     Step(f"secret show {HERE}"),
     Step("lead create -t europe/staging -", stdin='{"amount": 1}'),
     Step("lead create -t europe/staging -", stdin="{", code=1),
+    *(Step(f"doctor --write --timeout 5 --format {form}", code=1) for form in FINDINGS),
     Step(f"state mv {HERE} europe/staging/others"),
     Step("state import --all"),
     Step("state recover plan.json", code=1),

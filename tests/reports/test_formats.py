@@ -16,7 +16,7 @@ from support.report_values import FORMS, TABLES, values
 import reconciler.cli
 from reconciler.model.parity import View
 from reconciler.model.plan import Action
-from reconciler.model.result import Done
+from reconciler.model.result import Done, Health
 from reconciler.model.status import Proof
 from reconciler.reports import difference, documents, text, wording
 from reconciler.reports.line import Line
@@ -25,6 +25,7 @@ COMMENTED = ["text", "json", "markdown"]
 HAS = {
     **dict.fromkeys(("PLAN", "APPLIED", "STATUS", "REMOVALS", "PARITY"), COMMENTED),
     "LIST": ["text", "json"],
+    "FINDINGS": ["text", "json"],
 }
 """The formats of each table; a listing is no comment and no summary, so it has no Markdown."""
 
@@ -66,6 +67,7 @@ def test_json_is_the_document() -> None:
         "REMOVALS": documents.removals_document(shown["REMOVALS"]),
         "PARITY": documents.parity_document(shown["PARITY"]),
         "LIST": documents.list_document(shown["LIST"]),
+        "FINDINGS": documents.findings_document(shown["FINDINGS"]),
     }
     assert rendered == {name: json.loads(str(TABLES[name]["json"](shown[name]))) for name in TABLES}
 
@@ -91,10 +93,13 @@ def test_every_command_takes_its_formats_from_a_table() -> None:
         (text._OUTCOME_TONES, Done),
         (text._PROOF_TONES, Proof),
         (difference._VERBS, View),
+        (text._HEALTH_TONES, Health),
     ],
-    ids=["signs", "actions", "outcomes", "proofs", "views"],
+    ids=["signs", "actions", "outcomes", "proofs", "views", "healths"],
 )
-def test_every_kind_has_its_words(table: dict[object, object], kinds: type[Action | Done | Proof | View]) -> None:
+def test_every_kind_has_its_words(
+    table: dict[object, object], kinds: type[Action | Done | Proof | View | Health]
+) -> None:
     """A new action, outcome or view cannot be shown as another."""
     assert list(kinds) == list(table)
 

@@ -16,7 +16,7 @@ from reconciler.model.entry import Observed
 from reconciler.model.outcome import Outcome
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action
-from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
 from reconciler.model.selection import Selection
 from reconciler.planning.removals import removal_requests
 from reconciler.planning.status import status_of
@@ -65,6 +65,14 @@ def values(*, differing: bool = True) -> dict[str, Any]:
         "REMOVALS": removal_requests(status, Selection(), NOW.timestamp()),
         "PARITY": _parity(differing=differing),
         "LIST": [record],
+        "FINDINGS": [
+            Finding("DNS", hooks("a"), Health.OK, "resolved"),
+            Finding("token", EUROPE, Health.SKIPPED, "not set"),
+            Finding("token", USA, Health.SKIPPED, "not set"),
+            Finding("git", "state", Health.WARNING, "not committed", "run: git commit"),
+            Finding("record", EUROPE, Health.FAILED, "missing", "restore it"),
+            Finding("record", USA, Health.FAILED, "missing", "restore it"),
+        ],
     }
 
 

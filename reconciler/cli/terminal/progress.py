@@ -1,4 +1,4 @@
-"""How far an apply has come, on stderr: a live line on a terminal, plain lines off one."""
+"""How far a command has come, on stderr: a live line on a terminal, plain lines of an apply off one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], N
     """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
     creates = sum(change.action in SENDS for change in plan.changes)
     count = sum(change.action in (*SENDS, *LOCAL) for change in plan.changes)
-    is_text = terminal.flags.get("log_format") != "json"
     if terminal.is_quiet or not count:
         yield lambda _run: None
-    elif creates and is_text and sys.stderr.isatty() and terminal.wants_colour(err=True):
-        with _live(terminal, creates) as show:
-            yield _show_new(show)
+    elif creates and _can_be_live(terminal):
+        with _live(terminal, "Creating", creates) as move:
+            yield _show_new(_moving(move, creates))
     else:
         yield _show_new(_plain(terminal, count))
 
@@ -69,25 +68,52 @@ def _plain(terminal: Terminal, count: int) -> Callable[[Result], None]:
     return show
 
 
+def _can_be_live(terminal: Terminal) -> bool:
+    is_text = terminal.flags.get("log_format") != "json"
+    return is_text and sys.stderr.isatty() and terminal.wants_colour(err=True)
+
+
+def _moving(move: Callable[[int, int], None], creates: int) -> Callable[[Result], None]:
+    """Moves a bar on by each create that is over."""
+    over = 0
+
+    def show(result: Result) -> None:
+        nonlocal over
+        over += result.action in SENDS
+        move(over, creates)
+
+    return show
+
+
 @contextmanager
-def _live(terminal: Terminal, creates: int) -> Iterator[Callable[[Result], None]]:
-    """The bar has a thread of its own: a terminal that is stopped must not stop the apply."""
-    over: SimpleQueue[Result | None] = SimpleQueue()
-    thread = Thread(target=_show_bar, args=(creates, over), name="progress", daemon=True)
+def checking(terminal: Terminal) -> Iterator[Callable[[int, int], None]]:
+    """What is told how many checks are over, and how many there are; only a terminal shows it."""
+    if terminal.is_quiet or not _can_be_live(terminal):
+        yield lambda _over, _count: None
+    else:
+        with _live(terminal, "Checking", None) as move:
+            yield move
+
+
+@contextmanager
+def _live(terminal: Terminal, title: str, count: int | None) -> Iterator[Callable[[int, int], None]]:
+    """The bar has a thread of its own: a terminal that is stopped must not stop the command."""
+    moves: SimpleQueue[tuple[int, int] | None] = SimpleQueue()
+    thread = Thread(target=_show_bar, args=(title, count, moves), name="progress", daemon=True)
     thread.start()
     try:
-        yield over.put
+        yield lambda over, count: moves.put((over, count))
     finally:
-        over.put(None)
+        moves.put(None)
         terminal.wait_for_reader(thread, "stderr")
 
 
-def _show_bar(creates: int, over: SimpleQueue[Result | None]) -> None:
+def _show_bar(title: str, count: int | None, moves: SimpleQueue[tuple[int, int] | None]) -> None:
     from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    columns = (TextColumn("Creating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with suppress(OSError), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("creates", total=creates)
-        for result in iter(over.get, None):
-            bar.advance(task, result.action in SENDS)
+        task = bar.add_task(title, total=count)
+        for over, in_all in iter(moves.get, None):
+            bar.update(task, completed=over, total=in_all)

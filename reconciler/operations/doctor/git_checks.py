@@ -1,0 +1,112 @@
+"""Whether git keeps the journals of a file store: not ignored, committed, pushed, and not behind its upstream."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+from reconciler.errors import ReconcilerError
+from reconciler.model.address import TargetName
+from reconciler.model.result import Finding
+from reconciler.operations.doctor.found import attempted, failed, failure, ok, skipped, warning
+from reconciler.operations.workspace import Workspace
+from reconciler.reports.wording import counted
+from reconciler.state.stores.git.command import Git, clean, reason, trust
+from reconciler.state.stores.git.upstream import refuse_behind
+from reconciler.state.stores.store import Store
+
+_CHECK = "git"
+_PATIENCE = 20.0  # seconds that one git command may take
+
+
+def git_findings(workspace: Workspace, store: Store, targets: Sequence[TargetName]) -> list[Finding]:
+    """Everything about git for a store of files; nothing for another one."""
+    if store.path is None:
+        return []
+    place = _existing(Path(os.path.realpath(store.path)))
+    if not any((above / ".git").exists() for above in (place, *place.parents)):
+        return [skipped(_CHECK, store.location, "the state record is not in a git work tree")]
+    if shutil.which("git") is None:
+        return [skipped(_CHECK, store.location, "git is not installed")]
+    git = Git(place, clean(os.environ), store.location, _PATIENCE)
+    journals = [str(path) for target in targets if (path := store.journal_file(target)) is not None]
+    return attempted(_CHECK, store.location, lambda: _WorkTree(git, store).findings(journals)) + _behind(
+        workspace, store, targets
+    )
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the first directory above it that exists."""
+    return next(above for above in (path, *path.parents) if above.is_dir())
+
+
+class _WorkTree:
+    """The work tree that has the store's directory."""
+
+    def __init__(self, git: Git, store: Store) -> None:
+        self._git = git
+        self._about = store.location
+        self._path = os.path.realpath(store.path or "")
+
+    def findings(self, journals: Sequence[str]) -> list[Finding]:
+        """Raises StoreUnavailable."""
+        ran = self._git.run("rev-parse", "--show-toplevel")
+        if ran.code:
+            remedy = trust(ran.err) or "correct this, or use a directory outside of the repository"
+            return [warning(_CHECK, self._about, f"git cannot be used: {reason(ran.err)}", remedy)]
+        top = quote(os.fsdecode(ran.out.rstrip(b"\n")))
+        ignored = self._ignored(journals)
+        return ignored or [self._committed(top), self._pushed(top)]
+
+    def _ignored(self, journals: Sequence[str]) -> list[Finding]:
+        paths = b"".join(os.fsencode(journal) + b"\0" for journal in journals)
+        listed = self._git.run("check-ignore", "--verbose", "-z", "--stdin", stdin=paths).out
+        fields = os.fsdecode(listed).split("\0")[:-1]
+        return [
+            failed(
+                _CHECK,
+                path,
+                f"git ignores this state record ({source}:{line}: {pattern}): a clone would not have it",
+                "remove that rule, or use a directory outside of the repository, or a branch (--state git:BRANCH)",
+            )
+            for source, line, pattern, path in zip(*[iter(fields)] * 4, strict=True)
+            if not pattern.startswith("!")
+        ]
+
+    def _committed(self, top: str) -> Finding:
+        listed = self._git.ask("status", "--porcelain", "-z", "--untracked-files=all", "--", self._path)
+        if not listed:
+            return ok(_CHECK, self._about, "committed")
+        paths = quote(self._path)
+        return warning(
+            _CHECK,
+            self._about,
+            "the directory of the state record has changes that are not committed",
+            f"run: git -C {top} add -- {paths} && git -C {top} commit -m 'Record subscriptions' -- {paths}",
+        )
+
+    def _pushed(self, top: str) -> Finding:
+        if not self._git.ask("remote"):
+            what = "the repository has no remote: the state record is on this machine only"
+            return warning(_CHECK, self._about, what, "add a remote and push to it, or back the record up")
+        upstream = self._git.run("rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}")
+        if upstream.code:
+            what = "the current branch has no upstream: other clones do not get the state record"
+            return warning(_CHECK, self._about, what, f"run: git -C {top} push -u origin HEAD")
+        name = os.fsdecode(upstream.out.strip())
+        count = int(self._git.ask("rev-list", "--count", "@{upstream}..HEAD", "--", self._path))
+        if not count:
+            return ok(_CHECK, self._about, f"pushed to {name}")
+        what = f"{counted(count, 'commit')} with the state record not pushed to {name}"
+        return warning(_CHECK, self._about, what, f"run: git -C {top} push")
+
+
+def _behind(workspace: Workspace, store: Store, targets: Sequence[TargetName]) -> list[Finding]:
+    """Whether the upstream branch has entries that the files lack."""
+    warnings: list[str] = []
+    try:
+        refuse_behind(store, targets, workspace.cache_directory, os.environ, warnings.append)
+    except ReconcilerError as problem:
+        return [failure(_CHECK, store.location, problem)]
+    return [warning(_CHECK, store.location, text, "check the network and the credentials") for text in warnings]
