@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.desired import credentials, files, merging, nodes, overlaps, sections, targets
 from reconciler.desired.mistakes import Mistakes
 from reconciler.desired.single_sections import read_parity, read_recipients, read_verification
@@ -30,11 +32,19 @@ def load(config: Path, override: Override) -> Desired:
 
 
 def load_sound(config: Path, override: Override) -> tuple[Desired, ConfigError | None]:
-    """As `load`, for what looks at a configuration with mistakes: what of it is free of them, and the error."""
+    """As `load`, for what looks at a configuration with mistakes: the targets and URLs without any, and the error."""
     mistakes = Mistakes()
     config_sections = sections.gather(_roots(config, mistakes), mistakes)
     desired = _judge(config_sections, override, mistakes)
-    return desired, ConfigError(mistakes.first_of_each_file(), mistakes.count) if mistakes.found else None
+    if not mistakes.found:
+        return desired, None
+    sound = {
+        address: subscription
+        for address, subscription in desired.subscriptions.items()
+        if not subscription.url.startswith(merging.NOWHERE)
+    }
+    problem = ConfigError(mistakes.first_of_each_file(), mistakes.count)
+    return replace(desired, subscriptions=sound), problem
 
 
 def _roots(config: Path, mistakes: Mistakes) -> Iterator[nodes.Node]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Layer = dict[str, Patch]
 
-_NOWHERE: Final = "https://nowhere.invalid/"
-"""Begins what stands for a URL that has a mistake; a configuration with one is never used."""
+NOWHERE: Final = "https://nowhere.invalid/"
+"""Begins what stands for a URL that has a mistake; a configuration with one is never applied."""
 
 ROUTE_LIMIT: Final = 500_000
 """Routes on all targets, which bound time and memory: a small file can want very many things on very many targets."""
@@ -129,7 +129,7 @@ class _Merger:
         if codes is None:
             return None
         address = Address.of(self._target, name)
-        return Subscription(address, codes.value, expanded or _NOWHERE + address, template or "", place(patch.key))
+        return Subscription(address, codes.value, expanded or NOWHERE + address, template or "", place(patch.key))
 
     def _refuse_incomplete(self, name: str, patch: Patch) -> None:
         if self._mistakes.hidden:

@@ -106,16 +106,10 @@ class Workspace:
 
         path = Path(self.setting("config", "RECONCILER_CONFIG", "config"))
         self.notices.say_more(f"desired state: {path}")
-        desired = load(path, self._override)
+        desired = load(path, self.override)
         for warning in desired.warnings:
             self.notices.warn(str(warning))
         return desired
-
-    def sound_desired(self) -> tuple[Desired, ConfigError | None]:
-        """What of the desired state is free of mistakes, and the mistakes. Prints nothing. Raises SettingsError."""
-        from reconciler.desired import load_sound  # noqa: PLC0415
-
-        return load_sound(Path(self.setting("config", "RECONCILER_CONFIG", "config")), self._override)
 
     def declared_target(self, name: str, where: str) -> Target:
         """The declared target of that name. Raises SelectionError."""
@@ -128,7 +122,7 @@ class Workspace:
             remedy=f"declared targets: {', '.join(self.desired.targets) or 'none'}",
         )
 
-    def _override(self, target: TargetName, field: str) -> tuple[str, str] | None:
+    def override(self, target: TargetName, field: str) -> tuple[str, str] | None:
         name = f"{target.variable_prefix}{field}"
         value = self.variables.get(name)
         return None if value is None else (value, name)

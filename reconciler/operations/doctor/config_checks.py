@@ -1,5 +1,8 @@
 """Whether `config/` is valid; and what of it is, if it is not."""
 
+from pathlib import Path
+
+from reconciler.desired import load_sound
 from reconciler.errors import SettingsError
 from reconciler.mistake import Mistake
 from reconciler.model.desired import Desired
@@ -15,7 +18,8 @@ _SHOWN = 10
 def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
     """What of the desired state is free of mistakes, and the findings: each mistake, of very many the first."""
     try:
-        desired, problem = workspace.sound_desired()
+        path = Path(workspace.setting("config", "RECONCILER_CONFIG", "config"))
+        desired, problem = load_sound(path, workspace.override)
     except SettingsError as unusable:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
