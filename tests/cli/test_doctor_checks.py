@@ -13,7 +13,7 @@ from support.raw_server import RawServer, say
 from support.sandbox_project import HERE
 from support.set_up import SetUp
 
-from reconciler.errors import SelectionError, StoreUnavailable
+from reconciler.errors import SelectionError, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.model.result import Finding, Health
 from reconciler.operations.doctor import examine, record_checks, ruleset_checks
@@ -99,6 +99,22 @@ def test_a_pattern_without_a_match(project: Project, monkeypatch: pytest.MonkeyP
     project.declare({})
     with pytest.raises(SelectionError):
         found_in(workspace_of(project, monkeypatch), "asia/*")
+
+
+def test_without_a_home_directory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container: what needs one says so, and the rest is checked."""
+
+    def no_home(*_: str) -> Path:
+        raise SettingsError("no home directory found")
+
+    project.declare({}, auth_url="http://127.0.0.1:1", base_url="http://127.0.0.1:1")
+    project.environment["RECONCILER_CACHE_DIR"] = str(project.path / "cache")
+    project.step("state", "init", "--force")
+    monkeypatch.setattr("reconciler.operations.workspace._home", no_home)
+    findings = found_in(workspace_of(project, monkeypatch), write=True)
+    whats = {(finding.check, finding.what) for finding in findings if finding.health is Health.FAILED}
+    assert {("recipients", "no home directory found"), ("write", "no home directory found")} <= whats
+    assert worst(findings, "record") is Health.OK
 
 
 class OneProbe:

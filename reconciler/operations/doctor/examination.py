@@ -8,7 +8,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.model.selection import Selection
 from reconciler.operations.doctor.config_checks import read_config
-from reconciler.operations.doctor.found import failure
+from reconciler.operations.doctor.found import attempted, failure
 from reconciler.operations.doctor.git_checks import git_findings
 from reconciler.operations.doctor.jobs import Jobs
 from reconciler.operations.doctor.network_checks import site_job, sites
@@ -23,6 +23,7 @@ from reconciler.service.probing import Prober
 from reconciler.service.token_cache import TokenCache
 from reconciler.service.tokens import Tokens
 from reconciler.service.transport import Transport
+from reconciler.state.stores.store import Store
 
 CHECKS = (
     "config", "setting", "DNS", "connection", "TLS", "certificate", "clock", "answer", "token", "record", "write",
@@ -98,10 +99,15 @@ class _Examination:
         except ReconcilerError as problem:
             return [failure("record", "--state", problem)]
         records = RecordChecks(workspace, self._accounts, write=write, encrypted=bool(self._recipients))
-        shared = workspace.in_ci or store.path is None
         return [
             *records.findings(store, self._targets),
-            *recipient_findings(self._recipients, workspace.data_directory / "identities", shared=shared),
+            *attempted("recipients", "config/", lambda: self._recipient_findings(store)),
             *git_findings(workspace, store, [target.name for target in self._targets]),
             *ruleset_findings(store),
         ]
+
+    def _recipient_findings(self, store: Store) -> list[Finding]:
+        """Raises SettingsError."""
+        workspace = self._workspace
+        shared = workspace.in_ci or store.path is None
+        return recipient_findings(self._recipients, workspace.data_directory / "identities", shared=shared)

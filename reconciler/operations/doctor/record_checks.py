@@ -78,14 +78,14 @@ class RecordChecks:
         """Whether create responses and recovery files could be saved on this machine."""
         if not self._write:
             return []
-        workspace, about = self._workspace, str(self._workspace.data_directory)
+        workspace = self._workspace
 
         def find() -> list[Finding]:
             workspace.responses.check_writable(record.id, encrypted=self._encrypted)
             check_keepable(workspace.data_directory)
-            return [ok("write", about, f"responses of {record.target} can be saved")]
+            return [ok("write", record.target, f"responses can be saved below {workspace.data_directory}")]
 
-        return attempted("write", about, find)
+        return attempted("write", record.target, find)
 
 
 def _place(workspace: Workspace, store: Store) -> list[Finding]:
