@@ -19,7 +19,7 @@ from reconciler.cli.main import cli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGES = Path(__file__).parents[1] / "man"
+PAGES = Path(__file__).parents[1] / ".github" / "man"
 UNWRAPPED = "\b\n"
 """What click has at the beginning of a paragraph whose lines stay as they are."""
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = runpy.run_path(str(ROOT / ".ci" / "man_pages.py"))
-WRITTEN = sorted((ROOT / "man").iterdir())
+WRITTEN = sorted((ROOT / ".github" / "man").iterdir())
 
 
 def test_they_follow_the_help() -> None:

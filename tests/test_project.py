@@ -16,7 +16,7 @@ from reconciler.cli.main import cli
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TOP = {"pyproject.toml", "reconciler", "config", "man", "tests", ".github", "README.md", ".ci", "CHANGELOG.md"}
+TOP = {"pyproject.toml", "reconciler", "config", "tests", ".github", "README.md", ".ci", "CHANGELOG.md"}
 
 
 def commands(group: click.Group, path: str = "") -> list[str]:
