@@ -204,6 +204,36 @@ def test_a_store_that_cannot_be_trusted(applied: Partner) -> None:
     assert not (applied.path / "new").exists()
 
 
+def test_a_password_in_an_argument(applied: Partner) -> None:
+    """It is warned of and not repeated, and nothing is closed if that store cannot be reached."""
+    with applied.appending():
+        told = applied.step("state", "copy", "state", "git+http://me:hunter2@127.0.0.1:9/x#records", code=1)
+    assert "TO contains a password, which every user sees in the process list" in told.err
+    assert "hunter2" not in told.out + told.err
+
+
+def test_files_that_are_behind_their_branch(applied: Partner) -> None:
+    """Entries that a colleague has pushed would be missing in the copy: pull first."""
+
+    def git(*arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@b.example", *arguments], cwd=applied.path, check=True
+        )
+
+    git("init", "--quiet", "--bare", "../origin.git")
+    git("init", "--quiet", "--initial-branch=main")
+    git("remote", "add", "origin", "../origin.git")
+    older = applied.journal.read_bytes()
+    applied.step("state", "retire", OFFERS)
+    git("add", "state")
+    git("commit", "--quiet", "--message=state")
+    git("push", "--quiet", "--set-upstream", "origin", "main")
+    applied.journal.write_bytes(older)
+    told = applied.step("state", "copy", "state", "new", "--cache-dir", "another-machine", code=1).err
+    assert "this record is behind origin/main by 1 entry" in told
+    assert older == applied.journal.read_bytes()
+
+
 def test_a_call_that_may_be_in_flight(partner: Partner) -> None:
     """Its outcome could not be appended: the copy is refused until then, and says when."""
     partner.begin(offers=["ONB10011"])

@@ -83,7 +83,7 @@ class Store(Journals, Protocol):
 
     def prepare(self) -> None:
         """Make the place ready for journals if it is not, and test that it keeps what it promises; nothing is changed
-        in it otherwise. `state init` and `state copy` do this before they begin a journal.
+        in it otherwise. `state init` does this before it begins a journal.
 
         Raises StateError for a place that cannot be trusted with a record, and StoreUnavailable.
         """
