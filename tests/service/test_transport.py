@@ -102,8 +102,9 @@ class TestReply:
         server = serve(say(OK))
         gc.disable()
         try:
+            before = {id(one) for one in gc.get_objects()}
             post(transport, server.url)
-            left = [one for one in gc.get_objects() if isinstance(one, deadline.Bounded)]
+            left = [one for one in gc.get_objects() if isinstance(one, deadline.Bounded) and id(one) not in before]
         finally:
             gc.enable()
         assert [] == left

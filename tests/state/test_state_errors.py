@@ -155,12 +155,8 @@ def test_files(here: Path, act: Act, expected: ReconcilerError) -> None:
         SettingsError(
             "unknown store type gopher:",
             where="--state",
-            remedy="valid types: file:, git:, s3:, gs:, az:; write a path that contains a colon as ./PATH",
+            remedy="valid types: file:, git:, s3:, gs:, az:, postgresql:; write a path that contains a colon as ./PATH",
         ),
-    ),
-    (
-        lambda _: open_store("postgresql://host/state", Path("cache"), {}),
-        StateError("postgresql: stores are not available in this version", where="--state", remedy=DIRECTORY),
     ),
 )
 def test_locations(here: Path, act: Act, expected: ReconcilerError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import subprocess
 import time
@@ -64,6 +65,8 @@ def talk(port: int, *parts: bytes, half_close: bool = False, pause: float = 0.0)
         for part in parts:
             connection.sendall(part)
             time.sleep(pause)
+            if select.select([connection], [], [], 0)[0] and b" 100 " not in connection.recv(20, socket.MSG_PEEK):
+                break  # it was answered; what is sent now could destroy the answer
         if half_close:
             connection.shutdown(socket.SHUT_WR)
         answer = b""
