@@ -99,6 +99,13 @@ class TestFileStore(StoreConformance):
             yield FileStore(root)
 
     @pytest.fixture
+    def broken(self, store: Store, root: Path) -> Store:
+        """Its directory is none any more."""
+        root.rename(root.with_name("away"))
+        root.write_text("in its place")
+        return store
+
+    @pytest.fixture
     def tear(self, root: Path) -> Callable[[TargetName, bytes], None]:
         """Written past the store."""
 

@@ -83,6 +83,12 @@ class TestGitStore(StoreConformance):
         pytest.skip("without a lock")
 
     @pytest.fixture
+    def broken(self, store: Store, world: GitWorld) -> Store:
+        """Its remote is away."""
+        world.origin.rename(world.origin.with_name("away"))
+        return store
+
+    @pytest.fixture
     def tear(self, world: GitWorld) -> Callable[[TargetName, bytes], None]:
         """Pushed by hand: a blob is never torn by itself."""
 

@@ -33,6 +33,11 @@ class BucketConformance(StoreConformance):
         pytest.skip("a bucket has no lock")
 
     @pytest.fixture
+    def broken(self) -> Store:
+        """A server that is away is in test_bucket_failures."""
+        pytest.skip("tested elsewhere")
+
+    @pytest.fixture
     def tear(self) -> Callable[[TargetName, bytes], None]:
         """An object is written whole, or damaged."""
         pytest.skip("an object is written whole")

@@ -53,6 +53,11 @@ class TestPostgresStore(StoreConformance):
         pytest.skip("without a lock")
 
     @pytest.fixture
+    def broken(self) -> Store:
+        """A server that is away is in test_postgres_failures."""
+        pytest.skip("tested elsewhere")
+
+    @pytest.fixture
     def tear(self) -> Callable[[TargetName, bytes], None]:
         """A row is there or not."""
         pytest.skip("a transaction is never torn")

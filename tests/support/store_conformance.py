@@ -1,6 +1,7 @@
 """What every store must do: subclass StoreConformance and give it the fixtures that raise NotImplementedError here.
 
-What a store promises is in `reconciler.state.stores.store`.
+What a store promises is in `reconciler.state.stores.store`. Not tested here, so test it for each store: that what was
+appended survives a crash, what becomes of a lost answer, that a wait ends in time, and that a signal ends it.
 """
 
 from __future__ import annotations
@@ -106,6 +107,11 @@ class StoreConformance:
     @pytest.fixture
     def tear(self) -> Callable[[TargetName, bytes], None]:
         """Leaves bytes behind the last line of a journal, as a writer that died would; skips where none can."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def broken(self, store: Store) -> Store:
+        """The store with its journal, when nothing of it can be read or written; skips where another test has that."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -382,3 +388,67 @@ class StoreConformance:
                 heads = Heads(tmp_path / f"heads{number}{first is store}")
                 assert journal(2) == read_journal(first, TARGET, heads)
                 assert [2] == [known.entries for known in heads.seen().at(TARGET, second.place)]
+
+    def test_append_to_a_head_of_the_same_length(self, store: Store) -> None:
+        """The hash decides, not the number of lines: another history of the same length is another head."""
+        other = journal(2, mark="b")
+        lines, _ = link(other.head, 2, [imported("b3")])
+        for head in (other.head, "f" * 64):
+            with pytest.raises(HeadMoved):
+                store.append(TARGET, head, 3, lines, "a fork")
+        assert journal_bytes(entries(2)) == store.read(TARGET)
+
+    def test_a_damaged_end_is_no_head(self, store: Store) -> None:
+        """A journal whose last line has no hash is neither begun again nor appended to."""
+        store.append(OTHER, None, 1, b"damaged\n", "begin")
+        for head, seq in ((None, 1), ("f" * 64, 2)):
+            with pytest.raises(HeadMoved):
+                store.append(OTHER, head, seq, journal_bytes([begun(OTHER)]), "begin")
+        assert store.read(OTHER) == b"damaged\n"
+
+    def test_any_bytes_are_kept(self, store: Store) -> None:
+        """A line is bytes: characters beyond ASCII, bytes that are no UTF-8, white space at its ends."""
+        lines, _ = link(journal(2).head, 2, [imported("\u00e4\u2713\U0001f600")])
+        store.append(TARGET, journal(2).head, 3, lines, "beyond ASCII")
+        assert journal_bytes(entries(2)) + lines == store.read(TARGET)
+        store.append(OTHER, None, 1, b" \xff\r\t \n", "bytes")
+        assert store.read(OTHER) == b" \xff\r\t \n"
+
+    def test_names_that_are_alike(self, another_handle: Callable[[], Store]) -> None:
+        """Names that differ only in where the slash is, or in what follows, are two journals."""
+        store = another_handle()
+        names = [TargetName(name) for name in ("a-b/c", "a/b", "a/b-c", "a/b-c-d", "aa/b")]
+        for name in names:
+            store.append(name, None, 1, journal_bytes(entries(1, name)), "begin")
+        assert sorted(names) == another_handle().targets()
+        assert [store.read(name) for name in names] == [journal_bytes(entries(1, name)) for name in names]
+
+    def test_a_read_is_never_older(self, store: Store, another_handle: Callable[[], Store]) -> None:
+        """What is known to be durable spares work, and is never an answer: somebody else may have appended."""
+        known = {journal(2).head}
+        assert journal_bytes(entries(2)) == store.read(TARGET, known)
+        lines, _ = link(journal(2).head, 2, [imported("a3")])
+        another_handle().append(TARGET, journal(2).head, 3, lines, "import")
+        assert journal_bytes(entries(3)) == store.read(TARGET, known)
+
+    def test_prepare_changes_no_journal(self, another_handle: Callable[[], Store]) -> None:
+        """It may be called before the first journal and any time after; there is nothing in a place that is ready."""
+        store = another_handle()
+        store.prepare()
+        assert (store.targets(), store.read(TARGET)) == ([], None)
+        store.append(TARGET, None, 1, journal_bytes(entries(2)), "begin")
+        another_handle().prepare()
+        assert ([TARGET], journal_bytes(entries(2))) == (store.targets(), store.read(TARGET))
+
+    def test_a_store_that_fails_is_not_an_empty_one(self, broken: Store) -> None:
+        """What cannot be read is an error, not "no journal": else the next step is to begin another record."""
+        lines, _ = link(journal(2).head, 2, [imported("a3")])
+        uses: list[Callable[[], object]] = [
+            lambda: broken.read(TARGET), lambda: broken.read(TARGET, {journal(2).head}), broken.targets,
+            lambda: broken.append(TARGET, journal(2).head, 3, lines, "append"),
+            lambda: broken.append(OTHER, None, 1, journal_bytes([begun(OTHER)]), "begin"),
+        ]  # fmt: skip
+        for use in uses:
+            with pytest.raises(StoreUnavailable):
+                use()
+        assert broken.stamp(TARGET) is None

@@ -18,7 +18,7 @@ class StoreLocation(Struct, frozen=True):
 
     `location` is the store's, with a relative path made absolute; `resolved` the same with symbolic links resolved, ""
     for a store that is not on this machine. `normalized` gives the spellings of one location one form, "" for the
-    location of another type of store.
+    location of another type of store; the default is right for paths.
     """
 
     location: str
@@ -34,8 +34,8 @@ class StoreLocation(Struct, frozen=True):
 class Journals(Protocol):
     """What an apply needs of a store. A store reads and writes bytes, and does not interpret them.
 
-    It holds no lock between two calls, so none can get stuck. No call waits for another process for longer than 30 s,
-    and signals end every wait. Threads may share a store.
+    It holds no lock between two calls, so none can get stuck. No call waits for other processes for longer than 30 s,
+    however many locks it takes, and signals end every wait. Threads may share a store.
     """
 
     location: str
@@ -46,7 +46,7 @@ class Journals(Protocol):
         ...
 
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
-        """The journal's current bytes, never cached; None if there is none. Raises StoreUnavailable.
+        """The journal's current bytes, never cached; None if there certainly is none. Raises StoreUnavailable.
 
         They are durable, even if the process that wrote them was killed before it had made sure of that. Of `durable`,
         heads that this machine has seen to be durable here, a store need not make sure again.
@@ -57,7 +57,7 @@ class Journals(Protocol):
         """Append complete lines, durably, if the hash of the last complete line is `head` (None: no journal yet).
 
         `seq` is the number of the first of `lines`, 1 in a new journal. It follows from `head`: a store that finds
-        lines by their number does not have to read the journal for it.
+        lines by their number does not have to read the journal for it. It is no condition: the head alone decides.
 
         What follows the last newline is an interrupted write, and is deleted. `note` describes the lines, for stores
         with a history of their own.
@@ -83,7 +83,8 @@ class Store(Journals, Protocol):
 
     def prepare(self) -> None:
         """Make the place ready for journals if it is not, and test that it keeps what it promises; nothing is changed
-        in it otherwise. `state init` does this before it begins a journal.
+        in it otherwise. `state init` does this before it begins a journal, `state copy` before it closes one;
+        it may be called at any time.
 
         Raises StateError for a place that cannot be trusted with a record, and StoreUnavailable.
         """
