@@ -232,6 +232,7 @@ def test_secrets_that_a_server_echoes(world: GitWorld, httpserver: HTTPServer) -
         ("git+me:hunter2@host.example:a#state", "not a git repository URL"),
         ("git+ext::sh -c hunter2% #state", "not a git repository URL"),
         ("git+-u hunter2#state", "not a git repository URL"),
+        ("git+https://me:hunter2/x@host.example/a#state", "a special character makes the URL ambiguous"),
         ("git:a hunter2", "not a valid branch name"),
         ("git://me:hunter2@host.example/a#state", "not a valid branch name"),
         ("git:-hunter2", "not a valid branch name"),

@@ -88,6 +88,28 @@ def test_no_database(spec: str, told: str) -> None:
     assert f"--state: {told}; {HELP}" == str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "postgresql://me:hun/ter2@h/r",
+        "postgresql://me:12/ter2@h/r",
+        "postgresql://me:12/ter2@h",
+        "postgresql://me:hun@ter2@h/r",
+        "postgresql://me:h?n@ter2@h/r",
+        "postgresql://me:hunter2",
+    ],
+)
+def test_a_password_that_is_not_encoded(spec: str) -> None:
+    """A part of it would be taken for a host, a port or a database, and be in each message: nothing is echoed."""
+    environment = {"PGDATABASE": "r"}
+    with pytest.raises(
+        SettingsError, match="^--state: a special character makes the PostgreSQL URL ambiguous; "
+    ) as caught:
+        open_postgres(spec, environment)
+    assert "ter2" not in str(caught.value)
+    assert "h:5432/a%40b%2Fc" in database_of("postgresql://me:hun%2Fter2@h/a%40b%2Fc?password=a@b", {}).location
+
+
 @pytest.mark.parametrize("name", ["", "A", "a;b", "a%22", "pg catalog", "x" * 64])
 def test_no_schema(name: str) -> None:
     """The name of a schema is a plain one, since it is part of a command that is to be pasted."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _SPEC = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)(?:#(?P<branch>.*))?)", re.DOTALL)
 _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)
+_MISREAD = re.compile(r"[a-z]+://[^/@\[]*:[^/@]*[^/@0-9][^/@]*(/|$)", re.IGNORECASE)
+"""What is no port: a password that contains a slash, which ends the host; it would be in each message."""
 _REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
 _REMEDY = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
 
@@ -89,6 +91,9 @@ def _parse(spec: str) -> tuple[str | None, str]:
     found = _SPEC.fullmatch(spec)
     if found is None or not (found["own"] is not None or _URL.fullmatch(found["url"])):
         raise SettingsError("not a git repository URL", where="--state", remedy=_REMEDY)
+    if _MISREAD.match(found["url"] or ""):
+        what = "a special character makes the URL ambiguous"
+        raise SettingsError(what, where="--state", remedy=f"write / in a password as %2F, : as %3A; {_REMEDY}")
     branch = found["own"] or found["branch"]
     if not branch:
         raise SettingsError("no branch given", where="--state", remedy=_REMEDY)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SCHEMA = re.compile(r"([?&])reconciler_schema=([^&]*)(&|$)")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_MISREAD = re.compile(r"[^/?]*@[^/?]*@|[^/?]*/[^?]*@")
+"""An @ that libpq does not take for the end of the password, so that it takes a part of it for a host or a database."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _OURS = {
     "client_encoding": "utf8",  # in SQL_ASCII, texts would come as bytes
@@ -26,6 +28,7 @@ _OURS = {
 }
 _CONNECT_TIMEOUT = "10"  # seconds for each address of the server
 _REMEDY = "use postgresql://USER@HOST:PORT/DATABASE, with the password in PGPASSWORD or in a password file"
+_ENCODE = "write special characters in a user, a password or a name as %40 for @, %2F for /, %3A for :, %3F for ?"
 
 
 class Database(Discreet, frozen=True):
@@ -67,11 +70,19 @@ def database_of(spec: str, environment: Mapping[str, str]) -> Database:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
     except ProgrammingError:  # its text quotes the URL
         raise SettingsError("not a PostgreSQL URL", where="--state", remedy=_REMEDY) from None
+    if _MISREAD.match(url.partition("://")[2]) or not _is_plausible(given):
+        raise SettingsError("a special character makes the PostgreSQL URL ambiguous", where="--state", remedy=_ENCODE)
     given = _from_environment(given, environment)
     if not (given.get("dbname") or given.get("service")):
         raise SettingsError("no database given", where="--state", remedy=_REMEDY)
     parameters = {"connect_timeout": _CONNECT_TIMEOUT, **given, **_OURS}
     return Database(parameters, schema, _bare_url(given))
+
+
+def _is_plausible(given: Mapping[str, str]) -> bool:
+    """Whether hosts and ports can be such, and no part of a password; the name of an abstract socket begins with @."""
+    hosts, ports = (given.get(name, "").split(",") for name in ("host", "port"))
+    return all("@" not in host[1:] for host in hosts) and all(not port or port.isdecimal() for port in ports)
 
 
 def database_place(location: str) -> str:
