@@ -81,7 +81,8 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
         raise Refused(
             f"the record with {lost[0].length} is missing",
             where=where,
-            remedy="restore it (version control, a backup, another --state), or its subscriptions will be created"
+            remedy=f"{lost[0].elsewhere_than(workspace.store.place)}restore it (version control, a backup, another"
+            " --state), or its subscriptions will be created"
             f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
         )
     raise Refused(
@@ -104,11 +105,15 @@ def _is_sandbox(base_url: str) -> bool:
 
 
 class Rollback(Struct, frozen=True):
-    """The journal of a target as it is, if there is one, and what this machine last knew of it and it does not hold."""
+    """The journal of a target as it is, if there is one, and what this machine last knew of it and it does not hold.
+
+    `elsewhere` is what to try first, if that was last seen in another store.
+    """
 
     target: TargetName
     journal: Journal | None
     lost: list[KnownHead]
+    elsewhere: str
 
 
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
@@ -126,7 +131,8 @@ def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
                 where=workspace.store.location,
                 remedy=f"to initialize it, run: reconciler state init -t {name}",
             )
-        yield Rollback(name, journal, lost)
+        elsewhere = next((text for known in lost if (text := known.elsewhere_than(place))), "")
+        yield Rollback(name, journal, lost, elsewhere)
 
 
 def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:

@@ -111,6 +111,26 @@ def test_what_is_left_behind_is_closed(applied: Partner) -> None:
     assert applied.step("state", "history").out.endswith("copied to new\n")
 
 
+@pytest.mark.parametrize("left", ["nothing", "an older record"])
+def test_what_is_left_behind_is_lost(applied: Partner, left: str) -> None:
+    """Every message that would give the record up says first where it continues: all of it would be created again."""
+    before = applied.journal.read_bytes()
+    applied.step("state", "copy", "state", "new")
+    applied.journal.unlink()
+    if left != "nothing":
+        applied.journal.write_bytes(before)
+    place = f"it was last seen at {applied.path}/new: if it continues there, use that store with --state; "
+    for command in (
+        "plan",
+        "state list",
+        *(["state init"] if left == "nothing" else []),
+        "state accept-rollback -t */*",
+    ):
+        done = applied.step(*command.split(), code=1)
+        assert place in done.err, done
+    applied.step("plan", "--state", "new", "--detailed-exitcode")
+
+
 def test_only_the_copy_is_needed(applied: Partner) -> None:
     """What is left behind may be deleted: the last known head is that of the copy, and a rollback of it is noticed."""
     applied.step("state", "copy", "state", "new")

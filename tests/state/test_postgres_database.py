@@ -103,7 +103,7 @@ def test_a_password_that_is_not_encoded(spec: str) -> None:
     """A part of it would be taken for a host, a port or a database, and be in each message: nothing is echoed."""
     environment = {"PGDATABASE": "r"}
     with pytest.raises(
-        SettingsError, match="^--state: a special character makes the PostgreSQL URL ambiguous; "
+        SettingsError, match=r"^--state: a special character makes the PostgreSQL URL ambiguous; "
     ) as caught:
         open_postgres(spec, environment)
     assert "ter2" not in str(caught.value)

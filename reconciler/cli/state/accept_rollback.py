@@ -41,3 +41,5 @@ def _describe(terminal: Terminal, rollback: Rollback) -> None:
         now = f"the record now has {entries}, head {rollback.journal.head}, and does not contain that head"
     for seen in rollback.lost:
         terminal.say(f"  {rollback.target}: last seen with {seen.length}, head {seen.head}; {now}")
+    if rollback.elsewhere:
+        terminal.warn(f"{rollback.target}: {rollback.elsewhere}what continues there would be created again here")

@@ -51,6 +51,12 @@ class KnownHead(Struct, frozen=True):
         """Whether it was seen in the store at `place`."""
         return place.has_any((self.location, self.resolved, *self.places))
 
+    def elsewhere_than(self, place: StoreLocation) -> str:
+        """What to try before a record that is missing at `place` is given up: where it was last seen, "" if there."""
+        if place.has_any((self.location, self.resolved)):
+            return ""
+        return f"it was last seen at {self.location}: if it continues there, use that store with --state; "
+
     def concerns(self, base_url: str) -> bool:
         """Whether the record's subscriptions may exist at the service at `base_url`."""
         return not self.base_url or same_service(self.base_url, base_url)

@@ -120,7 +120,7 @@ def refuse_missing(journal: Journal, seen: Seen, place: StoreLocation) -> None:
     record = journal.record()
     for known in missing_heads(journal, seen, place):
         if known.record == record.id:
-            raise _rolled_back(journal, known)
+            raise _rolled_back(journal, known, place)
         if known.concerns(record.base_url):
             raise record_replaced(record, known, place)
 
@@ -150,7 +150,7 @@ def record_replaced(record: Record, known: KnownHead, place: StoreLocation) -> R
     )
 
 
-def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
+def _rolled_back(journal: Journal, known: KnownHead, place: StoreLocation) -> RecordRolledBack:
     missing = known.entries - len(journal.lines)
     what = (
         f"the last {missing} of {known.length} are missing"
@@ -160,7 +160,8 @@ def _rolled_back(journal: Journal, known: KnownHead) -> RecordRolledBack:
     return RecordRolledBack(
         f"the record of {journal.target} was rolled back: {what}",
         where=known.location,
-        remedy="a backup may have been restored, a branch force-pushed or lines deleted; restore the newer journal, or"
+        remedy=f"{known.elsewhere_than(place)}a backup may have been restored, a branch force-pushed or lines deleted;"
+        " restore the newer journal, or"
         " run: reconciler state recover NEWER.jsonl; if it is lost for good, run:"
         f" reconciler state accept-rollback -t {journal.target}",
     )

@@ -243,7 +243,8 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
         return RecordLost(
             f"the state record of {target} is missing: it was last read here with {known.length}",
             where=store.location,
-            remedy="restore it (version control, a backup, another --state); if it is lost for good, its subscriptions"
+            remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state); if it"
+            " is lost for good, its subscriptions"
             f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
         )
     elsewhere = seen.elsewhere(target, store.place)
