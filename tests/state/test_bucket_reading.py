@@ -44,6 +44,15 @@ class Watched(MemoryBucket):
         return [key for key in super().keys(folder, after, until) if key not in self.hidden]
 
 
+class Below(MemoryBucket):
+    """What a longer prefix shows of a bucket."""
+
+    def __init__(self, bucket: MemoryBucket, folder: str) -> None:
+        super().__init__()
+        below = [name for name in bucket.objects if name.startswith(f"{folder}/")]
+        self.objects = {name.removeprefix(f"{folder}/"): bucket.objects[name] for name in below}
+
+
 def key(number: int, target: str = TARGET) -> str:
     """The key of an object."""
     return f"{target}/{number:012}.jsonl"
@@ -103,6 +112,31 @@ def test_the_first_object_missing_is_damage() -> None:
         load_journal(bucket_store(lambda: bucket), TARGET)
 
 
+@pytest.mark.parametrize("lost", [1, 64, 65])
+def test_what_is_left_of_a_journal_is_not_nothing(lost: int) -> None:
+    """It is listed, so that it stops creates on its service, and no new journal is begun in its place.
+
+    One that lost its first objects only may still be whole in a pack.
+    """
+    bucket = filled(65)
+    assert pack(65) in bucket.objects
+    for number in range(1, lost + 1):
+        del bucket.objects[key(number)]
+    store = bucket_store(lambda: bucket)
+    assert [TARGET] == store.targets()
+    assert [] == bucket_store(lambda: Below(bucket, "europe")).targets()
+    before = dict(bucket.objects)
+    with pytest.raises(RecordDamaged if lost == 65 else HeadMoved):
+        store.append(TARGET, None, 1, journal_bytes([begun()]), "begin")
+    if lost < 65:
+        assert journal_bytes(entries(65)) == read(bucket)
+        del bucket.objects[pack(65)]
+        with pytest.raises(RecordDamaged, match="earlier lines are missing"):
+            load_journal(bucket_store(lambda: bucket), TARGET)
+        assert [TARGET] == store.targets()
+    assert before.keys() >= bucket.objects.keys()
+
+
 def test_two_objects_for_one_entry_are_damage() -> None:
     """An object whose number is in the middle of another."""
     bucket = filled(2, 3)
@@ -157,9 +191,9 @@ def test_a_journal_that_was_replaced_is_not_appended_to() -> None:
 def test_only_targets_are_listed() -> None:
     """Not what else is in the bucket, nor what the test of `state init` left there."""
     bucket = filled(1)
+    bucket_store(lambda: bucket).append(OTHER, None, 1, journal_bytes(entries(1, OTHER)), "begin")
     for name in (".probe/x/000000000000.jsonl", "logs/2026/a.txt", "a/b/c/d", "Europe/staging/x", key(2, OTHER), "z"):
         bucket.objects[name] = b"x\n"
-    bucket_store(lambda: bucket).append(OTHER, None, 1, journal_bytes(entries(1, OTHER)), "begin")
     assert [TARGET, OTHER] == bucket_store(lambda: bucket).targets()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+PACKS = "/packs"
 _NUMBERED = re.compile(r"(\d{12})\.jsonl")
 
 
@@ -21,12 +22,18 @@ def object_key(target: str, number: int) -> str:
 
 def pack_folder(target: str) -> str:
     """Where the packs of a journal are."""
-    return f"{target}/packs"
+    return f"{target}{PACKS}"
 
 
 def pack_key(target: str, number: int) -> str:
     """The key of the pack that holds all objects up to the one with that number."""
     return f"{pack_folder(target)}/{number:012}.jsonl"
+
+
+def has_numbers(keys: Iterable[str], target: str) -> bool:
+    """Whether an object or a pack of the journal is among the keys."""
+    listed = list(keys)
+    return any(numbers_in(folder, listed) for folder in (target, pack_folder(target)))
 
 
 def numbers_in(folder: str, keys: Iterable[str]) -> list[int]:

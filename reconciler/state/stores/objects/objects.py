@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.address import TARGET, TargetName
 from reconciler.state.stores.objects.history import History
-from reconciler.state.stores.objects.keys import object_key, pack_key
+from reconciler.state.stores.objects.keys import PACKS, has_numbers, object_key, pack_key
 from reconciler.state.stores.objects.probe import prove
 from reconciler.state.stores.objects.reading import Reading
 from reconciler.state.stores.objects.writing import write_once
@@ -52,7 +52,7 @@ class BucketStore:
         prove(self._connect, self.location)
 
     def targets(self) -> list[TargetName]:
-        """See Store.targets: those whose first object exists; other folders are ignored."""
+        """See Store.targets: those with any object; one that lost its first is damaged. Other folders are ignored."""
         with self._in_time() as until:
             named = [
                 TargetName(f"{region}/{environment}")
@@ -62,7 +62,12 @@ class BucketStore:
                 if TARGET.fullmatch(f"{region}/{environment}")
             ]
             begun = self._bucket.get([object_key(target, 1) for target in named], until)
-        return sorted(target for target, first in zip(named, begun, strict=True) if first is not None)
+            found = zip(named, begun, strict=True)
+            return sorted(target for target, first in found if first is not None or self._is_rest(target, until))
+
+    def _is_rest(self, target: TargetName, until: float) -> bool:
+        """Whether a folder without a first object is what is left of a journal, and not the packs of another prefix."""
+        return not target.endswith(PACKS) and has_numbers(self._bucket.keys(target, "", until), target)
 
     def where(self, target: TargetName) -> str:
         """See Store.where."""
@@ -111,10 +116,15 @@ class BucketStore:
     def _at_head(self, target: TargetName, head: str | None, seq: int, until: float) -> History:
         """The journal that ends with that head, before the entry `seq`.
 
-        That a number is free is not enough: a journal may have been replaced by another. Raises HeadMoved.
+        That a number is free is not enough: a journal may have been replaced by another, or lost its first object.
+        Raises HeadMoved, and RecordDamaged.
         """
         self._check_name(target)
-        known = self._known.get(target) if head is not None else History()
+        if head is None:
+            if self._read(target, until) is not None:
+                raise HeadMoved("conflict: another run initialized this journal", where=self.where(target))
+            return History()
+        known = self._known.get(target)
         if known is None or (known.head, known.next) != (head, seq):
             known = self._read(target, until)
         if known is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.errors import StoreUnavailable
+from reconciler.errors import RecordDamaged, StoreUnavailable
 from reconciler.state.stores.objects.history import History, count_lines, refuse_incomplete, unpacked
 from reconciler.state.stores.objects.keys import numbers_in, object_key, pack_folder, pack_key
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reconciler.state.stores.objects.bucket import Bucket
 
 _REMEDY = "run the command again; if that does not help, another program deletes objects, or reads are inconsistent"
+_GONE = "restore them from versions or a backup of the bucket, then run: reconciler state verify"
 
 
 class Reading:
@@ -34,6 +35,9 @@ class Reading:
         objects = self._objects(base)
         if base is not None and objects.get(base.last) != base.parts[-1]:
             base, objects = None, self._objects(None)  # neither a pack nor a memory counts against the object itself
+        if not objects and self._packs():
+            what = "all objects of the journal are missing; there are packs of them"
+            raise RecordDamaged(what, where=f"{self._where}/{self._target}", remedy=_GONE)
         if not objects:
             return None
         history = base or History()
@@ -44,13 +48,17 @@ class Reading:
 
     def _packed(self) -> History | None:
         """What the latest pack holds; None if there is none, or it is not what it is supposed to be."""
-        folder = pack_folder(self._target)
-        numbers = numbers_in(folder, self._bucket.keys(folder, "", self._until))
+        numbers = self._packs()
         if not numbers:
             return None
         keys = [pack_key(self._target, numbers[-1]), object_key(self._target, numbers[-1])]
         pack, last = self._bucket.get(keys, self._until)
         return unpacked(pack, last, numbers[-1])
+
+    def _packs(self) -> list[int]:
+        """The numbers of the packs, sorted."""
+        folder = pack_folder(self._target)
+        return numbers_in(folder, self._bucket.keys(folder, "", self._until))
 
     def _objects(self, base: History | None) -> dict[int, bytes]:
         """The objects from the last one of `base`, by their numbers.
