@@ -147,7 +147,9 @@ def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:
         workspace.notices.work_is_done()
         workspace.heads.accept(accepted, workspace.store.place)
         return
-    _begin(workspace, name, _service(workspace, name, lost), note, lost, force=force)
+    base_url = _service(workspace, name, lost)
+    workspace.store.prepare()  # the place may be lost with the record
+    _begin(workspace, name, base_url, note, lost, force=force)
 
 
 def _service(workspace: Workspace, name: TargetName, lost: list[KnownHead]) -> str:

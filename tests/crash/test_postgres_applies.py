@@ -131,6 +131,19 @@ def test_the_password_is_nowhere(tmp_path: Path, scene: Scene, postgres_server: 
     assert {} == secrets.leaked_below(tmp_path, allowed=is_private_response)
 
 
+def test_a_table_that_is_lost(tmp_path: Path, scene: Scene) -> None:
+    """What is advised leads out of it: the loss is accepted in a table that is made anew."""
+    with DatabaseProject(tmp_path, scene, 1) as work:
+        scene.execute("DROP TABLE {table}")
+        for command in (("plan",), ("state", "init")):
+            told = work.project.step(*command, code=1).err
+            assert "if it is lost for good" in told
+            assert f"reconciler state accept-rollback -t {HERE}" in told
+        work.project.step("state", "accept-rollback", "-t", HERE, "--force")
+        assert 0 == work.apply().code
+        work.assert_done()
+
+
 def test_advice_can_be_pasted(tmp_path: Path, scene: Scene) -> None:
     """A command that a message names has the URL, unless there is a password in it."""
     project = Project(tmp_path, {"PGPASSWORD": PASSWORD})

@@ -83,7 +83,12 @@ def test_a_standby(own_server: Server) -> None:
     own_server.become_standby()
     store = scene.open()
     assert store.stamp(TARGET) is None
-    for call in (store.prepare, partial(store.read, TARGET), partial(store.append, TARGET, "f" * 64, 3, b"", "")):
+    for call in (
+        store.prepare,
+        store.targets,
+        partial(store.read, TARGET),
+        partial(store.append, TARGET, "f" * 64, 3, b"", ""),
+    ):
         with pytest.raises(StateError, match=r"the server is a standby.*; use the primary server"):
             call()
 

@@ -145,7 +145,11 @@ class Sessions:
         if state in _ABORTED:
             told = self._database.hide_secrets(told)
             return Unanswered(f"the database undid the transaction: {told}", where=self._database.location)
-        return self._unavailable("access the state record", f"{told} ({state})", _remedy(state))
+        return self._unavailable("access the state record", f"{told} ({state})", self._remedy(state))
+
+    def _remedy(self, state: str) -> str:
+        remedy = _REMEDIES.get(state, "check the database server, then run the command again")
+        return remedy.replace("TABLE", f"{self._database.schema}.reconciler_journal")
 
     def _unavailable(self, what: str, told: str, remedy: str) -> StoreUnavailable:
         told = self._database.hide_secrets(told)
@@ -190,12 +194,8 @@ _CONNECTING = "check the host, the user and the password (PGPASSWORD, or a passw
 _REMEDIES = {
     "25006": "the database or the role is set to read-only (default_transaction_read_only), or the server is a standby;"
     " use the primary server, or set it to off once the database may change again",
-    "42501": "grant it, as the owner of the table: GRANT SELECT, INSERT ON reconciler_journal TO ROLE",
+    "42501": "grant it, as the owner of the table: GRANT SELECT, INSERT ON TABLE TO ROLE",
     "42P01": "to create the table, run: reconciler state init",
     "53100": "free space on the disk of the database server, then run the command again",
     "55P03": "another transaction holds a lock on the table; end it, then run the command again",
 }
-
-
-def _remedy(state: str) -> str:
-    return _REMEDIES.get(state, "check the database server, then run the command again")

@@ -36,7 +36,7 @@ _READ = """
 SELECT pg_is_in_recovery(), (
     SELECT string_agg(line || '\\x0a'::bytea, ''::bytea ORDER BY seq) FROM {table} WHERE target = %(target)s
 )"""
-_TARGETS = "SELECT DISTINCT target FROM {table}"
+_TARGETS = "SELECT pg_is_in_recovery(), ARRAY(SELECT DISTINCT target FROM {table})"
 _LAST = "SELECT hash FROM {table} WHERE target = %(target)s AND NOT pg_is_in_recovery() ORDER BY seq DESC LIMIT 1"
 _FOUND = """
 SELECT EXISTS (SELECT FROM {table} WHERE target = %(target)s), count(*),
@@ -200,10 +200,12 @@ class PostgresStore:
 
     def _targets(self, session: Session) -> list[TargetName]:
         try:
-            rows = session.connection.execute(self._statement(_TARGETS)).fetchall()
+            row = session.connection.execute(self._statement(_TARGETS)).fetchone()
         except errors.UndefinedTable:
             return []
-        return [TargetName(target) for (target,) in rows]
+        standby, targets = row or (False, [])
+        self._refuse_standby(standby=standby)
+        return [TargetName(target) for target in targets]
 
     def _read(self, target: TargetName, session: Session) -> bytes | None:
         try:
@@ -211,13 +213,16 @@ class PostgresStore:
         except errors.UndefinedTable:
             return None
         standby, journal = cursor.fetchone() or (False, None)
+        self._refuse_standby(standby=standby)
+        return bytes(journal) if journal is not None else None
+
+    def _refuse_standby(self, *, standby: bool) -> None:
         if standby:
             raise StoreUnavailable(
                 "the server is a standby, which may be behind",
                 where=self.location,
                 remedy="use the primary server, or add ?target_session_attrs=primary to the URL",
             )
-        return bytes(journal) if journal is not None else None
 
     def _last(self, target: TargetName, session: Session) -> str | None:
         try:
