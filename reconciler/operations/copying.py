@@ -48,7 +48,7 @@ from reconciler.state.journal.chain import Journal, link
 from reconciler.state.journal.closing import refuse_closed
 
 _RETRIES = 5  # conflicts with another run of the same copy
-_OTHER = "use an empty place: another directory, branch or prefix"
+_OTHER = "use an empty place: another directory, branch, prefix or schema"
 
 
 class Copied(Struct, frozen=True):

@@ -85,11 +85,12 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
             " --state), or its subscriptions will be created"
             f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
         )
+    use = f"use it with --state {others[0].location}" if others[0].resolved else "use that store with --state"
     raise Refused(
         f"a record with {others[0].length} exists at {others[0].location}",
         where=where,
-        remedy=f"use it with --state {others[0].location}, or its subscriptions will be created again; to initialize a"
-        f" new one anyway, run: reconciler state init -t {name} --force",
+        remedy=f"{use}, or its subscriptions will be created again; to initialize a new one anyway,"
+        f" run: reconciler state init -t {name} --force",
     )
 
 

@@ -143,6 +143,16 @@ def test_new_record_beside_a_known_one(partner: Partner) -> None:
     assert not (partner.path / "elsewhere").exists()
 
 
+def test_new_record_beside_one_in_a_store_of_others(partner: Partner) -> None:
+    """What the first one is called in messages may be no value of --state: a branch is named with its repository."""
+    partner.declare({}, base_url="https://api.service.example")
+    partner.shell("git init -q --bare ../origin.git && git init -q && git remote add origin ../origin.git")
+    partner.step("--state", "git:records", "state", "init")
+    told = partner.step("--state", "elsewhere", "state", "init", code=1).err
+    assert "a record with 1 entry exists at git:records of /" in told
+    assert "origin.git; use that store with --state, or its subscriptions will be created again" in told
+
+
 def test_record_that_is_missing(partner: Partner) -> None:
     """A record that this machine knows and that is gone is not begun again; the refusal says how to accept the loss."""
     partner.begin(offers=["ONB10011"])

@@ -53,8 +53,9 @@ def test_buckets_of_one_name_at_two_endpoints() -> None:
 
 def test_an_endpoint_with_a_password() -> None:
     """It is no part of what is remembered or shown."""
-    store = opened("s3://records", AWS_ENDPOINT_URL="https://me:hunter2@s3.example")
-    assert "s3://records at https://s3.example" == store.place.location
+    for endpoint in ("https://me:hunter2@s3.example", "https://s3.example/?sig=hunter2", "https://s3.example#hunter2"):
+        store = opened("s3://records", AWS_ENDPOINT_URL=endpoint)
+        assert "s3://records at https://s3.example" == store.place.location
 
 
 @pytest.mark.parametrize(

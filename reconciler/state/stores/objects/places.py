@@ -101,7 +101,7 @@ def _parse(spec: str, environment: Mapping[str, str]) -> Place:
 def _endpoint(place: Place) -> str:
     """What tells this bucket from one of the same name elsewhere, without credentials; "" if the name is enough."""
     named = [place.settings[name] for name in SCHEMES[place.scheme].at if name in place.settings]
-    return re.sub(r"//[^/]*@", "//", named[0].rstrip("/")) if named else ""
+    return re.sub(r"//[^/]*@", "//", re.sub(r"[?#].*", "", named[0]).rstrip("/")) if named else ""
 
 
 def _bucket_place(location: str) -> str:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from reconciler.state.stores.objects.bucket import Bucket
 
 _REMEDY = "run the command again; if that does not help, another program deletes objects, or reads are inconsistent"
-_GONE = "restore them from versions or a backup of the bucket, then run: reconciler state verify"
+_GONE = (
+    "restore them from versions or a backup of the bucket; if they are lost for good, copy the last pack to the key"
+    " {key}; then run: reconciler state verify"
+)
 
 
 class Reading:
@@ -37,7 +40,9 @@ class Reading:
             base, objects = None, self._objects(None)  # neither a pack nor a memory counts against the object itself
         if not objects and self._packs():
             what = "all objects of the journal are missing; there are packs of them"
-            raise RecordDamaged(what, where=f"{self._where}/{self._target}", remedy=_GONE)
+            raise RecordDamaged(
+                what, where=f"{self._where}/{self._target}", remedy=_GONE.format(key=object_key(self._target, 1))
+            )
         if not objects:
             return None
         history = base or History()
