@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +85,37 @@ def test_requirements_follow_the_project() -> None:
     block = project.partition("dependencies = [")[2].partition("]")[0]
     pinned = re.findall(r"^([\w.-]+)==", (ACTION / "requirements.txt").read_text(), re.MULTILINE)
     assert set() == set(re.findall(r'"([\w-]+)', block)) - set(pinned)
+
+
+@pytest.mark.parametrize("extra", ["objectstore", "postgres"])
+def test_extras_are_pinned(extra: str) -> None:
+    """What an extra depends on is pinned in a list of its own, or in the one for all."""
+    project = (ROOT / "pyproject.toml").read_text()
+    block = project.partition(f"\n{extra} = [")[2].partition("]\n")[0]
+    pinned = (ACTION / f"requirements-{extra}.txt").read_text()
+    assert "://" not in pinned
+    assert set(re.findall(r'"([\w-]+)', block)) <= set(re.findall(r"^([\w-]+)(?:\[\w+\])?==", pinned, re.MULTILINE))
+    assert [] == [one for one in re.split(r"\n(?=\w)", pinned)[1:] if "--hash=sha256:" not in one]
+
+
+@pytest.mark.parametrize(
+    ("state", "extra"), [("git:x", ""), ("state", ""), ("s3://b", "objectstore"), ("postgresql://h/d", "postgres")]
+)
+def test_what_the_store_needs_is_installed(tmp_path: Path, state: str, extra: str) -> None:
+    """The action installs, by hash, what the type of the store needs and nothing else."""
+    steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
+    ran, python = tmp_path / "ran", tmp_path / "python3"
+    venv = tmp_path / f"reconciler-venv{'-' if extra else ''}{extra}" / "bin"
+    python.write_text(f'#!/bin/sh\necho "$@" >>{ran}\nmkdir -p {venv}; cp -n "$0" {venv}/python || true\n')
+    python.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), "STATE": state}
+    environment |= {"GITHUB_ACTION_PATH": "action", "GITHUB_OUTPUT": str(tmp_path / "output")}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", steps[0]["run"]], env=environment, check=True, timeout=30)
+    _, dependencies, program = ran.read_text().splitlines()
+    lists = re.findall(r"-r action/requirements(?:-(\w+))?\.txt", dependencies)
+    assert ["", *([extra] if extra else [])] == lists
+    assert "--require-hashes" in dependencies
+    assert "--no-deps" in program
 
 
 def test_documented() -> None:
