@@ -107,6 +107,12 @@ def test_a_password_that_is_not_encoded(spec: str) -> None:
     ) as caught:
         open_postgres(spec, environment)
     assert "ter2" not in str(caught.value)
+    for name in ("postgresql://me:hunter2@h/r", "dbname=r password=hunter2"):
+        with pytest.raises(
+            SettingsError, match=r"^--state or PGDATABASE: the name of the database is a URL, or "
+        ) as caught:
+            open_postgres("postgresql://", {"PGDATABASE": name})
+        assert "ter2" not in str(caught.value)
     assert "h:5432/a%40b%2Fc" in database_of("postgresql://me:hun%2Fter2@h/a%40b%2Fc?password=a@b", {}).location
 
 

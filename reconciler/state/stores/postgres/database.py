@@ -21,6 +21,8 @@ _SCHEMA = re.compile(r"([?&])reconciler_schema=([^&]*)(&|$)")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _MISREAD = re.compile(r"[^/?]*@[^/?]*@|[^/?]*/[^?]*@")
 """An @ that libpq does not take for the end of the password, so that it takes a part of it for a host or a database."""
+_NO_NAME = re.compile(r"://|password *=")
+"""What libpq does not take for the name of a database: with a password in it, that would be in each message."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _OURS = {
     "client_encoding": "utf8",  # in SQL_ASCII, texts would come as bytes
@@ -73,6 +75,9 @@ def database_of(spec: str, environment: Mapping[str, str]) -> Database:
     if _MISREAD.match(url.partition("://")[2]) or not _is_plausible(given):
         raise SettingsError("a special character makes the PostgreSQL URL ambiguous", where="--state", remedy=_ENCODE)
     given = _from_environment(given, environment)
+    if _NO_NAME.search(given.get("dbname", "")):
+        what = "the name of the database is a URL, or a string of parameters"
+        raise SettingsError(what, where="--state or PGDATABASE", remedy=_REMEDY)
     if not (given.get("dbname") or given.get("service")):
         raise SettingsError("no database given", where="--state", remedy=_REMEDY)
     parameters = {"connect_timeout": _CONNECT_TIMEOUT, **given, **_OURS}
