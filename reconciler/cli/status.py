@@ -3,6 +3,7 @@
 from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import cli_command, detailed_exitcode_option, format_option, target_option
 from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.result import Verdict
 from reconciler.operations.status import read_status
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import STATUS
@@ -21,4 +22,5 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
     """
     status = read_status(Workspace(terminal), targets)
     terminal.print_report(STATUS[form](status.targets))
-    return (exit_code(status.verdict) if detailed_exitcode else 0) or int(not status.whole)
+    code = exit_code(status.verdict) if detailed_exitcode else 0
+    return code if status.whole or code == exit_code(Verdict.UNRESOLVED) else exit_code(Verdict.FAILED)

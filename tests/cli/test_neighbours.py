@@ -120,6 +120,15 @@ def move(partner: Partner) -> None:
     partner.write("config/more.yaml", f"targets:\n{target}")
 
 
+def test_changes_do_not_hide_a_damaged_record(applied: Partner) -> None:
+    """Whoever asks for an exit code of changes learns of the damage first."""
+    move(applied)
+    assert 2 == applied.step("status", "--detailed-exitcode", code=None).code
+    applied.journal.write_text("damaged")
+    done = applied.step("status", "--detailed-exitcode", code=1)
+    assert "pending change" in done.out
+
+
 def cut_off(journal: Path) -> None:
     """An older copy comes back."""
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
