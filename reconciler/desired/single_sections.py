@@ -36,7 +36,7 @@ def read_recipients(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
         recipient = shapes.text(item, "recipients", mistakes)
         if recipient is None:
             continue
-        remedy = _recipient_remedy(recipient)
+        remedy = recipient_remedy(recipient)
         if remedy:
             mistakes.add(place(item), "recipients: not an age X25519 public key", remedy)
         elif listed.setdefault(recipient, item) is not item:
@@ -45,7 +45,7 @@ def read_recipients(node: Node, mistakes: Mistakes) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def _recipient_remedy(recipient: str) -> str | None:
+def recipient_remedy(recipient: str) -> str | None:
     """What to do about a text that nothing can be sealed to; None where it is a recipient."""
     if not re.fullmatch(RECIPIENT, recipient):  # age takes it in capitals too: one key would then be two recipients
         return "use the public key (age1 and 58 characters), never the secret key"

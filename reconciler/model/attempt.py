@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from hashlib import sha256
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct, field
@@ -86,6 +87,18 @@ class Attempt(Struct, frozen=True, gc=False):
         """Its routes: (event code, URL in the form URLs compare in)."""
         url = normal_url(self.url)
         return frozenset((code, url) for code in self.codes)
+
+
+class Sealing(Struct, frozen=True):
+    """A response or secret of an attempt that was sealed once more (`text`, as `Settled.response`), to `recipients`."""
+
+    text: str
+    recipients: tuple[str, ...]
+
+
+def place_hash(place: str) -> str:
+    """What names the sealed data that an attempt has at a place: the data itself may be a megabyte."""
+    return sha256(place.encode(errors="surrogatepass")).hexdigest()
 
 
 def intended(entry: Intent) -> Attempt:

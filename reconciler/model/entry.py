@@ -160,6 +160,19 @@ class SecretSet(Entry, frozen=True, kw_only=True, tag="secret"):
     secret: str
 
 
+class Resealed(Entry, frozen=True, kw_only=True, tag="resealed"):
+    """A response or secret of an attempt, sealed once more, to `recipients` (age public keys).
+
+    `original` is the hash of the sealed text that the record has already (`model/attempt.py:place_hash`), which stays,
+    so who could open it still can. `sealed` is the same data, sealed as in `Settled.response`.
+    """
+
+    attempt: str
+    original: str
+    sealed: str
+    recipients: tuple[str, ...]
+
+
 class RollbackAccepted(Entry, frozen=True, kw_only=True, tag="rollback"):
     """A person accepted the loss of entries up to `lost_head`, the `lost_entries`-th.
 
@@ -217,7 +230,7 @@ class Opened(Entry, frozen=True, kw_only=True, tag="opened"):
 
 AnyEntry = (
     Begun | Bound | Intent | Settled | Resolved | Imported | Retired | Restored | Removed | Moved | SecretSet
-    | RollbackAccepted | Observed | Joined | Closed | Opened
+    | Resealed | RollbackAccepted | Observed | Joined | Closed | Opened
 )  # fmt: skip
 
 

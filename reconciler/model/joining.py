@@ -18,8 +18,11 @@ from reconciler.model.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from reconciler.model.attempt import Sealing
     from reconciler.model.entry import AnyEntry
 
+AttemptPlace = tuple[str, str]
+"""An attempt's id, and the hash of sealed data that it has."""
 Numbered = tuple["AnyEntry", str]
 """An entry and its hash."""
 
@@ -78,6 +81,13 @@ def join_attempts(
         known = [base[attempt] for base in bases if attempt in base]
         joined[attempt] = their if our is None else _join(known, our, their)
     return joined
+
+
+def join_sealings(
+    ours: Mapping[AttemptPlace, tuple[Sealing, ...]], theirs: Mapping[AttemptPlace, tuple[Sealing, ...]]
+) -> dict[AttemptPlace, tuple[Sealing, ...]]:
+    """What either sealed once more: all of it, since each may be the only one that somebody can open."""
+    return {place: tuple(dict.fromkeys((*ours.get(place, ()), *theirs.get(place, ())))) for place in {**ours, **theirs}}
 
 
 def _join(bases: Sequence[Attempt], our: Attempt, their: Attempt) -> Attempt:

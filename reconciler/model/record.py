@@ -9,7 +9,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import TargetName
-from reconciler.model.attempt import IN_FORCE, UNRESOLVED, About, Attempt, Status, changed, imported, intended
+from reconciler.model.attempt import (
+    IN_FORCE,
+    UNRESOLVED,
+    About,
+    Attempt,
+    Sealing,
+    Status,
+    changed,
+    imported,
+    intended,
+    place_hash,
+)
 from reconciler.model.entry import (
     AnyEntry,
     Begun,
@@ -22,6 +33,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -29,7 +41,7 @@ from reconciler.model.entry import (
     SecretSet,
     Settled,
 )
-from reconciler.model.joining import common_heads, history, index, join_attempts
+from reconciler.model.joining import AttemptPlace, common_heads, history, index, join_attempts, join_sealings
 from reconciler.model.url import normal_url, same_service
 
 if TYPE_CHECKING:
@@ -51,6 +63,7 @@ class Record(Struct, frozen=True, dict=True):
     replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
     place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
+    `sealings` are what was sealed once more, by attempt and the hash of what was sealed first, oldest first.
     `closed` is the last entry of a record that continues in another store, or is being copied there.
     """
 
@@ -67,6 +80,11 @@ class Record(Struct, frozen=True, dict=True):
     ids: frozenset[str] = frozenset()
     rebound: str = ""
     closed: Closed | None = None
+    sealings: Mapping[AttemptPlace, tuple[Sealing, ...]] = field(default_factory=dict)
+
+    def sealings_of(self, attempt: str, place: str) -> tuple[Sealing, ...]:
+        """What the sealed data at a place of an attempt was sealed to once more, oldest first."""
+        return self.sealings.get((attempt, place_hash(place)), ()) if self.sealings else ()
 
     @cached_property
     def routes(self) -> frozenset[tuple[str, str]]:
@@ -121,6 +139,7 @@ class _Fold:
         self.rebound = ""
         self.received: dict[AddressRoute, str] = {}
         self.closed: Closed | None = None
+        self.sealings: dict[AttemptPlace, tuple[Sealing, ...]] = {}
 
     def add(self, entry: AnyEntry, digest: str) -> None:  # noqa: C901, PLR0912 - one case for each kind of entry
         if (self.entries == 0) != isinstance(entry, Begun):
@@ -148,6 +167,8 @@ class _Fold:
                 self.ids |= {entry.lost_record} - {""}
             case Observed():
                 self._observe(entry)
+            case Resealed():
+                self._reseal(entry)
             case Joined():
                 self._join(entry, digest)
             case Closed():
@@ -193,6 +214,13 @@ class _Fold:
             key = entry.address, code, url
             self.received[key] = max(at, self.received.get(key, ""))
 
+    def _reseal(self, entry: Resealed) -> None:
+        """Who can open a response changes nothing about its address, so a plan approved before it still holds."""
+        if entry.attempt not in self.attempts:
+            raise MeaninglessEntry(f"attempt {entry.attempt} was never started")
+        key = entry.attempt, entry.original
+        self.sealings[key] = (*self.sealings.get(key, ()), Sealing(entry.sealed, entry.recipients))
+
     def _open(self) -> None:
         if self.closed is None:
             raise MeaninglessEntry("the record is opened without having been closed")
@@ -221,6 +249,7 @@ class _Fold:
         self.accepted_losses |= theirs.accepted_losses | {lost_head for _, lost_head in entry.lines}
         for key, at in theirs.received.items():
             self.received[key] = max(at, self.received.get(key, ""))
+        self.sealings = join_sealings(self.sealings, theirs.sealings)
 
     def _at(self, lines: Sequence[tuple[AnyEntry, str]]) -> Record:
         """The record of another history, or of the beginning of this one."""
@@ -260,4 +289,5 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         ids=frozenset(state.ids),
         rebound=state.rebound,
         closed=state.closed,
+        sealings=state.sealings,
     )

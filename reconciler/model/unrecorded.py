@@ -18,6 +18,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -82,7 +83,7 @@ def _follows(entry: AnyEntry, attempts: Container[str]) -> bool:
     match entry:
         case Intent() | Imported():
             return entry.attempt not in attempts
-        case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
+        case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet() | Resealed():
             return entry.attempt in attempts
         case Begun() | Joined() | Closed() | Opened():
             return False
@@ -104,7 +105,7 @@ def _sorted_out(entries: Iterable[AnyEntry]) -> tuple[dict[str, Attempt], dict[s
                 begun[entry.attempt] = imported(entry)
             case Settled():
                 outcomes[entry.attempt] = stronger(outcomes.get(entry.attempt), entry.outcome)
-            case Resolved() | Retired() | Restored() | Removed() | SecretSet() | Begun() | Joined():
+            case Resolved() | Retired() | Restored() | Removed() | SecretSet() | Resealed() | Begun() | Joined():
                 pass  # about no create call
             case Bound() | Moved() | RollbackAccepted() | Observed() | Closed() | Opened():
                 pass

@@ -15,7 +15,14 @@ from reconciler.errors import SettingsError, StateError
 from reconciler.model.address import Address
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.operations.workspace import Workspace
-from reconciler.state.private.responses import ENCRYPTED, decrypt, is_encrypted, private_kind, split_response
+from reconciler.state.private.responses import (
+    ENCRYPTED,
+    PRIVATE_KEY,
+    decrypt,
+    is_encrypted,
+    private_kind,
+    split_response,
+)
 from reconciler.values import Discreet
 
 
@@ -38,6 +45,12 @@ def read_identity(path: Path | None) -> list[str]:
     """The contents of an age identity file, empty for None. Raises SettingsError."""
     if path is None:
         return []
+    if PRIVATE_KEY.search(str(path)):
+        raise SettingsError(
+            "expected a file, got a private key, which every user of this machine can see in the process list",
+            where="--identity",
+            remedy="stop using this key, and create another with age-keygen",
+        )
     try:
         return [path.read_text(encoding="utf-8")]
     except (OSError, UnicodeDecodeError) as problem:
@@ -73,11 +86,7 @@ def read_recorded(
     `identities` raises.
     """
     if is_encrypted(place):
-        keys = identities()
-        try:
-            return [decrypt(place, keys)]
-        except StateError as problem:
-            return StateError(problem.what, where=attempt.address, remedy=problem.remedy)
+        return _decrypted(record, attempt, place, identities())
     found = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
     if found:
         return found
@@ -88,6 +97,17 @@ def read_recorded(
         remedy="run this command there, or ask the operator for the secret and run:"
         f" reconciler secret set {attempt.address}",
     )
+
+
+def _decrypted(record: Record, attempt: Attempt, place: str, identities: list[str]) -> list[bytes] | StateError:
+    """The data encrypted at a place, from the latest encryption of it that an identity opens."""
+    problems = []
+    for text in (*(sealing.text for sealing in reversed(record.sealings_of(attempt.id, place))), place):
+        try:
+            return [decrypt(text, identities)]
+        except StateError as problem:
+            problems.append(problem)
+    return StateError(problems[-1].what, where=attempt.address, remedy=problems[-1].remedy)
 
 
 def secrets_of_all(workspace: Workspace, identities: list[str]) -> list[Recorded]:

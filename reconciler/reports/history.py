@@ -16,6 +16,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -55,7 +56,7 @@ def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
                 if address == entry.source:
                     addresses[attempt] = entry.address
             return [entry.source, entry.address]
-        case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
+        case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet() | Resealed():
             return [addresses[entry.attempt]] if entry.attempt in addresses else []
         case _:
             assert_never(entry)
@@ -89,6 +90,9 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             return f"renamed to {entry.address}"
         case SecretSet():
             return f"secret set (attempt {entry.attempt})"
+        case Resealed():
+            keys = counted(len(entry.recipients), "recipient")
+            return f"response or secret encrypted again, to {keys} (attempt {entry.attempt})"
         case RollbackAccepted():
             lost = f"entries up to number {entry.lost_entries} (head {entry.lost_head})"
             return f"accepted the loss of {lost}{_forced(entry)}"

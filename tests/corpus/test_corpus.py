@@ -33,6 +33,7 @@ MEMBERS = {
     "opened": "place forced",
     "outcome": "attempt outcome status detail date fields response",
     "removed": "attempt forced",
+    "resealed": "attempt original sealed recipients",
     "resolved": "attempt created note forced",
     "restored": "attempt",
     "retired": "attempt reason",
@@ -51,7 +52,7 @@ def test_what_was_written_before_comes_to_the_same(scenario: str, tmp_path: Path
     assert expected == transcript(scenario, open_scenario(HERE / scenario, tmp_path))
 
 
-@pytest.mark.parametrize("scenario", ["entries", "kept", "copied"])
+@pytest.mark.parametrize("scenario", ["entries", "kept", "copied", "resealed"])
 def test_what_is_written_now_has_the_same_shape(scenario: str, tmp_path: Path) -> None:
     """The same story told again gives the same entries, of the same members in the same order."""
     with ScriptedService() as service:

@@ -13,7 +13,18 @@ from support.terminal import at_terminal
 from werkzeug import Response
 
 from reconciler.model.address import Address, TargetName
-from reconciler.model.entry import Begun, Bound, Imported, Intent, Removed, Resolved, Retired, SecretSet, Settled
+from reconciler.model.entry import (
+    Begun,
+    Bound,
+    Imported,
+    Intent,
+    Removed,
+    Resealed,
+    Resolved,
+    Retired,
+    SecretSet,
+    Settled,
+)
 from reconciler.model.outcome import Outcome
 from reconciler.reports.formats import APPLIED, LIST, PARITY, PLAN, REMOVALS, STATUS
 from reconciler.state.journal.chain import link
@@ -288,6 +299,7 @@ def forged(text: str) -> list[AnyEntry]:
         Imported(at=text, by=by, attempt=f"{text}2", address=other, codes=(text,), url=text),
         Retired(at=text, by=by, attempt=f"{text}2", reason=text),
         SecretSet(at=text, by=by, attempt="a1", secret=text),
+        Resealed(at=text, by=by, attempt="a1", original=text, sealed=text, recipients=(text,)),
         intent("a3", Address("europe/staging/gone"), text),
         settled("a3", Outcome.CREATED),
         Removed(at=text, by=by, attempt="a3"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
-from support.glass_house import CLIENT_SECRET, SET_SECRET, GlassHouse, house
+from support.glass_house import CLIENT_SECRET, MISTAKEN_KEY, SET_SECRET, GlassHouse, house
 
 from reconciler.cli.main import cli
 from reconciler.reports.formats import FINDINGS, LIST, PARITY, PLAN, REMOVALS, STATUS
@@ -65,6 +65,9 @@ STEPS = (
     Step(f"secret show {HERE} --field password", code=1),
     Step(f"secret set {HERE}", stdin=SET_SECRET),
     Step(f"secret show {HERE}"),
+    Step(f"secret reseal --to {x25519.Identity.generate().to_public()}"),
+    Step(f"secret reseal --to {MISTAKEN_KEY}", code=1),
+    Step(f"secret reseal --to !{MISTAKEN_KEY.lower()}", code=1),
     Step("lead create -t europe/staging -", stdin='{"amount": 1}'),
     Step("lead create -t europe/staging -", stdin="{", code=1),
     *(Step(f"doctor --write --timeout 5 --format {form}", code=1) for form in FINDINGS),
@@ -84,6 +87,8 @@ STEPS = (
     Step("sandbox serve", until=signal.SIGTERM, code=143),
 )
 """Every command there is, more than once where that says more."""
+OPENING = ("secret show ", "secret reseal ")
+"""Commands that are given the identity."""
 NEVER_WARM = ("demo", "sandbox trigger ONB10011")
 """Commands that start processes or servers of their own."""
 
@@ -120,7 +125,7 @@ def test_no_command_leaks(house: GlassHouse, log_format: str, sealed: bool) -> N
     world.fail_next("401-once", target="europe/staging")
     world.fail_next("500-after", target="europe/production")
     for step in STEPS:
-        more = ["--identity", str(file)] if step.line.startswith("secret show") else []
+        more = ["--identity", str(file)] if step.line.startswith(OPENING) else []
         told = ("-vv", "--log-format", log_format, *more)
         if step.until is None and step.line not in NEVER_WARM:
             done = house.step(step.line, *told, stdin=step.stdin or "")

@@ -13,6 +13,7 @@ from support.journal_strategies import about_an_attempt, histories
 from support.value_scene import AT, BY, EUROPE, SEND_BY, SETTLED_BY, Scene, address_of, hooks
 
 from reconciler.model.address import Address
+from reconciler.model.attempt import place_hash
 from reconciler.model.entry import (
     AnyEntry,
     Begun,
@@ -25,6 +26,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -176,6 +178,18 @@ def test_secrets() -> None:
     secrets = [SecretSet(at=LATER, by=OTHER, attempt="a1", secret=secret) for secret in ("age:one", "age:two")]
     attempt = attempt_of(INTENT, CREATED, *secrets)
     assert (("age:one", "age:two"), Status.LIVE) == (attempt.secrets, attempt.status)
+
+
+def test_resealed() -> None:
+    """What was sealed once more gathers, and changes nothing else: no plan that was approved goes stale."""
+    again = [
+        Resealed(at=LATER, by=OTHER, attempt="a1", original=place_hash("age:one"), sealed=sealed, recipients=(sealed,))
+        for sealed in ("age:two", "age:three")
+    ]
+    before, record = record_of(INTENT, CREATED), record_of(INTENT, CREATED, *again)
+    texts = [sealing.text for sealing in record.sealings_of("a1", "age:one")]
+    assert (["age:two", "age:three"], ()) == (texts, record.sealings_of("a1", "age:two"))
+    assert (before.attempts, before.touched) == (record.attempts, record.touched)
 
 
 def test_moved() -> None:

@@ -20,6 +20,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -86,6 +87,10 @@ def told(entry: AnyEntry) -> str:
         (Removed(at=AT, by=BY, attempt="a1", forced=True), f"{OFFERS}  removed, forced (attempt a1)"),
         (Moved(at=AT, by=BY, source=OFFERS, address=DEALS), f"{OFFERS}  renamed to {DEALS}"),
         (SecretSet(at=AT, by=BY, attempt="a1", secret="age:c2VjcmV0"), f"{OFFERS}  secret set (attempt a1)"),
+        (
+            Resealed(at=AT, by=BY, attempt="a1", original="0a", sealed="age:c2VjcmV0", recipients=("age1a", "age1b")),
+            f"{OFFERS}  response or secret encrypted again, to 2 recipients (attempt a1)",
+        ),
         (
             RollbackAccepted(at=AT, by=BY, lost_head="beef", lost_entries=12),
             "accepted the loss of entries up to number 12 (head beef)",

@@ -12,6 +12,7 @@ from support.journal_strategies import partings
 
 from reconciler.errors import RecordClosed, RecordForeign
 from reconciler.model.address import Address
+from reconciler.model.attempt import place_hash
 from reconciler.model.entry import (
     ASKED_FOR,
     AnyEntry,
@@ -22,6 +23,7 @@ from reconciler.model.entry import (
     Moved,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -255,6 +257,21 @@ def test_secrets_of_both() -> None:
     secrets = [SecretSet(at=LATER, by=BY, attempt="a", secret=f"age:{name}") for name in ("one", "two")]
     one, other = (journal_of(begun(), intent("a"), CREATED, secret) for secret in secrets)
     assert ("age:one", "age:two") == join(one, other).record().attempts["a"].secrets
+
+
+@pytest.mark.parametrize("theirs", [[RETIRED], [RESTORED], [NO], []])
+def test_what_either_sealed_once_more(theirs: list[AnyEntry]) -> None:
+    """All of it is kept, and it contradicts nothing that the other history says of the attempt."""
+    one, two = (
+        Resealed(at=LATER, by=BY, attempt="a", original=place_hash("age:0"), sealed=sealed, recipients=(sealed,))
+        for sealed in ("age:1", "age:2")
+    )
+    common: list[AnyEntry] = [begun(), intent("a"), UNKNOWN, YES, RETIRED]
+    sides = [journal_of(*common, one), journal_of(*common, two, *theirs)]
+    expected = journal_of(*common, *theirs).record().attempts
+    for joined in (join(*sides).record(), join(*sides[::-1]).record()):
+        assert {"age:1", "age:2"} == {sealing.text for sealing in joined.sealings_of("a", "age:0")}
+        assert expected == joined.attempts
 
 
 def test_an_older_journal_goes_on_as_the_newer_one_did() -> None:

@@ -146,6 +146,14 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
         Command("state retire --state new usa/staging/offers"),
         Command("state retire europe/staging/offers"),
     ),
+    "resealed": reading(
+        document("secret show europe/staging/offers --identity other.txt"),
+        document("secret show europe/staging/offers --identity key.txt"),
+        document("secret show europe/staging/told --identity third.txt"),
+        document("secret show europe/staging/told --identity other.txt"),
+        Command("secret reseal --identity key.txt"),
+        Command("secret reseal --identity other.txt -t europe/staging/told"),
+    ),
     "lost": reading(
         *(
             document(f"plan -t lost/{name} --format json --detailed-exitcode")

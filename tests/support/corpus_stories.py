@@ -7,6 +7,8 @@ import shutil
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from pyrage import x25519  # type: ignore[import-untyped]
+
 from support.corpus import DAMAGES, NO_HOST, VARIABLES, homes
 from support.project import Project
 
@@ -340,6 +342,23 @@ def copied(story: Story) -> None:
         story.step("state", "copy", "state", place, "-t", target, "--force", "--cache-dir", cache)
 
 
+def resealed(story: Story) -> None:
+    """Responses and a secret that were encrypted to a second key, and then some to a third that replaced the first."""
+    story.project.seal()
+    story.want({EUROPE: {"offers": ["ONB10011"], "told": ["ONB10012"]}})
+    story.step("state", "init")
+    story.apply()
+    story.step("secret", "set", f"{EUROPE}/told", stdin="not a secret")
+    public = {}
+    for name in ("other", "third"):
+        identity = x25519.Identity.generate()
+        story.project.write(f"{name}.txt", f"{identity}\n")
+        public[name] = str(identity.to_public())
+    story.step("secret", "reseal", "--identity", "key.txt", "--to", public["other"])
+    story.project.write("config/recipients.yaml", f"recipients: [{public['third']}]\n")
+    story.step("secret", "reseal", "--identity", "other.txt", "-t", f"{EUROPE}/told")
+
+
 def damaged(story: Story) -> None:
     """Records that are damaged, each in another way."""
     three: dict[str, Wanted] = {f"s{number}": [f"ONB1000{number}"] for number in range(3)}
@@ -386,5 +405,6 @@ def _rehashed(line: bytes, old: bytes, new: bytes) -> bytes:
 
 
 STORIES: Mapping[str, Callable[[Story], None]] = {
-    told.__name__: told for told in (entries, actions, neighbours, documents, private, kept, lost, copied, damaged)
+    told.__name__: told
+    for told in (entries, actions, neighbours, documents, private, kept, lost, copied, resealed, damaged)
 }

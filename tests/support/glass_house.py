@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
 
 from support.leaks import Secrets, is_private_response
 from support.project import end, finish
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 CLIENT_SECRET = 'p4ss+wörd/"quoted"\\and=more&odd%characters'
 SET_SECRET = 'set/by+"hand"-and-never-shown'
+MISTAKEN_KEY = str(x25519.Identity.generate())
+"""A private key where a public one belongs."""
 TARGETS = ("europe/staging", "europe/production", "usa/production")
 SHOW_SECRETS = ("token ", "secret show ")
 """The commands whose standard output is there to show a secret."""
@@ -64,7 +67,8 @@ class GlassHouse(SandboxProject):
         """All secrets there are by now."""
         world = self.sandbox.world
         clients = {secret for target in world.targets.values() for secret in target.provider.clients.values()}
-        return Secrets({SET_SECRET, *clients, *world.tokens, *(commit.secret for commit in world.commits)})
+        keys = {key.partition("KEY-1")[2] for key in (MISTAKEN_KEY, MISTAKEN_KEY.lower().replace("key-", "KEY-"))}
+        return Secrets({SET_SECRET, *keys, *clients, *world.tokens, *(commit.secret for commit in world.commits)})
 
     def private_files(self) -> list[Path]:
         """The files that are there to hold responses and secrets."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hypothesis import strategies as st
 
 from reconciler.model.address import Address, TargetName
+from reconciler.model.attempt import place_hash
 from reconciler.model.entry import (
     AnyEntry,
     Begun,
@@ -20,6 +21,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -71,6 +73,8 @@ def about_no_attempt() -> SearchStrategy[AnyEntry]:
     )
 
 
+originals = texts | st.just("age:YWdl").map(place_hash)
+"""Hashes of what is sealed: also of responses that are drawn."""
 closings = _entries(Closed, source=texts, to=texts, complete=st.booleans(), forced=st.booleans())
 openings = _entries(Opened, place=texts, forced=st.booleans())
 
@@ -111,6 +115,7 @@ def about_an_attempt(attempts: tuple[str, ...]) -> SearchStrategy[AnyEntry]:
         | _entries(Restored, attempt=attempt)
         | _entries(Removed, attempt=attempt, forced=st.booleans())
         | _entries(SecretSet, attempt=attempt, secret=texts)
+        | _entries(Resealed, attempt=attempt, original=originals, sealed=texts, recipients=st.lists(texts).map(tuple))
     )
 
 

@@ -23,6 +23,7 @@ from reconciler.model.entry import (
     Observed,
     Opened,
     Removed,
+    Resealed,
     Resolved,
     Restored,
     Retired,
@@ -172,7 +173,7 @@ def _read_outcome(value: object) -> Outcome:
         raise _Mistyped(f"must be one of {', '.join(Outcome)}") from None
 
 
-def _read_codes(value: object) -> tuple[str, ...]:
+def _read_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(map(_is_text, value)):
         raise _Mistyped("must be a list of strings")
     return tuple(value)
@@ -228,7 +229,7 @@ _FLAG = _Shape(_read_flag, bool)
 _INTEGER = _Shape(_read_integer, int)
 _NUMBER = _Shape(_read_number, float)
 _FORMAT = _Shape(_read_format, int)
-_CODES = _Shape(_read_codes, list)
+_TEXTS = _Shape(_read_texts, list)
 _NAMES = _Shape(_read_names, dict)
 _SCALARS = _Shape(_read_scalars, dict)
 _LINES = _Shape(_read_lines, _write_lines)
@@ -256,7 +257,7 @@ _LAYOUTS: dict[str, _Layout] = {
     Begun.kind: _layout(Begun, record=_TEXT, target=_TARGET, base_url=_TEXT, format=_FORMAT, forced=_FLAG),
     Bound.kind: _layout(Bound, base_url=_TEXT, account=_TEXT, forced=_FLAG),
     Intent.kind: _layout(
-        Intent, attempt=_TEXT, address=_ADDRESS, action=_TEXT, codes=_CODES, url=_TEXT, send_by=_NUMBER,
+        Intent, attempt=_TEXT, address=_ADDRESS, action=_TEXT, codes=_TEXTS, url=_TEXT, send_by=_NUMBER,
         settled_by=_NUMBER, run=_TEXT,
     ),
     Settled.kind: _layout(
@@ -264,12 +265,13 @@ _LAYOUTS: dict[str, _Layout] = {
         response=_TEXT,
     ),
     Resolved.kind: _layout(Resolved, attempt=_TEXT, created=_FLAG, note=_TEXT, forced=_FLAG),
-    Imported.kind: _layout(Imported, attempt=_TEXT, address=_ADDRESS, codes=_CODES, url=_TEXT),
+    Imported.kind: _layout(Imported, attempt=_TEXT, address=_ADDRESS, codes=_TEXTS, url=_TEXT),
     Retired.kind: _layout(Retired, attempt=_TEXT, reason=_TEXT),
     Restored.kind: _layout(Restored, attempt=_TEXT),
     Removed.kind: _layout(Removed, attempt=_TEXT, forced=_FLAG),
     Moved.kind: _layout(Moved, source=_ADDRESS, address=_ADDRESS),
     SecretSet.kind: _layout(SecretSet, attempt=_TEXT, secret=_TEXT),
+    Resealed.kind: _layout(Resealed, attempt=_TEXT, original=_TEXT, sealed=_TEXT, recipients=_TEXTS),
     RollbackAccepted.kind: _layout(
         RollbackAccepted, lost_head=_TEXT, lost_entries=_INTEGER, lost_record=_TEXT, forced=_FLAG,
     ),

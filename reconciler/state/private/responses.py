@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ENCRYPTED = "sealed"
 """The kind of file with an encrypted response that the record does not contain yet."""
 
+PRIVATE_KEY = re.compile(r"AGE-SECRET-KEY-\w*", re.IGNORECASE)
+"""What an age private key looks like: wherever one is given by mistake, it must not be shown."""
+
 _AGE = "age:"
 _NAME = re.compile(r"[0-9a-z-]+")
 _HEAD = re.compile(rb"HTTP/1\.[0-9] [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
@@ -75,9 +78,7 @@ def decrypt(text: str, identities: Sequence[str]) -> bytes:
     """
     import pyrage  # noqa: PLC0415
 
-    keys = [key for number, content in enumerate(identities, 1) for key in _identities(content, number)]
-    if not keys:
-        raise StateError("no age identity", remedy="use --identity FILE")
+    keys = parse_identities(identities)
     try:
         data: bytes = pyrage.decrypt(_unwrapped(text), keys)
     except pyrage.DecryptError:
@@ -86,6 +87,14 @@ def decrypt(text: str, identities: Sequence[str]) -> bytes:
             remedy="use the identity of a recipient that was in config/ when it was encrypted",
         ) from None
     return data
+
+
+def parse_identities(contents: Sequence[str]) -> list[x25519.Identity]:
+    """The keys in the contents of identity files. Raises StateError if there is none, or a line is none."""
+    keys = [key for number, content in enumerate(contents, 1) for key in _identities(content, number)]
+    if not keys:
+        raise StateError("no age identity", remedy="use --identity FILE")
+    return keys
 
 
 def _unwrapped(text: str) -> bytes:
