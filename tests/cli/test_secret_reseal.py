@@ -88,7 +88,8 @@ def test_what_was_done_before_is_skipped(sealed: Partner, keys: Keys) -> None:
     with sealed.appending():
         assert "0 encrypted again, 3 already" in sealed.step("secret", "reseal", "--to", keys.new).out
         assert "0 encrypted again, 3 already" in sealed.step("secret", "reseal").out
-    sealed.write("config/recipients.yaml", f"recipients: [{keys.other}]\n")
+    more = sealed.read("config/recipients.yaml").replace("]", f", {keys.other}]")
+    sealed.write("config/recipients.yaml", more)
     with sealed.appending("resealed", "resealed", "resealed"):
         sealed.step("secret", "reseal", *NEW)
     assert "hunter2\n" == sealed.step("secret", "show", LOANS, "--identity", "other.txt").out

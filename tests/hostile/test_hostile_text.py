@@ -7,6 +7,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
 from support.injections import EVERYTHING, INJECTIONS, assert_harmless, foreign_commands, strange_characters
 from support.rude_service import RudeService, json_response, response, rude
 from support.terminal import at_terminal
@@ -248,6 +249,7 @@ class TestJournals:
         *(f"removals --format {form}" for form in REMOVALS),
         *(f"state list --format {form}" for form in LIST), "state history", "state verify",
         "state show europe/staging/offers", "state retire europe/staging/offers",
+        f"secret reseal --to {x25519.Identity.generate().to_public()} -t europe/staging/offers",
         "secret show europe/staging/offers", "state removed europe/staging/offers", "state rebind --force",
     )  # fmt: skip
 
