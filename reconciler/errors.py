@@ -56,13 +56,23 @@ class ReconcilerError(Exception):
 class ConfigError(ReconcilerError):
     """The configuration has `count` mistakes (default: all given); `mistakes` are sorted by place.
 
-    Of very many in one file, `mistakes` has the first ones, and how many more there are.
+    Of very many in one file, `mistakes` has the first ones, and how many more there are. `warnings` and `unread` are
+    as in Desired.
     """
 
-    def __init__(self, mistakes: Sequence[Mistake], count: int | None = None) -> None:
+    def __init__(
+        self,
+        mistakes: Sequence[Mistake],
+        count: int | None = None,
+        warnings: Sequence[Mistake] = (),
+        unread: Sequence[Mistake] = (),
+    ) -> None:
         count = len(mistakes) if count is None else count
         super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the configuration")
         self.mistakes = tuple(mistakes)
+        self.count = count
+        self.warnings = tuple(warnings)
+        self.unread = tuple(unread)
 
 
 class SettingsError(ReconcilerError):

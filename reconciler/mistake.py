@@ -1,4 +1,4 @@
-"""A mistake in the configuration, and its place."""
+"""A mistake in the configuration, and its place; what checking the configuration came to."""
 
 from msgspec import Struct
 
@@ -23,3 +23,16 @@ class Mistake(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.what}; {self.remedy}"
+
+
+class Validation(Struct, frozen=True):
+    """Every mistake and warning, sorted by place, and how many subscriptions and targets there are without mistakes.
+
+    `count` is the number of mistakes: of very many in one file, `mistakes` has the first ones.
+    """
+
+    mistakes: tuple[Mistake, ...] = ()
+    warnings: tuple[Mistake, ...] = ()
+    count: int = 0
+    subscriptions: int = 0
+    targets: int = 0

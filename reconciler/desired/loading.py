@@ -23,7 +23,7 @@ def load(config: Path, override: Override) -> Desired:
     """The desired state that the directory (or the one file) `config` describes.
 
     `override` says how the environment overrides a target's addresses. Raises ConfigError with every mistake,
-    sorted by place; warnings are in the `warnings` of the result.
+    sorted by place; warnings are in the `warnings` of the result, or of the error.
     """
     desired, problem = load_sound(config, override)
     if problem is not None:
@@ -43,7 +43,7 @@ def load_sound(config: Path, override: Override) -> tuple[Desired, ConfigError |
         for address, subscription in desired.subscriptions.items()
         if not subscription.url.startswith(merging.NOWHERE)
     }
-    problem = ConfigError(mistakes.first_of_each_file(), mistakes.count)
+    problem = ConfigError(mistakes.first_of_each_file(), mistakes.count, desired.warnings, desired.unread)
     return replace(desired, subscriptions=sound), problem
 
 
@@ -68,4 +68,5 @@ def _judge(config_sections: sections.Sections, override: Override, mistakes: Mis
         verification=read_verification(single["verification"], mistakes) if "verification" in single else None,
         parity_ignore=read_parity(single["parity"], mistakes) if "parity" in single else (),
         warnings=tuple(sorted(mistakes.warnings)),
+        unread=tuple(sorted(mistakes.unread)),
     )

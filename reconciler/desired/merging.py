@@ -32,28 +32,51 @@ def merge(
 ) -> dict[Address, Subscription]:
     """The subscriptions wanted on every target, sorted by address."""
     layers = {name: read(pattern, mistakes) for name, pattern in patterns.items()}
-    _refuse_undeclared(patterns, targets, mistakes)
+    unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
+    _refuse_undeclared(unmatched, patterns, targets, mistakes)
+    lost: dict[str, list[Patch]] = {}
+    for pattern in unmatched:
+        for name, patch in layers[pattern].items():
+            lost.setdefault(name, []).append(patch)
+            _check_literal(patch.url, mistakes)
     if _are_too_many(layers, targets):
         _refuse_too_many(patterns, mistakes)
         return {}
     wanted: list[Subscription] = []
     for target, declared in targets.items():
-        wanted += _Merger(target, declared.variables, mistakes).merge(layers)
+        wanted += _Merger(target, declared.variables, mistakes, lost).merge(layers)
     wanted.sort(key=attrgetter("address"))
     return {subscription.address: subscription for subscription in wanted}
 
 
 def _refuse_undeclared(
-    patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
+    unmatched: Iterable[str],
+    patterns: Mapping[str, Pattern],
+    targets: Mapping[TargetName, Declared],
+    mistakes: Mistakes,
 ) -> None:
     if mistakes.hidden:
         return
     remedy = f"declare it under `targets:`; declared targets: {listed(targets)}"
-    for name in patterns.keys() - {match for target in targets for match in _patterns_of(target)}:
+    for name in unmatched:
         what = f"{name} matches no declared target" if "*" in name else f"target {name} is not declared"
         for key in patterns[name].keys:
             at = place(key)
             mistakes.add(at, what if mistakes.crowd(at) else what + suggest(name, targets), remedy)
+
+
+def _check_literal(url: Url | None, mistakes: Mistakes) -> None:
+    """Report what is wrong with a URL without variables: no target is there to substitute any."""
+    if url is not None and url.value is not None and "{" not in url.value:
+        _refuse_faulty(url.value, url.node, mistakes)
+
+
+def _refuse_faulty(url: str, node: Node, mistakes: Mistakes) -> bool:
+    """Whether a webhook URL has a fault, which is reported unless a mistake is known there."""
+    fault = urls.fault(url)
+    if fault is not None:
+        mistakes.add_first(place(node), f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
+    return fault is not None
 
 
 def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) -> bool:
@@ -79,8 +102,16 @@ def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
 class _Merger:
     """The subscriptions of one target."""
 
-    def __init__(self, target: TargetName, variables: Mapping[str, str | None] | None, mistakes: Mistakes) -> None:
+    def __init__(
+        self,
+        target: TargetName,
+        variables: Mapping[str, str | None] | None,
+        mistakes: Mistakes,
+        lost: Mapping[str, list[Patch]],
+    ) -> None:
+        """`lost` are the patches of patterns that match no target, by name: they may be meant for this one."""
         self._target = target
+        self._lost = lost
         given = variables if variables is not None else {"region": target.region, "environment": target.environment}
         self._variables = {name: value for name, value in given.items() if value is not None}
         self._unusable = None if variables is None else variables.keys() - self._variables
@@ -117,7 +148,7 @@ class _Merger:
     def _refuse_conflict(self, conflict: str, first: Positioned, later: Positioned) -> None:
         what = f"conflicts with the pattern of the same rank for {self._target} at {place(first)}: {conflict}"
         remedy = f"keep it in one of the two patterns, or set it under {self._target} itself"
-        self._mistakes.add(place(later), what, remedy)
+        self._mistakes.add(place(later), what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
         """The subscription that merged patches come to, with what is sound of it: its codes may clash with others."""
@@ -134,9 +165,16 @@ class _Merger:
     def _refuse_incomplete(self, name: str, patch: Patch) -> None:
         if self._mistakes.hidden:
             return
-        missing = [field for field, given in (("eventCodes", patch.codes), ("webhookUrl", patch.url)) if given is None]
-        what = f"{self._target}/{name}: missing {' and '.join(missing)}"
-        self._mistakes.add(place(patch.key), what, "add it here or in a more general pattern")
+        lost = self._lost.get(name, ())
+        given = {
+            "eventCodes": patch.codes or any(other.codes for other in lost),
+            "webhookUrl": patch.url or any(other.url for other in lost),
+        }
+        missing = [field for field, value in given.items() if not value]
+        if missing:
+            what = f"missing {' and '.join(missing)}"
+            remedy = "add it here or in a more general pattern"
+            self._mistakes.add(place(patch.key), f"{self._target}/{name}: {what}", remedy, once=what)
 
     def _expand(self, name: str, template: str, node: Node) -> str | None:
         try:
@@ -145,12 +183,7 @@ class _Merger:
         except KeyError as unknown:
             self._refuse_variable(unknown.args[0], node)
             return None
-        fault = urls.fault(url)
-        if fault is None:
-            return url
-        what = f"webhookUrl {fault.what}: {shown(url)}"
-        self._mistakes.add_first(place(node), what, fault.remedy)
-        return None
+        return None if _refuse_faulty(url, node, self._mistakes) else url
 
     def _refuse_variable(self, name: str, node: Node) -> None:
         if self._unusable is None or name in self._unusable:

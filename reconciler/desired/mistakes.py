@@ -39,7 +39,7 @@ def place(of: Positioned) -> Place:
 
 
 class Mistakes:
-    """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all.
+    """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all. `unread` are warnings too.
 
     `hidden` says that something could not be read, a file or a section, so that nothing follows from what is
     missing: a target may be declared in the file that could not be read.
@@ -48,13 +48,15 @@ class Mistakes:
     def __init__(self) -> None:
         self.found: set[Mistake] = set()
         self.warnings: set[Mistake] = set()
+        self.unread: set[Mistake] = set()
         self.hidden = False
         self._places: set[Place] = set()
         self._said: set[int] = set()
         self._in_file: Counter[str] = Counter()
 
-    def add(self, at: Place, what: str, remedy: str) -> None:
-        said = hash((at.file, at.line, at.column, what))
+    def add(self, at: Place, what: str, remedy: str, once: str | None = None) -> None:
+        """Add a mistake, unless the same is known there: `once` is what it says there of whatever target."""
+        said = hash((at.file, at.line, at.column, once or what))
         if said in self._said:
             return
         self._said.add(said)
@@ -113,7 +115,16 @@ def listed(names: Iterable[str]) -> str:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """A question naming what `word` was probably meant to be, or nothing."""
+    return question(nearest(word, known))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """What `word` was probably meant to be."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
-    near = get_close_matches(word[:_SHOWN], islice(known, _COMPARED), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    return next(iter(get_close_matches(word[:_SHOWN], islice(known, _COMPARED), n=1)), None)
+
+
+def question(meant: str | None) -> str:
+    """The question whether that was meant; nothing for None."""
+    return "" if meant is None else f" (did you mean {meant!r}?)"

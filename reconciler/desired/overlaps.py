@@ -27,8 +27,12 @@ def check(subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Ta
         for first, later in _conflicting(holders, targets):
             conflict = conflicts.setdefault((first.address, later.address), (first, later, []))
             conflict[2].append(code)
+    alike: dict[tuple[object, ...], list[tuple[Subscription, Subscription, list[str]]]] = {}
     for first, later, codes in conflicts.values():
-        _report(first, later, codes, mistakes)
+        same_url = normal_url(first.url) == normal_url(later.url)
+        alike.setdefault((first.place, later.place, same_url, *codes), []).append((first, later, codes))
+    for pairs in alike.values():
+        _report(pairs, mistakes)
 
 
 def _shared(
@@ -73,12 +77,16 @@ def _conflicting(
             refusing.append(holder)
 
 
-def _report(first: Subscription, later: Subscription, codes: list[str], mistakes: Mistakes) -> None:
+def _report(pairs: list[tuple[Subscription, Subscription, list[str]]], mistakes: Mistakes) -> None:
+    """Report pairs that stand at the same places, on several targets perhaps, as one mistake."""
+    first, later, codes = pairs[0]
+    targets = {subscription.address.target for one, other, _ in pairs for subscription in (one, other)}
+    others = targets - {first.address.target, later.address.target}
+    likewise = f" (likewise on {listed(others)})" if others else ""
     if normal_url(first.url) == normal_url(later.url):
         what = f"{later.address} and {first.address} deliver the same event codes to the same URL: {listed(codes)}"
         remedy = "keep the codes in one of the two"
     else:
         what = f"{later.address} and {first.address}, of the same service, have the same event codes: {listed(codes)}"
-        concerned = listed({first.address.target, later.address.target})
-        remedy = f"keep the codes in one of the two, or set `overlap: allow` under {concerned}"
-    mistakes.add(later.place, what, remedy)
+        remedy = f"keep the codes in one of the two, or set `overlap: allow` under {listed(targets)}"
+    mistakes.add(later.place, f"{what}{likewise}", remedy)

@@ -49,11 +49,14 @@ def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
 
 def _add(name: str, member: Member, sections: Sections, mistakes: Mistakes) -> None:
     if name not in KEYS:
-        shapes.refuse_key(member, "a file", KEYS, mistakes)
+        if shapes.refuse_key(member, "a file", KEYS, mistakes) is not None:
+            mistakes.hidden = True
     elif name == "targets":
         for target, declared in _members(member.value, name, mistakes).items():
             if _is_named(TARGET, declared, "a target region/environment", mistakes):
                 _put(sections.targets, target, declared, mistakes)
+            else:
+                mistakes.hidden = True
     elif name == "subscriptions":
         for pattern, wanted in _members(member.value, name, mistakes).items():
             if _is_named(TARGET_PATTERN, wanted, "a pattern region/environment (either may be *)", mistakes):

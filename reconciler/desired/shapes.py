@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reconciler.desired.mistakes import Mistakes, listed, place, shown, suggest
+from reconciler.desired.mistakes import Mistakes, listed, nearest, place, question, shown
 from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def members(node: Node, field: str, mistakes: Mistakes) -> dict[str, Member] | N
 
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
-    """The values of a mapping whose keys are `known`; the others are reported, their values never shown."""
+    """The values of a mapping whose keys are `known`; the others are reported, their values never shown.
+
+    A misspelt key counts as the one that it resembles, with a value that is reported already: nothing is missing.
+    """
     given = members(node, name, mistakes)
     if given is None:
         return None
@@ -53,15 +56,18 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
         if key in known:
             values[key] = member.value
         else:
-            refuse_key(member, name, known, mistakes)
+            meant = refuse_key(member, name, known, mistakes)
+            if meant is not None and meant not in given:
+                values[meant] = Broken(member.file, member.line, member.column)
     return values
 
 
-def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> None:
-    """Report a key that `name` does not have."""
+def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> str | None:
+    """Report a key that `name` does not have; the key that was probably meant, if any."""
     at = place(member)
-    meant = "" if mistakes.crowd(at) else suggest(member.key, known)
-    mistakes.add(at, f"unknown key {shown(member.key)} in {name}{meant}", f"valid keys: {listed(known)}")
+    meant = None if mistakes.crowd(at) else nearest(member.key, known)
+    mistakes.add(at, f"unknown key {shown(member.key)} in {name}{question(meant)}", f"valid keys: {listed(known)}")
+    return meant
 
 
 def choice(node: Node, field: str, allowed: Collection[str], mistakes: Mistakes) -> str | None:

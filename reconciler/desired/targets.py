@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from reconciler.desired import shapes, urls
 from reconciler.desired.mistakes import Mistakes, place, shown
+from reconciler.desired.nodes import MapNode
 from reconciler.desired.templates import VARIABLE
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Overlap, Replace, Target
@@ -79,6 +80,8 @@ class _Reader:
         overlap = self._choice("overlap", fields.get("overlap"), Overlap.REFUSE)
         replace = self._choice("replace", fields.get("replace"), Replace.OVERLAP)
         variables = self._variables(fields.get("vars"))
+        if variables is not None and isinstance(node, MapNode):  # a variable may stand beside `vars` by mistake
+            variables = {**{name: None for name in node.members if name not in _KEYS}, **variables}
         if auth_url and base_url and audience_base and overlap and replace:
             target = Target(self._name, auth_url, base_url, audience_base, overlap, replace, self._place)
             return Declared(target, variables)

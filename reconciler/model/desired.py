@@ -89,7 +89,10 @@ class ParityException(Struct, frozen=True):
 
 
 class Desired(Struct, frozen=True, dict=True):
-    """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address."""
+    """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address.
+
+    `unread` are warnings of files there that are not read, which only `validate` gives.
+    """
 
     targets: Mapping[TargetName, Target]
     subscriptions: Mapping[Address, Subscription]
@@ -97,6 +100,7 @@ class Desired(Struct, frozen=True, dict=True):
     verification: Verification | None = None
     parity_ignore: tuple[ParityException, ...] = ()
     warnings: tuple[Mistake, ...] = ()
+    unread: tuple[Mistake, ...] = ()
 
     def of_target(self, target: TargetName) -> list[Subscription]:
         """The subscriptions desired on one target, sorted by address."""

@@ -3,14 +3,21 @@
 Every command imports this, so it imports only the standard library, unless there is a `.env` to read.
 """
 
+from __future__ import annotations
+
 import stat
-from collections.abc import Mapping
 from functools import cached_property
 from io import StringIO
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - msgspec reads the types of fields
+from typing import TYPE_CHECKING
 
 from reconciler.errors import SettingsError
 from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import TargetName
 
 SECRETS_DIR = "RECONCILER_SECRETS_DIR"
 
@@ -33,6 +40,12 @@ class Variables(Discreet, frozen=True, dict=True):
         """The value of `name`, None if it is unset. Raises SettingsError for a file that cannot be used."""
         value_and_source = self._find(name)
         return None if value_and_source is None else value_and_source[0]
+
+    def override(self, target: TargetName, field: str) -> tuple[str, str] | None:
+        """The value of a target's variable for `field`, and its name; None if it is unset. Raises SettingsError."""
+        name = f"{target.variable_prefix}{field}"
+        value = self.get(name)
+        return None if value is None else (value, name)
 
     def source(self, name: str) -> str | None:
         """The source of `name`, in words for a message; None if it is unset. Raises SettingsError as `get` does."""
@@ -69,6 +82,18 @@ class Variables(Discreet, frozen=True, dict=True):
         from dotenv import dotenv_values  # noqa: PLC0415  needed only if there is a file to read
 
         return dotenv_values(stream=StringIO(_text(path)), interpolate=False)
+
+
+def number_of(text: str, kind: type[int | float], flag: str, most: int) -> float:
+    """The number that a flag, or the variable of that name, says. Raises SettingsError."""
+    try:
+        number = kind(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= most:
+        expected = f"a whole number from 1 to {most}" if kind is int else f"a number above 0 and at most {most}"
+        raise SettingsError(f"expected {expected}", where=f"{flag} or RECONCILER_{flag.removeprefix('--').upper()}")
+    return number
 
 
 def _text(path: Path) -> str | None:

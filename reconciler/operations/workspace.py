@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
 from reconciler.model.selection import Selection
 from reconciler.operations.actor import by_run, in_actions
-from reconciler.operations.variables import Variables
+from reconciler.operations.variables import Variables, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -62,12 +62,12 @@ class Workspace:
     @cached_property
     def timeout(self) -> float:
         """Seconds for one call to the service, in all. Raises SettingsError."""
-        return _number(self.setting("timeout", "RECONCILER_TIMEOUT", "30"), float, "--timeout", 3600)
+        return number_of(self.setting("timeout", "RECONCILER_TIMEOUT", "30"), float, "--timeout", 3600)
 
     @cached_property
     def parallelism(self) -> int:
         """Create calls in flight at most. Raises SettingsError."""
-        return int(_number(self.setting("parallelism", "RECONCILER_PARALLELISM", "4"), int, "--parallelism", 64))
+        return int(number_of(self.setting("parallelism", "RECONCILER_PARALLELISM", "4"), int, "--parallelism", 64))
 
     @cached_property
     def cache_directory(self) -> Path:
@@ -102,14 +102,22 @@ class Workspace:
     @cached_property
     def desired(self) -> Desired:
         """The desired state. Raises ConfigError. Its warnings are printed once."""
-        from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
-
-        path = Path(self.setting("config", "RECONCILER_CONFIG", "config"))
-        self.notices.say_more(f"desired state: {path}")
-        desired = load(path, self.override)
+        desired = self.read_desired()
         for warning in desired.warnings:
             self.notices.warn(str(warning))
         return desired
+
+    def read_desired(self) -> Desired:
+        """The desired state, read now, with the environment's overrides. Raises ConfigError."""
+        from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
+
+        self.notices.say_more(f"desired state: {self.config}")
+        return load(self.config, self.variables.override)
+
+    @property
+    def config(self) -> Path:
+        """The directory or the file that holds the desired state. Raises SettingsError."""
+        return Path(self.setting("config", "RECONCILER_CONFIG", "config"))
 
     def declared_target(self, name: str, where: str) -> Target:
         """The declared target of that name. Raises SelectionError."""
@@ -121,11 +129,6 @@ class Workspace:
             where=where,
             remedy=f"declared targets: {', '.join(self.desired.targets) or 'none'}",
         )
-
-    def override(self, target: TargetName, field: str) -> tuple[str, str] | None:
-        name = f"{target.variable_prefix}{field}"
-        value = self.variables.get(name)
-        return None if value is None else (value, name)
 
     # The state record
 
@@ -272,18 +275,6 @@ def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses:
             where=" ".join(f"-t {pattern}" for pattern in missing),
             remedy=f"known targets: {', '.join(targets) or 'none'}",
         )
-
-
-def _number(text: str, kind: type[int | float], flag: str, most: int) -> float:
-    """The number that a flag, or the variable of that name, says. Raises SettingsError."""
-    try:
-        number = kind(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= most:
-        expected = f"a whole number from 1 to {most}" if kind is int else f"a number above 0 and at most {most}"
-        raise SettingsError(f"expected {expected}", where=f"{flag} or RECONCILER_{flag.removeprefix('--').upper()}")
-    return number
 
 
 def _home(variable: str, below: str) -> Path:

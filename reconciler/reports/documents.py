@@ -14,6 +14,7 @@ from reconciler.reports.wording import listed, removal_message, removal_request,
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from reconciler.mistake import Mistake, Validation
     from reconciler.model.parity import Difference, Parity
     from reconciler.model.record import Attempt, Record
     from reconciler.model.removal import RemovalRequest
@@ -114,6 +115,27 @@ def list_document(records: Iterable[Record]) -> list[dict[str, object]]:
         }
         for attempt in listed(records)
     ]
+
+
+def validation_document(validation: Validation) -> dict[str, object]:
+    """What checking the configuration came to."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "valid": not validation.mistakes,
+        "mistakes": [_mistake(mistake) for mistake in validation.mistakes],
+        "warnings": [_mistake(warning) for warning in validation.warnings],
+    }
+
+
+def _mistake(mistake: Mistake) -> dict[str, object]:
+    place = mistake.place
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "what": mistake.what,
+        "remedy": mistake.remedy,
+    }
 
 
 def parity_document(parity: Parity) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The formats of every report: for each kind of value, one table from the name of a format to its renderer.
 
-The text and JSON of a report cost little to import; Markdown is loaded when it is asked for.
+The text and JSON of a report cost little to import; any other format is loaded when it is asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reconciler.reports.documents import (
     removals_document,
     render,
     status_document,
+    validation_document,
 )
 from reconciler.reports.line import Line
 from reconciler.reports.text import (
@@ -27,11 +28,13 @@ from reconciler.reports.text import (
     plan_text,
     removals_text,
     status_text,
+    validation_text,
 )
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from reconciler.mistake import Validation
     from reconciler.model.parity import Parity
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
@@ -56,6 +59,12 @@ def _markdown() -> ModuleType:
     from reconciler.reports import markdown  # noqa: PLC0415 - see above
 
     return markdown
+
+
+def _github() -> ModuleType:
+    from reconciler.reports import github  # noqa: PLC0415 - see above
+
+    return github
 
 
 PLAN: Formats[Plan] = {
@@ -85,3 +94,8 @@ PARITY: Formats[Parity] = {
 }
 LIST: Formats[Sequence[Record]] = {"text": list_text, "json": _json(list_document)}
 FINDINGS: Formats[Sequence[Finding]] = {"text": findings_text, "json": _json(findings_document)}
+VALIDATION: Formats[Validation] = {
+    "text": validation_text,
+    "json": _json(validation_document),
+    "github": lambda validation: _github().validation_github(validation),
+}

@@ -29,11 +29,13 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
     surplus_advice,
+    validation_summary,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from reconciler.mistake import Validation
     from reconciler.model.parity import Parity
     from reconciler.model.removal import RemovalRequest
     from reconciler.planning.evidence import Matches
@@ -180,6 +182,13 @@ def list_text(records: Iterable[Record]) -> list[Line]:
         for attempt in listed(records)
     ]
     return lines or [Line("Nothing is in force.")]
+
+
+def validation_text(validation: Validation) -> list[Line]:
+    """Whether the configuration is valid, after every mistake and warning."""
+    lines = [Line(str(mistake), Tone.ERROR) for mistake in validation.mistakes]
+    lines += [Line(f"warning: {warning}", Tone.WARNING) for warning in validation.warnings]
+    return [*lines, Line(validation_summary(validation))]
 
 
 def parity_text(parity: Parity) -> list[Line]:

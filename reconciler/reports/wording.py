@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
+    from reconciler.mistake import Validation
     from reconciler.model.parity import Parity
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
     from reconciler.model.result import Finding
@@ -145,6 +146,14 @@ def applied_summary(applied: Applied) -> str:
             note = f" ({of_them}not recorded)" if lost else ""
             words.append(f"{len(results)} {in_words(outcome)}{note}")
     return f"Applied: {', '.join(words)}." if words else "Nothing to do."
+
+
+def validation_summary(validation: Validation) -> str:
+    """Whether the configuration is valid, in a sentence."""
+    if validation.count:
+        return f"The configuration has {counted(validation.count, 'mistake')}."
+    of_targets = counted(validation.targets, "target")
+    return f"The configuration is valid: {counted(validation.subscriptions, 'subscription')} on {of_targets}."
 
 
 def parity_summary(parity: Parity) -> str:

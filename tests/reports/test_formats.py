@@ -26,6 +26,7 @@ HAS = {
     **dict.fromkeys(("PLAN", "APPLIED", "STATUS", "REMOVALS", "PARITY"), COMMENTED),
     "LIST": ["text", "json"],
     "FINDINGS": ["text", "json"],
+    "VALIDATION": ["text", "json", "github"],
 }
 """The formats of each table; a listing is no comment and no summary, so it has no Markdown."""
 
@@ -53,6 +54,9 @@ def test_every_renderer(table: str, form: str) -> None:
         case "markdown":
             assert isinstance(report, str)
             assert report.startswith(f"<!-- reconciler:{MARKERS[table]}")
+        case "github":
+            assert isinstance(report, str)
+            assert all(line.startswith(("::error ", "::warning ")) for line in report.splitlines())
         case _:
             pytest.fail(f"say here how to recognise {form}")
 
@@ -68,6 +72,7 @@ def test_json_is_the_document() -> None:
         "PARITY": documents.parity_document(shown["PARITY"]),
         "LIST": documents.list_document(shown["LIST"]),
         "FINDINGS": documents.findings_document(shown["FINDINGS"]),
+        "VALIDATION": documents.validation_document(shown["VALIDATION"]),
     }
     assert rendered == {name: json.loads(str(TABLES[name]["json"](shown[name]))) for name in TABLES}
 

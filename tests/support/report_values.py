@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.mistake import Mistake, Validation
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
@@ -73,6 +74,7 @@ def values(*, differing: bool = True) -> dict[str, Any]:
             Finding("record", EUROPE, Health.FAILED, "missing", "restore it"),
             Finding("record", USA, Health.FAILED, "missing", "restore it"),
         ],
+        "VALIDATION": Validation((Mistake(PLACE, "wrong", "mend it"),), (Mistake(PLACE, "odd", "look"),), 1),
     }
 
 

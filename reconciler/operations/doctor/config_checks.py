@@ -1,7 +1,5 @@
 """Whether `config/` is valid; and what of it is, if it is not."""
 
-from pathlib import Path
-
 from reconciler.desired import load_sound
 from reconciler.errors import SettingsError
 from reconciler.mistake import Mistake
@@ -18,8 +16,7 @@ _SHOWN = 10
 def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
     """What of the desired state is free of mistakes, and the findings: each mistake, of very many the first."""
     try:
-        path = Path(workspace.setting("config", "RECONCILER_CONFIG", "config"))
-        desired, problem = load_sound(path, workspace.override)
+        desired, problem = load_sound(workspace.config, workspace.variables.override)
     except SettingsError as unusable:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
