@@ -20,7 +20,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.desired import Desired, Target
 from reconciler.model.entry import AnyEntry, Settled
-from reconciler.model.plan import SENDS, Change, Plan, TargetPlan
+from reconciler.model.plan import SENDS, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.selection import Selection
@@ -96,6 +96,8 @@ class Apply(Struct, dict=True):
     _results: list[Result] = field(default_factory=list)
     _removal: list[Attempt] = field(default_factory=list)
     _unrecorded: list[str] = field(default_factory=list)
+    _problems: list[str] = field(default_factory=list)
+    _standings: dict[TargetName, TargetPlan] = field(default_factory=dict)
     _lost_response: bool = False
     _verdicts: list[Verdict] = field(default_factory=list)
 
@@ -113,7 +115,16 @@ class Apply(Struct, dict=True):
 
     def applied(self) -> Applied:
         results = sorted(self._results, key=lambda result: (result.address, result.action))
-        return Applied(tuple(results), tuple(self._removal), worst(self._verdicts), tuple(self._unrecorded))
+        standings = {**self.plan.targets, **self._standings}.values()
+        return Applied(
+            tuple(results),
+            tuple(self._removal),
+            worst(self._verdicts),
+            tuple(self._unrecorded),
+            problems=tuple(dict.fromkeys(self._problems)),
+            surplus=sum(len(standing.surplus) for standing in standings),
+            awaiting_removal=sum(len(standing.awaiting_removal) for standing in standings),
+        )
 
     def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:
         """The run as planned, without what no longer comes out the same. Raises ReconcilerError."""
@@ -125,7 +136,7 @@ class Apply(Struct, dict=True):
             run=self._run,
             account=account or "",
             new_id=self.new_id,
-            replan=lambda record, others: self._replan(name, record, others, account),
+            replan=lambda record, others: self._replan(name, record, others, account).changes,
             shares_service=bool(self._same_service_targets(name)),
         )
         run = TargetRun(planned.changes, journal, context)
@@ -144,11 +155,13 @@ class Apply(Struct, dict=True):
         results = self._save_unrecorded(name, run)
         record = run.appends.record
         try:
-            record, left = self._reread(name)
+            record, standing = self._reread(name)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
             self._unrecorded.append(f"{name}: could not re-read the record after the apply: {describe(problem)}")
             self._verdicts.append(verdict_without_record(planned.changes, results))
         else:
+            left = standing.changes
+            self._standings[name] = standing
             self._verdicts.append(verdict_of(planned.changes, results, left, record, self.clock().wall))
             results = with_others_work(results, left)
             self.on_reread(record)
@@ -198,36 +211,36 @@ class Apply(Struct, dict=True):
         if not pending:
             return list(run.results.values())
         reason = run.appends.problem or run.failure
+        self._problems += [reason] if reason else []
         self._unrecorded.append(self.save(name, run.appends.record, pending, reason))
         self._verdicts.append(Verdict.UNRESOLVED)
         saved = {entry.attempt for entry in pending if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
-    def _reread(self, name: TargetName) -> tuple[Record, Sequence[Change]]:
+    def _reread(self, name: TargetName) -> tuple[Record, TargetPlan]:
         """The record and what is left to do; a create that another run has in flight is given a moment to end."""
         until = self.clock().steady + self.patience
         while True:
-            record, left = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
+            read = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
+            left = read[1].changes
             now = self.clock()
-            if now.steady >= until or self.inbox.interrupted.is_set() or not is_in_flight(record, left, now.wall):
-                return record, left
+            if now.steady >= until or self.inbox.interrupted.is_set() or not is_in_flight(read[0], left, now.wall):
+                return read
             self.pause(0.2)
 
-    def _left(self, name: TargetName) -> tuple[Record, Sequence[Change]]:
-        """The record as it is now, and what is left to do. Raises ReconcilerError."""
+    def _left(self, name: TargetName) -> tuple[Record, TargetPlan]:
+        """The record as it is now, and the plan for what is left to do. Raises ReconcilerError."""
         journal, others = self._read_all(name)
         return journal.record(), self._replan(name, journal.record(), others, None)
 
-    def _replan(
-        self, name: TargetName, record: Record, others: Sequence[Record], account: str | None
-    ) -> Sequence[Change]:
-        """The changes of a target for its record and the other records of its service. Raises StateError."""
+    def _replan(self, name: TargetName, record: Record, others: Sequence[Record], account: str | None) -> TargetPlan:
+        """The plan of a target for its record and the other records of its service. Raises StateError."""
         refuse_closed(record, self.store.where(name))
         refuse_foreign(self.desired.targets[name], record, account)
         records = {**{other.target: other for other in others}, name: self.counted(record)}
         with self._planning:  # a thread that was not waited for may still plan
             self._planner.use(records)
-            return self._planner.plan(name).changes
+            return self._planner.plan(name)
 
     def _read_all(self, name: TargetName) -> tuple[Journal, Sequence[Record]]:
         """A target's journal, and the other records of its service. Raises ReconcilerError."""

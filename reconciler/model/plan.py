@@ -116,3 +116,13 @@ class Plan(Struct, frozen=True):
     def unchanged(self) -> int:
         """How many desired subscriptions need no change."""
         return sum(target.unchanged for target in self.targets.values())
+
+    @property
+    def surplus(self) -> int:
+        """How many attempts deliver surplus codes."""
+        return sum(len(target.surplus) for target in self.targets.values())
+
+    @property
+    def awaiting_removal(self) -> int:
+        """How many attempts await removal."""
+        return sum(len(target.awaiting_removal) for target in self.targets.values())

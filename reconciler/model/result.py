@@ -61,7 +61,8 @@ class Applied(Struct, frozen=True):
     """What an apply came to. `removal` are the attempts it retired, for which the operator has to be asked.
 
     `unrecorded` are notices about outcomes that could not be written to the record, and where they were saved.
-    `signal` is the number of the signal that interrupted it, if one did.
+    `signal` is the number of the signal that interrupted it, if one did. `problems` say why outcomes could not be
+    written, in the words of the store. `surplus` and `awaiting_removal` are how many attempts are so afterwards.
     """
 
     results: tuple[Result, ...]
@@ -69,6 +70,9 @@ class Applied(Struct, frozen=True):
     verdict: Verdict
     unrecorded: tuple[str, ...] = ()
     signal: int | None = None
+    problems: tuple[str, ...] = ()
+    surplus: int = 0
+    awaiting_removal: int = 0
 
 
 class Health(StrEnum):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Refused
 from reconciler.model.plan import SENDS
 from reconciler.model.record import Status
+from reconciler.planning.reasons import create_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +36,9 @@ def refuse_emptied(desired: Desired, records: Mapping[TargetName, Record], selec
 
 def refuse_too_many(plan: Plan, max_creates: int | None) -> None:
     """Raises Refused where the plan would send more creates than were allowed."""
-    creates = sum(change.action in SENDS for change in plan.changes)
-    if max_creates is not None and creates > max_creates:
+    actions = [change.action for change in plan.changes]
+    if max_creates is not None and sum(action in SENDS for action in actions) > max_creates:
         raise Refused(
-            f"the plan has {creates} create{'' if creates == 1 else 's'}; --max-creates allows {max_creates}",
+            f"the plan has {create_calls(actions)}; --max-creates allows {max_creates}",
             remedy="review the plan; creates cannot be undone",
         )

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.clock import stamp
 from reconciler.model.entry import who
+from reconciler.model.plan import SENDS, Action
 from reconciler.model.record import Status
+
+_CALLS = {Action.CREATE: "new", Action.EXTEND: "extended", Action.REPLACE: "replaced"}
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt
+
+
+def create_calls(actions: Iterable[Action]) -> str:
+    """How many of `actions` send a create call, and how many of each kind: "3 create calls (2 new, 1 extended)"."""
+    sending = [action for action in actions if action in SENDS]
+    kinds = [f"{count} {word}" for action, word in _CALLS.items() if (count := sending.count(action))]
+    of_which = f" ({', '.join(kinds)})" if kinds else ""
+    return f"{len(sending)} create call{'' if len(sending) == 1 else 's'}{of_which}"
 
 
 def unresolved(attempt: Attempt) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
-from reconciler.model.plan import Action, Change, Plan, Request, Surplus
+from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus
 from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
@@ -48,7 +48,13 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "changes": [_change(change) for change in changes],
         "awaiting_removal": [_attempt(attempt) for target in targets for attempt in target.awaiting_removal],
         "surplus": [_surplus(surplus) for target in targets for surplus in target.surplus],
-        "summary": {**counts, "unchanged": plan.unchanged},
+        "summary": {
+            **counts,
+            "unchanged": plan.unchanged,
+            "creates": sum(change.action in SENDS for change in changes),
+            "surplus": plan.surplus,
+            "awaiting_removal": plan.awaiting_removal,
+        },
     }
 
 

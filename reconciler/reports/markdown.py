@@ -24,6 +24,7 @@ from reconciler.reports.wording import (
     in_words,
     needs_attention,
     parity_summary,
+    pending,
     plan_summary,
     removal_message,
     removal_request,
@@ -57,6 +58,7 @@ def plan_markdown(plan: Plan) -> str:
     paper = _Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
     targets = [plan.targets[name] for name in sorted(plan.targets)]
     paper.bullets("Warnings", [row for target in targets for row in _warnings(target)])
+    paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(plan)])
     for target in targets:
         if target.changes:
             paper.block(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
@@ -101,12 +103,17 @@ def _details(change: Change) -> list[str]:
 
 def applied_markdown(applied: Applied) -> str:
     """The results of an apply: what needs attention, then every address, then the requests to the operator."""
-    paper = _Paper("<!-- reconciler:apply -->\n", f"### {applied_summary(applied)}\n")
+    paper = _Paper(
+        "<!-- reconciler:apply -->\n",
+        f"### {applied_summary(applied)}\n",
+    )
     trouble = [_trouble(result) for result in applied.results if needs_attention(result.outcome)]
+    trouble += [f"- {code(notice)}\n" for notice in applied.unrecorded]
     paper.bullets("Needs attention", trouble)
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     paper.bullets("Send to the operator", [_request(attempt) for attempt in applied.removal])
+    paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 
 

@@ -21,6 +21,7 @@ from reconciler.reports.wording import (
     in_words,
     listed,
     parity_summary,
+    pending,
     plan_summary,
     removal_message,
     removal_request,
@@ -86,6 +87,7 @@ def plan_text(plan: Plan) -> list[Line]:
         if target_lines:
             lines += [Line(name, Tone.HEADING), *target_lines, Line("")]
     lines.append(Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN))
+    lines += [Line(f"  {text}", Tone.WARNING) for text in pending(plan)]
     if plan.changes:
         lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
     return lines
@@ -138,7 +140,8 @@ def applied_text(applied: Applied) -> list[Line]:
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
-    return lines
+    lines += [Line(f"  not recorded, since: {problem}", Tone.ERROR) for problem in applied.problems]
+    return lines + [Line(f"  {text}", Tone.WARNING) for text in pending(applied)]
 
 
 def removal_text(attempts: Iterable[Attempt]) -> list[Line]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Action, Plan, Surplus
+from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
-from reconciler.model.result import Applied, Done, Health
-from reconciler.planning.reasons import how_to_resolve
+from reconciler.model.result import Applied, Done, Health, Result
+from reconciler.planning.reasons import create_calls, how_to_resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from enum import StrEnum
 
     from reconciler.mistake import Validation
@@ -123,29 +123,57 @@ def how_to_resolve_attempt(attempt: Attempt) -> str:
 
 
 def plan_summary(plan: Plan) -> str:
-    """A plan in a sentence or two."""
-    changes = plan.changes
-    if not changes:
+    """A plan in a sentence or two; `pending` says what else there is to do."""
+    if not plan.changes:
         verb = "matches" if plan.unchanged == 1 else "match"
         return f"No changes. {counted(plan.unchanged, 'subscription')} {verb} the configuration."
-    counts = [(action, sum(change.action is action for change in changes)) for action in Action]
-    words = [
-        f"{count} {'blocked' if action is Action.BLOCKED else f'to {action}'}" for action, count in counts if count
-    ]
+    actions = [change.action for change in plan.changes]
+    words = [create_calls(actions)] if any(action in SENDS for action in actions) else []
+    words += [_WITHOUT_CALL[action](count) for action in _WITHOUT_CALL if (count := actions.count(action))]
     return f"Plan: {', '.join(words)}, {plan.unchanged} unchanged."
 
 
+_WITHOUT_CALL: dict[Action, Callable[[int], str]] = {
+    Action.RESTORE: "{} restored".format,
+    Action.RETIRE: lambda count: counted(count, "retirement"),
+    Action.BLOCKED: "{} blocked".format,
+}
+
+
+def pending(counts: Plan | Applied) -> list[str]:
+    """What a person has to act on though no apply changes it, each with the command that tells how."""
+    lines = []
+    if counts.awaiting_removal:
+        await_removal = counted(counts.awaiting_removal, "subscription awaits", "subscriptions await")
+        lines.append(f"{await_removal} removal; run: reconciler removals")
+    if counts.surplus:
+        deliver = counted(counts.surplus, "subscription delivers", "subscriptions deliver")
+        lines.append(f"{deliver} surplus event codes; run: reconciler status")
+    return lines
+
+
 def applied_summary(applied: Applied) -> str:
-    """The outcomes of an apply, counted, in a sentence."""
-    words = []
+    """What an apply came to, in a sentence: the calls with their outcomes, then everything else."""
+    calls = [result for result in applied.results if result.action in SENDS and result.outcome is not Done.SKIPPED]
+    others = [result for result in applied.results if result not in calls]
+    words = _outcome_counts(calls)
+    if calls:
+        words[0] = f"{create_calls(result.action for result in calls)}: {words[0]}"
+    words += _outcome_counts(others)
+    return f"Applied: {'; '.join(words)}." if words else "Nothing to do."
+
+
+def _outcome_counts(results: Iterable[Result]) -> list[str]:
+    """How many of `results` have each outcome, and of how many the record does not say so."""
+    results, words = list(results), []
     for outcome in Done:
-        results = [result for result in applied.results if result.outcome is outcome]
-        lost = sum(not result.recorded for result in results)
-        if results:
-            of_them = f"{lost} of them " if lost < len(results) else ""
-            note = f" ({of_them}not recorded)" if lost else ""
-            words.append(f"{len(results)} {in_words(outcome)}{note}")
-    return f"Applied: {', '.join(words)}." if words else "Nothing to do."
+        having = [result for result in results if result.outcome is outcome]
+        count = len(having)
+        lost = sum(not result.recorded for result in having)
+        text = counted(count, "retirement") if outcome is Done.RETIRED else f"{count} {in_words(outcome)}"
+        of_them = f"{lost} of them " if lost < count else ""
+        words += [f"{text}, {of_them}not recorded" if lost else text] if having else []
+    return words
 
 
 def validation_summary(validation: Validation) -> str:

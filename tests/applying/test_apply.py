@@ -276,6 +276,7 @@ def test_what_was_replaced_is_to_be_removed() -> None:
     office.record(TARGET, imported(TARGET, "a", 0, url="https://old.example/"))
     applied = office.apply()
     assert [("old", Status.AWAITING_REMOVAL)] == [(one.id, one.status) for one in applied.removal]
+    assert (1, 1) == (applied.awaiting_removal, office.apply().awaiting_removal)
 
 
 def test_what_is_to_be_removed_is_told_of_every_target() -> None:
@@ -390,6 +391,7 @@ def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     assert ({f"{TARGET}/a": "created"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 2, "disk full")]) == (applied.unrecorded, office.kept)
     assert [False] == [result.recorded for result in applied.results]
+    assert ("disk full",) == applied.problems
 
 
 def test_what_another_target_of_the_service_has_is_not_created() -> None:

@@ -36,7 +36,7 @@ class TestApproval:
         done = at_terminal(begun, "apply", answers={PROMPT: answer})
         assert (code, creates) == (done.code, len(begun.service.creates))
         assert f"+ {OFFERS}  create" in done.out
-        assert ("Applied: 1 created." in done.out) == (code == 0)
+        assert ("Applied: 1 create call (1 new): 1 created." in done.out) == (code == 0)
         assert ("Error: not approved; nothing was sent" in done.out) == (code == 1)
 
     def test_of_a_document_at_a_terminal(self, begun: Partner) -> None:
@@ -160,7 +160,7 @@ class TestOutcomes:
         assert 1 == done.code
         for line in ("a  rejected (422): HTTP 422", "b  created (201)", "c  created (201)"):
             assert f"  + europe/staging/{line}" in done.out
-        assert "Applied: 2 created, 1 rejected.\n" in done.out
+        assert "Applied: 3 create calls (3 new): 2 created; 1 rejected.\n" in done.out
 
     def test_an_outage_ends_a_target(self, partner: Partner) -> None:
         """Three unknown outcomes in a row, and the rest is skipped."""
@@ -258,7 +258,7 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     advice = f"Until recovered, these addresses have an unknown outcome; run:\n    reconciler state recover {kept}"
     cause = f"cause: {begun.journal}: cannot write the state record: Is a directory; "
     assert f"Error: {problem}. {advice}\n  {cause}" in done.err
-    assert "Applied: 1 created (not recorded)." in done.out
+    assert "Applied: 1 create call (1 new): 1 created, not recorded." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
 
 

@@ -36,6 +36,7 @@ def test_the_plan_document(partner: Partner) -> None:
     assert [["ONB10011"]] == [surplus["eventCodes"] for surplus in document["surplus"]]
     assert {
         "create": 1, "extend": 1, "replace": 0, "restore": 0, "retire": 0, "blocked": 0, "unchanged": 0,
+        "creates": 2, "surplus": 1, "awaiting_removal": 0,
     } == document["summary"]  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_what_it_shows_can_be_pasted(project: Project) -> None:
     assert 0 == begun.code, begun
     records = {f"state/{region}/{environment}.jsonl" for region in REGIONS for environment in ENVIRONMENTS}
     assert FILES | records == set(begun.out.splitlines()[-len(FILES | records) :])
-    assert "Plan: 8 to create" in begun.out
+    assert "Plan: 8 create calls (8 new)" in begun.out
 
 
 @pytest.mark.parametrize("existing", [*sorted(FILES), "config/mine.yml", "config/more/mine.yaml"])

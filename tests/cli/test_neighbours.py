@@ -84,7 +84,7 @@ def test_possible_duplicates_are_accepted(applied: Partner) -> None:
     accept = ["-t", "eu/staging", "--accept-possible-duplicates", "europe/staging"]
     done = applied.succeed("plan", *accept)
     assert "Warning: europe/staging: cannot use its state record: " in done.err
-    assert "1 to create" in done.out
+    assert "1 create call (1 new)" in done.out
     applied.step("apply", "--auto-approve", *accept)
     assert 2 == len(applied.service.creates)
 
@@ -183,7 +183,7 @@ def test_another_service_is_no_matter(applied: Partner) -> None:
     applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force")
     done = applied.succeed("plan")
-    assert ("1 to create" in done.out, "cannot be used" in done.err) == (True, False)
+    assert ("1 create call (1 new)" in done.out, "cannot be used" in done.err) == (True, False)
 
 
 def test_a_damaged_record_of_another_service_is_no_matter(applied: Partner) -> None:
@@ -193,7 +193,7 @@ def test_a_damaged_record_of_another_service_is_no_matter(applied: Partner) -> N
     applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force", "--cache-dir", "another machine")
     done = applied.succeed("plan", "-t", "eu/staging", "--cache-dir", "another machine")
-    assert "1 to create" in done.out
+    assert "1 create call (1 new)" in done.out
 
 
 def test_a_damaged_record_whose_target_moved_here(applied: Partner) -> None:

@@ -104,7 +104,7 @@ def test_a_record_set_back_while_a_call_is_in_flight_is_not_written_to(tmp_path:
         answered.set()
         done = finish(process)
         assert 3 == done.code, done
-        assert "Applied: 1 created (not recorded), 1 not sent." in done.out
+        assert "Applied: 2 create calls (2 new): 1 created, not recorded; 1 not sent." in done.out
         (kept,) = (tmp_path / "home" / "data" / "reconciler" / "unrecorded").glob("*.jsonl")
         entries = [json.loads(line)["entry"] for line in kept.read_text(encoding="utf-8").splitlines()]
         assert ["intent", "outcome"] == [entry["kind"] for entry in entries]

@@ -89,15 +89,16 @@ def test_too_many_creates(scene: Scene) -> None:
     want_three_creates(scene)
     with pytest.raises(Refused) as caught:
         refuse_too_many(scene.plan(), 2)
-    assert "the plan has 3 creates; --max-creates allows 2; review the plan; creates cannot be undone" == str(
-        caught.value
+    assert (
+        "the plan has 3 create calls (1 new, 1 extended, 1 replaced); --max-creates allows 2;"
+        " review the plan; creates cannot be undone" == str(caught.value)
     )
 
 
 def test_too_many_by_one(scene: Scene) -> None:
     """None allowed, one planned."""
     scene.want("offers", "ONB10011 ONB10001", hooks("offers"))
-    with pytest.raises(Refused, match="the plan has 1 create; --max-creates allows 0"):
+    with pytest.raises(Refused, match=r"the plan has 1 create call \(1 extended\); --max-creates allows 0"):
         refuse_too_many(scene.plan(), 0)
 
 

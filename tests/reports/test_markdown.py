@@ -67,7 +67,7 @@ def test_plan(scene: Scene) -> None:
         read(plan_markdown(plan))
         == f"""\
 <!-- reconciler:plan {plan.digest} -->
-### Plan: 1 to replace, 1 blocked, 1 unchanged.
+### Plan: 1 create call (1 replaced), 1 blocked, 1 unchanged.
 
 **Warnings**
 
@@ -80,6 +80,11 @@ def test_plan(scene: Scene) -> None:
 - `europe/staging/offers`: `both subscriptions deliver until the operator removes the old one`
 - `europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3`
+
+**Waiting for you**
+
+- `1 subscription awaits removal; run: reconciler removals`
+- `1 subscription delivers surplus event codes; run: reconciler status`
 
 #### `europe/staging`
 
@@ -194,16 +199,17 @@ Digest: `{plan.digest}`
 def test_applied(scene: Scene) -> None:
     """An apply: what went wrong first, then every address, then what to send to the operator."""
     attempt = scene.attempt(scene.hold("old", "ONB10001", hooks("old")))
+    notice = "europe/staging: results could not be saved"
     results = (
         Result(address_of("deals"), Action.CREATE, Done.UNKNOWN, 502, "a2", "the service answered 502"),
         Result(address_of("loans"), Action.CREATE, Done.NOT_SENT),
         Result(address_of("old"), Action.RETIRE, Done.RETIRED),
     )
     assert (
-        read(applied_markdown(Applied(results, (attempt,), Verdict.UNRESOLVED)))
+        read(applied_markdown(Applied(results, (attempt,), Verdict.UNRESOLVED, (notice,), awaiting_removal=1)))
         == f"""\
 <!-- reconciler:apply -->
-### Applied: 1 not sent, 1 unknown, 1 retired.
+### Applied: 2 create calls (2 new): 1 not sent; 1 unknown; 1 retirement.
 
 **Needs attention**
 
@@ -211,6 +217,7 @@ def test_applied(scene: Scene) -> None:
  If the subscription exists, run: `reconciler state resolve europe/staging/deals --created`;\
  if it certainly does not, run: `reconciler state resolve europe/staging/deals --not-created`.
 - `europe/staging/loans` not sent.
+- `europe/staging: results could not be saved`
 
 | | address | outcome | status | detail |
 |---|---|---|---|---|
@@ -223,6 +230,10 @@ def test_applied(scene: Scene) -> None:
 - `europe/staging/old` (attempt `a1`): `Please delete the webhook subscription of europe/staging that delivers ONB10001\
  to {hooks("old")}, created 2026-11-20T13:30:00Z.`
   - `after it is deleted, run: reconciler state removed europe/staging/old --attempt a1`
+
+**Waiting for you**
+
+- `1 subscription awaits removal; run: reconciler removals`
 """
     )
 

@@ -91,7 +91,10 @@ PLAN_TEMPLATE = """\
     "restore": 0,
     "retire": 1,
     "blocked": 0,
-    "unchanged": 0
+    "unchanged": 0,
+    "creates": 1,
+    "surplus": 0,
+    "awaiting_removal": 1
   }
 }
 """

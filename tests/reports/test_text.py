@@ -55,7 +55,7 @@ europe/staging
       eventCodes: LOA10013, ONB10011
       webhookUrl: https://hooks.partner.example/offers
 
-Plan: 1 to create, 0 unchanged.
+Plan: 1 create call (1 new), 0 unchanged.
 Digest: (digest)
 """
     )
@@ -75,7 +75,7 @@ europe/staging
       sends LOA10013 to https://hooks.partner.example/offers
       warning: this endpoint must now accept two signing secrets: https://hooks.partner.example/offers
 
-Plan: 1 to extend, 0 unchanged.
+Plan: 1 create call (1 extended), 0 unchanged.
 Digest: (digest)
 """
     )
@@ -96,7 +96,7 @@ europe/staging
       sends ONB10001 to https://hooks.partner.example/new
       warning: both subscriptions deliver until the operator removes the old one
 
-Plan: 1 to replace, 0 unchanged.
+Plan: 1 create call (1 replaced), 0 unchanged.
 Digest: (digest)
 """
     )
@@ -131,7 +131,9 @@ reconciler state removed europe/staging/back --attempt a1
  reconciler state retire europe/staging/shrunk --attempt a3
   awaiting removal: europe/staging/back (attempt a1), ONB10001 to https://hooks.partner.example/back
 
-Plan: 1 to restore, 1 to retire, 1 blocked, 1 unchanged.
+Plan: 1 restored, 1 retirement, 1 blocked, 1 unchanged.
+  1 subscription awaits removal; run: reconciler removals
+  1 subscription delivers surplus event codes; run: reconciler status
 Digest: (digest)
 """
     )
@@ -142,7 +144,7 @@ def test_targets(scene: Scene) -> None:
     scene.declare(target(USA, base_url="https://api.usa.example"))
     scene.want("usa/staging/offers", "ONB10011", hooks("offers"))
     headings = [line.text for line in plan_text(scene.plan()) if line.tone is Tone.HEADING]
-    assert ["usa/staging", "Plan: 1 to create, 0 unchanged."] == headings
+    assert ["usa/staging", "Plan: 1 create call (1 new), 0 unchanged."] == headings
 
 
 def test_two_targets_with_changes(scene: Scene) -> None:
@@ -152,7 +154,7 @@ def test_two_targets_with_changes(scene: Scene) -> None:
     scene.want("offers", "ONB10001 ONB10002 ONB10003", hooks("offers"))
     scene.hold("offers", "ONB10001", hooks("offers"))
     headings = [line.text for line in plan_text(scene.plan()) if line.tone is Tone.HEADING]
-    assert ["europe/staging", "usa/staging", "Plan: 1 to create, 1 to extend, 0 unchanged."] == headings
+    assert ["europe/staging", "usa/staging", "Plan: 2 create calls (1 new, 1 extended), 0 unchanged."] == headings
     assert f"      sends ONB10002, ONB10003 to {hooks('offers')}\n" in planned(scene)
 
 
@@ -210,17 +212,29 @@ def test_applied(scene: Scene) -> None:
  https://hooks.partner.example/old, created 2026-11-20T13:30:00Z (webhookId w-7).
     after it is deleted, run: reconciler state removed europe/staging/old --attempt a1
 
-Applied: 1 unknown, 1 retired.
+Applied: 1 create call (1 new): 1 unknown; 1 retirement.
 """
     )
 
 
 def test_applied_and_not_recorded() -> None:
-    """The counts say of how many the record does not tell."""
-    created = [Result(address_of(name), Action.CREATE, Done.CREATED, 201, recorded=name == "a") for name in "abc"]
+    """The counts say of how many the record does not tell, and why; what awaits removal or is surplus is counted."""
+    created = [
+        Result(
+            address_of(name), Action.EXTEND if name == "b" else Action.CREATE, Done.CREATED, 201, recorded=name == "a"
+        )
+        for name in "abc"
+    ]
     rejected = Result(address_of("d"), Action.CREATE, Done.REJECTED, 400, recorded=False)
-    summary = text(applied_text(Applied((*created, rejected), (), Verdict.UNRESOLVED))).splitlines()[-1]
-    assert "Applied: 3 created (2 of them not recorded), 1 rejected (not recorded)." == summary
+    applied = Applied(
+        (*created, rejected), (), Verdict.UNRESOLVED, problems=("the disk is full",), surplus=2, awaiting_removal=1
+    )
+    assert text(applied_text(applied)).endswith(
+        "Applied: 4 create calls (3 new, 1 extended): 3 created, 2 of them not recorded; 1 rejected, not recorded.\n"
+        "  not recorded, since: the disk is full\n"
+        "  1 subscription awaits removal; run: reconciler removals\n"
+        "  2 subscriptions deliver surplus event codes; run: reconciler status\n"
+    )
 
 
 def test_applied_nothing() -> None:

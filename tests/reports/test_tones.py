@@ -66,7 +66,9 @@ def test_plan(scene: Scene) -> None:
         ("warning: europe/staging/offers", Tone.WARNING),
         ("awaiting removal:", Tone.FAINT),
         ("", Tone.PLAIN),
-        ("Plan: 1", Tone.HEADING),
+        ("Plan: 2", Tone.HEADING),
+        ("1 subscription", Tone.WARNING),
+        ("1 subscription", Tone.WARNING),
         (f"Digest: {scene.plan().digest}", Tone.FAINT),
     ]
 

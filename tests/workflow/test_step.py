@@ -62,7 +62,7 @@ def test_max_creates(partner: Partner, approved: bool) -> None:
     log = partner.path / "log"
     with log.open("wb") as file, partner.appending():
         assert 1 == step(partner, file.fileno(), **given)
-    assert "the plan has 1 create; --max-creates allows 0" in log.read_text()
+    assert "the plan has 1 create call (1 new); --max-creates allows 0" in log.read_text()
     assert partner.service.untouched
 
 

@@ -67,7 +67,7 @@ def test_plan(partner: Partner) -> None:
     }
     assert ("2", "0") == (step.outputs["create"], step.outputs["retire"])
     assert report == step.summary
-    assert f"<!-- reconciler:plan {document['digest']} -->\n### Plan: 2 to create, 0 unchanged.\n" in report
+    assert f"<!-- reconciler:plan {document['digest']} -->\n### Plan: 2 create calls (2 new), 0 unchanged.\n" in report
     assert step.folder.parent == partner.path / "temporary"
     assert step.folder.name.startswith("reconciler-report-")
 
@@ -128,7 +128,7 @@ def test_apply(partner: Partner) -> None:
     assert (0, "0", "1") == (step.ended.code, step.outputs["exit-code"], step.outputs["create"])
     assert str(step.folder / "apply.md") == step.outputs["report-file"]
     assert (step.folder / "apply.md").read_text() == step.summary
-    assert step.summary.startswith("<!-- reconciler:apply -->\n### Applied: 1 created.\n")
+    assert step.summary.startswith("<!-- reconciler:apply -->\n### Applied: 1 create call (1 new): 1 created.\n")
     assert [*PLANNED, "report-file"] == [name for name in step.outputs if name in {*PLANNED, "report-file"}]
     assert "" == step.ended.out
 

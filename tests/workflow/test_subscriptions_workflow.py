@@ -41,7 +41,7 @@ def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
     assert [] == sandbox.world.commits
     plans = [json.loads(path.read_text()) for path in (forge.path / "artifacts").rglob("plan.json")]
     assert [8] == [plan["summary"]["create"] for plan in plans]
-    assert "### Plan: 8 to create" in done.summary
+    assert "### Plan: 8 create calls (8 new)" in done.summary
     assert 2 == done.summary.count("<!-- reconciler:parity -->")
 
 
@@ -52,7 +52,7 @@ def test_pull_request_from_here(forge: Forge) -> None:
     (comment,) = (forge.path / "comments").iterdir()
     assert 0 == done.code, done.log
     assert "<!-- reconciler:plan sha256:" in comment.read_text()
-    assert "Plan: 8 to create" in comment.read_text()
+    assert "Plan: 8 create calls (8 new)" in comment.read_text()
 
 
 def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
