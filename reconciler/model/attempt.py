@@ -42,8 +42,9 @@ class Attempt(Struct, frozen=True, gc=False):
 
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose`: a person asked for its removal, so no plan restores it.
-    `recovery_file` is the file on this machine, quoted for a shell, that knows more of it than the record; no journal
-    contains that.
+    No journal contains the last three, which are known of an unresolved one: `recovery_file` is the file on this
+    machine, quoted for a shell, that knows more of it than the record; `answered`: the response to its call is here;
+    `received`: which of its codes were received since, and when last.
     """
 
     id: str
@@ -66,6 +67,8 @@ class Attempt(Struct, frozen=True, gc=False):
     response: str | None = None
     secrets: tuple[str, ...] = ()
     recovery_file: str | None = None
+    answered: bool = False
+    received: tuple[tuple[str, str], ...] = ()
 
     @property
     def in_force(self) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reconciler.mistake import Place
     from reconciler.model.address import TargetName
     from reconciler.model.desired import ParityException
 
@@ -35,13 +36,17 @@ class Difference(Struct, frozen=True):
 
 
 class Parity(Struct, frozen=True):
-    """What was found; `ignored` differs too, and is declared to; `unused` are declarations that nothing needed."""
+    """What was found; `ignored` differs too, and is declared to; `unused` are declarations that nothing needed.
+
+    `declared_at` is the place of the first declaration in the configuration, of whatever targets.
+    """
 
     a: TargetName
     b: TargetName
     differences: tuple[Difference, ...]
     ignored: tuple[tuple[Difference, ParityException], ...]
     unused: tuple[ParityException, ...]
+    declared_at: Place | None = None
 
     @property
     def in_line(self) -> bool:

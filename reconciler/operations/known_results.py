@@ -16,6 +16,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, MeaninglessEntry, Record
 from reconciler.model.unrecorded import counting
 from reconciler.operations.workspace import Workspace
+from reconciler.planning.reasons import evidence_of
 from reconciler.state.private.unrecorded import Unrecorded, all_kept
 
 
@@ -37,7 +38,9 @@ class KnownResults:
         return self.add_to(self._workspace.read(target).record())
 
     def add_to(self, record: Record) -> Record:
-        """The record, with the creates that only recovery files name, or itself if none does; warns of each file once.
+        """The record, with the creates that only recovery files name, and what shows that unresolved ones exist.
+
+        It is itself if there is nothing of either; warns of each file once.
 
         Raises StateError for a file that cannot be read, and for the result of a create that nothing describes.
         """
@@ -45,8 +48,7 @@ class KnownResults:
             extended = record
         else:
             extended = _extended(self._workspace, record, [entry for entry in self._kept if entry.record in record.ids])
-        _warn_of_stored_responses(self._workspace, record)
-        return extended
+        return _with_evidence(self._workspace, extended)
 
     @property
     def may_have_results(self) -> bool:
@@ -114,15 +116,31 @@ def known_result(workspace: Workspace, record: Record, attempt: Attempt) -> Know
     return KnownResult(Outcome.CREATED) if _has_response(workspace, record, attempt) else None
 
 
-def _warn_of_stored_responses(workspace: Workspace, record: Record) -> None:
-    """Warn of each unresolved create whose response a run that died has left here: it was created."""
+def _with_evidence(workspace: Workspace, record: Record) -> Record:
+    """The record, with what shows of its unresolved creates that they exist; itself if nothing does.
+
+    Warns of each whose response a run that died has left here. One with a recovery file is to be recovered first.
+    """
+    found = {}
     for attempt in record.unresolved:
-        with suppress(SettingsError, StateError):
-            if _has_response(workspace, record, attempt):
-                workspace.warn_once(
-                    f"{attempt.address}: this machine has the response to its create call, so it was created; run:"
-                    f" reconciler state resolve {attempt.address} --created"
-                )
+        if attempt.recovery_file is not None:
+            continue
+        known = _with_what_is_known(workspace, record, attempt)
+        if known is not attempt:
+            found[attempt.id] = known
+        if known.answered:
+            workspace.warn_once(f"{attempt.address}: {evidence_of(known)}")
+    return replace(record, attempts={**record.attempts, **found}) if found else record
+
+
+def _with_what_is_known(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
+    from reconciler.planning.evidence import evidence_for  # noqa: PLC0415 - a plan pays only for what it uses
+
+    received = tuple(sorted(evidence_for(record, attempt).items()))
+    answered = False
+    with suppress(SettingsError, StateError):
+        answered = _has_response(workspace, record, attempt)
+    return replace(attempt, answered=answered, received=received) if answered or received else attempt
 
 
 def _has_response(workspace: Workspace, record: Record, attempt: Attempt) -> bool:

@@ -98,7 +98,8 @@ def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Itera
         else:
             left.append(difference)
     here = [exception for exception in ignore if _concerns(exception, a) or _concerns(exception, b)]
-    return Parity(a, b, tuple(left), tuple(ignored), tuple(exception for exception in here if exception not in used))
+    unused = tuple(exception for exception in here if exception not in used)
+    return Parity(a, b, tuple(left), tuple(ignored), unused, ignore[0].place if ignore else None)
 
 
 def _concerns(exception: ParityException, target: TargetName) -> bool:

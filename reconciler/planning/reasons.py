@@ -38,10 +38,35 @@ def unresolved(attempt: Attempt) -> str:
             f"{started} has a result that is not in the record; run: reconciler state recover {attempt.recovery_file}"
         )
     until = stamp(attempt.settled_by)
+    evidence = evidence_of(attempt)
+    if evidence:
+        flight = f" may be in flight until {until}" if attempt.status is Status.PENDING else " has an unknown outcome"
+        return f"{started}{flight}; {evidence}"
     if attempt.status is Status.PENDING:
         advice = how_to_resolve(attempt.address)
         return f"{started} may be in flight until {until}; if it has no outcome after that, {advice}"
     return f"{started} has an unknown outcome; {how_to_resolve(attempt.address, until)}"
+
+
+def evidence_of(attempt: Attempt) -> str | None:
+    """What shows that an unresolved attempt was created, and the command for it; None if nothing does."""
+    resolve = f"run: reconciler state resolve {attempt.address} --created"
+    if attempt.answered:
+        return f"this machine has the response to its create call, so it was created; {resolve}"
+    if attempt.received:
+        codes = ", ".join(f"{code} (last {at})" for code, at in attempt.received)
+        after = f"wait until {stamp(attempt.settled_by)}, then " if attempt.status is Status.PENDING else ""
+        return f"notifications were received since: {codes}, so it probably exists; {after}{resolve}"
+    return None
+
+
+def renamed_with_url(source: Attempt, destination: Address) -> str:
+    """What it means that a subscription was renamed whose URL contains its name, and both ways out."""
+    return (
+        f"{source.address} was probably renamed to {destination}, and its URL changed only with {{name}}: apply creates"
+        " it again at the new URL and requests the removal of the old one. To keep the old one instead, set webhookUrl"
+        f" of {destination.name} to {source.url} and run: reconciler state mv {source.address} {destination}"
+    )
 
 
 def how_to_resolve(address: str, after: str = "") -> str:

@@ -61,6 +61,14 @@ class Renames:
         return next(name for name in names if name not in self._known)
 
 
+def is_renamed_with_url(wanted: Subscription, source: Attempt) -> bool:
+    """Whether `source` is what `wanted` would be under its name: only `{name}` makes their URLs differ."""
+    if "{name}" not in wanted.template or source.address.target != wanted.address.target:
+        return False
+    url = wanted.url.replace(wanted.address.name, source.address.name)
+    return normal_url(url) == normal_url(source.url) != normal_url(wanted.url)
+
+
 def _matched(wanted: Mapping[Address, Subscription], held: Mapping[Address, list[Attempt]]) -> dict[Address, Address]:
     becomes: dict[Address, Address] = {}
     taken: set[Address] = set()

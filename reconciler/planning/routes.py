@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url, service_key
-from reconciler.planning.renames import Renames
+from reconciler.planning.renames import Renames, is_renamed_with_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -88,6 +88,12 @@ class Routes:
         if source.target not in self._renames:
             self._renames[source.target] = Renames(self._desired, self._records[source.target])
         return self._renames[source.target].commands(source, destination)
+
+    def renamed_with_url(self, address: Address, moving: Iterable[Attempt]) -> list[Attempt]:
+        """Those of `moving` that were recorded under a name which is wanted no longer, and have the URL it made."""
+        wanted = self._desired.subscriptions[address]
+        gone = (attempt for attempt in moving if attempt.address not in self._desired.subscriptions)
+        return [attempt for attempt in gone if is_renamed_with_url(wanted, attempt)]
 
     def _unwanted_codes(self, attempt: Attempt) -> list[str]:
         wanted = self._desired.subscriptions.get(attempt.address)

@@ -150,7 +150,11 @@ def _deliver(
         return [*_retire(case, old, "to be replaced after its removal"), case.waiting([*supplanted, *moving])]
     if supplanted:
         return [_replace(case, request, supplanted, old, moving)]
-    return [_add(case, request, moving), *_retire(case, old, f"superseded: already delivered to {request.url}")]
+    renamed = [
+        reasons.renamed_with_url(source, case.address) for source in routes.renamed_with_url(case.address, moving)
+    ]
+    added = _add(case, request, moving, renamed)
+    return [added, *_retire(case, old, f"superseded: already delivered to {request.url}")]
 
 
 def _supplanted(case: _Case, request: Request, kept: Sequence[Attempt]) -> list[Attempt]:
@@ -184,9 +188,9 @@ def _replace(
     )
 
 
-def _add(case: _Case, request: Request, moving: Sequence[Attempt]) -> Change:
+def _add(case: _Case, request: Request, moving: Sequence[Attempt], renamed: Sequence[str]) -> Change:
     """The change that creates `request` beside what is in force, or where nothing is."""
-    warnings = _warnings(case, request, moving)
+    warnings = [*_warnings(case, request, moving), *renamed]
     if case.in_force:
         why = f"new event codes: {', '.join(request.codes)}"
         return case.change(Action.EXTEND, request=request, why=[why], warnings=warnings)

@@ -18,6 +18,7 @@ from reconciler.reports.wording import (
     applied_summary,
     changes_left,
     health_summary,
+    ignore_block,
     in_words,
     listed,
     parity_summary,
@@ -202,6 +203,8 @@ def parity_text(parity: Parity) -> list[Line]:
         lines += [Line(f"      {sign} {text}", Tone.CHANGED) for sign, text in disparity.rows]
     for name, views, reason in declared_disparities(parity):
         lines.append(Line(f"    {name}  {views}, declared exception: {reason}", Tone.FAINT))
+    block = [Line(text, Tone.FAINT) for text in ignore_block(parity)]
+    lines += [Line(""), *block, Line("")] if block else []
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
 
 

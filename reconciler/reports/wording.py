@@ -11,7 +11,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Health, Result
-from reconciler.planning.reasons import create_calls, how_to_resolve
+from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -110,6 +110,8 @@ def needs_attention(outcome: Done) -> bool:
 def resolve_advice(standing: ObservedAttempt) -> str:
     """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
     address = standing.attempt.address
+    if standing.attempt.answered and not standing.attempt.recovery_file:
+        return evidence_of(standing.attempt) or ""
     if standing.has_evidence and not standing.attempt.recovery_file:
         return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
     return how_to_resolve_attempt(standing.attempt)
@@ -192,6 +194,19 @@ def parity_summary(parity: Parity) -> str:
         return f"{parity.a} and {parity.b} match{exceptions}."
     count = len({difference.name for difference in parity.differences})
     return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."
+
+
+def ignore_block(parity: Parity) -> list[str]:
+    """What to write into config/ if the targets are meant to differ: YAML, after a line that says where to."""
+    names = sorted({difference.name for difference in parity.differences})
+    if not names:
+        return []
+    items = []
+    for name in names:
+        items += [f"    - address: {parity.b}/{name}", "      reason: say here why the two may differ"]
+    if parity.declared_at is not None:
+        return [f"If they are meant to differ, add this to the list at {parity.declared_at}:", *items]
+    return ["If they are meant to differ, put this into a file in config/:", "parity:", "  ignore:", *items]
 
 
 def removal_message(request: RemovalRequest) -> list[str]:

@@ -55,6 +55,19 @@ def test_in_line(partner: Project) -> None:
     assert (0, "europe/staging and europe/production match.\n") == (done.code, done.out)
 
 
+def test_the_block_of_exceptions_can_be_pasted(partner: Project) -> None:
+    """What differs is in line once the YAML that the text ends with is in `config/`."""
+    other = "subscriptions: {europe/staging: {%s: {eventCodes: [ONB10001], webhookUrl: https://x.example}}}\n"
+    partner.write("config/one.yaml", other % "deals")
+    pair = ("parity", "europe/staging", "europe/production")
+    told = partner.step(*pair, code=2).out
+    block = told.partition("into a file in config/:\n")[2].partition("\n\n")[0]
+    partner.write("config/parity.yaml", f"{block}\n")
+    assert partner.step(*pair).out.endswith("match (1 declared exception).\n")
+    partner.write("config/one.yaml", other % "loans")
+    assert "add this to the list at config/parity.yaml:3:7:" in partner.step(*pair, code=2).out
+
+
 @pytest.mark.parametrize("form", PARITY)
 def test_differ(partner: Project, form: str) -> None:
     """Two that do not are not: 2, and what differs."""

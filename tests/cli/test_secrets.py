@@ -236,6 +236,9 @@ class TestLost:
             assert (1, "") == (done.code, done.out)
             assert f"Error: {OFFERS}: this machine has the response to its create call, so it was created; " in done.err
             partner.step(*denied, "--force", code=1)
+            planned = partner.step("plan").out
+            assert f"so it was created; run:\n          reconciler state resolve {OFFERS} --created\n" in planned
+            assert "--not-created" not in planned
         with partner.appending("resolved"):
             done = partner.step("state", "resolve", OFFERS, "--created")
         assert unread == ("No create response, and so no secret, is recorded" in done.err)

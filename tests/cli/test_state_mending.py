@@ -300,6 +300,10 @@ class TestResolve:
         """What arrived for its codes at its URL since it began speaks against --not-created, unless forced."""
         unknown.write("received.jsonl", _received("ONB10011"))
         unknown.step("state", "observe", "received.jsonl")
+        planned = unknown.step("plan").out
+        assert "notifications were received since: ONB10011 (last 20" in planned
+        assert f"so it probably exists; run:\n          reconciler state resolve {OFFERS} --created\n" in planned
+        assert "--not-created" not in planned
         unknown.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
         with unknown.appending():
             done = unknown.step("state", "resolve", OFFERS, "--not-created", code=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from support.value_scene import EUROPE, Scene, actions, address_of, hooks, target
 
 from reconciler.model.desired import Overlap, Replace
@@ -191,3 +192,30 @@ def test_surplus_of_what_is_partly_to_be_renamed(scene: Scene) -> None:
     scene.want("a", "ONB10001", hooks("a"))
     scene.want("b", "ONB10002", hooks("a"))
     assert [("ONB10003",)] == [surplus.codes for surplus in scene.surplus()]
+
+
+@pytest.mark.parametrize(
+    ("template", "held", "is_renamed"),
+    [
+        ("https://hooks.example/{name}/in", "https://hooks.example/before/in", True),
+        ("https://hooks.example/{name}/in", "https://hooks.example/else/in", False),
+        ("https://hooks.example/after/in", "https://hooks.example/before/in", False),
+    ],
+    ids=["name", "other URL", "written out"],
+)
+def test_renamed_with_its_url(scene: Scene, template: str, held: str, *, is_renamed: bool) -> None:
+    """Where only `{name}` made another URL, `state mv` alone does not do: both ways out are named."""
+    scene.hold("before", "ONB10001", held)
+    scene.want("after", "ONB10001", "https://hooks.example/after/in")
+    address = address_of("after")
+    scene.wanted[address] = replace(scene.wanted[address], template=template)
+    create, retire = scene.changes()
+    assert (Action.CREATE, Action.RETIRE) == (create.action, retire.action)
+    told = [warning for warning in create.warnings if "was probably renamed" in warning]
+    both = (
+        "europe/staging/before was probably renamed to europe/staging/after, and its URL changed only with {name}: apply"
+        " creates it again at the new URL and requests the removal of the old one. To keep the old one instead, set"
+        " webhookUrl of after to https://hooks.example/before/in and run:"
+        " reconciler state mv europe/staging/before europe/staging/after"
+    )
+    assert ([both] if is_renamed else []) == told

@@ -159,6 +159,13 @@ def test_parity() -> None:
         ("- eventCodes:", Tone.CHANGED),
         ("+ eventCodes:", Tone.CHANGED),
         ("loans desired,", Tone.FAINT),
+        ("", Tone.PLAIN),
+        ("If they", Tone.FAINT),
+        ("parity:", Tone.FAINT),
+        ("ignore:", Tone.FAINT),
+        ("- address:", Tone.FAINT),
+        ("reason: say", Tone.FAINT),
+        ("", Tone.PLAIN),
         ("europe/staging and", Tone.HEADING),
     ]
 
