@@ -60,7 +60,7 @@ def parse_address(text: str, remedy: str = "to list recorded subscriptions, run:
     return Address(text)
 
 
-def not_recorded(address: Address | None) -> Refused:
+def not_recorded(address: str | None) -> Refused:
     """The error for an address of which nothing is recorded."""
     return Refused(
         "not in the state record", where=address, remedy="to list recorded subscriptions, run: reconciler state list"

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.selection import Selection
-from reconciler.operations.status import read_status
+from reconciler.operations.status import read_whole_status
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.removals import removal_requests
 
@@ -23,5 +23,5 @@ def read_removals(workspace: Workspace, patterns: tuple[str, ...]) -> RemovalsRe
 
     Raises what `survey` does if no record can be used.
     """
-    status = read_status(workspace, patterns)
+    status = read_whole_status(workspace, patterns)
     return RemovalsReport(removal_requests(status.targets, Selection.of(patterns), time.time()), status.whole)

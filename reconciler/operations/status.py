@@ -29,9 +29,23 @@ def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport
 
     Raises what `survey` does if no record can be used.
     """
+    status = read_whole_status(workspace, patterns)
+    selection = Selection.of(patterns)
+    return replace(status, targets=[_selected(standing, selection) for standing in status.targets])
+
+
+def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport:
+    """As `read_status`, with every address of a target of which one is selected."""
     planned, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
     return StatusReport(_standings(planned), planned.verdict, whole)
+
+
+def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
+    """What is selected of a target; its plan has nothing else, unless it is not declared."""
+    awaiting = tuple(attempt for attempt in standing.plan.awaiting_removal if selection.has(attempt.address))
+    attempts = tuple(known for known in standing.attempts if selection.has(known.attempt.address))
+    return replace(standing, attempts=attempts, plan=replace(standing.plan, awaiting_removal=awaiting))
 
 
 def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:

@@ -25,20 +25,37 @@ from reconciler.model.entry import (
     Settled,
     who,
 )
+from reconciler.model.selection import Selection
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.wording import counted
 
 
-def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Address | None) -> list[Line]:
-    """A line for each entry, or for each about the address `only`."""
-    lines = [Line(target, Tone.HEADING)]
+def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Selection | Address | None) -> list[Line]:
+    """A line for each entry, or for each about the addresses `only`, under whichever names they had before."""
     addresses: dict[str, Address] = {}
-    for entry in entries:
-        about = _addresses(entry, addresses)
-        if only is None or only in about:
-            names = f"  {about[0]}" if about else ""
-            lines.append(Line(f"  {entry.at}  {who(entry.by)}{names}  {_what(entry)}"))
+    told = [(entry, _addresses(entry, addresses)) for entry in entries]
+    if only is not None:
+        has = only.has if isinstance(only, Selection) else only.__eq__
+        told = _about(told, {address for _, about in told for address in about if has(address)})
+    lines = [Line(target, Tone.HEADING)]
+    for entry, about in told:
+        names = f"  {about[0]}" if about else ""
+        lines.append(Line(f"  {entry.at}  {who(entry.by)}{names}  {_what(entry)}"))
     return lines
+
+
+_Told = list[tuple[AnyEntry, list[Address]]]
+
+
+def _about(told: _Told, names: set[Address]) -> _Told:
+    """Those about `names`, and before a rename about the name it was renamed from: read from the end."""
+    found: _Told = []
+    for entry, about in reversed(told):
+        if not names.isdisjoint(about):
+            found.append((entry, about))
+            if isinstance(entry, Moved) and entry.address in names:
+                names.add(entry.source)
+    return found[::-1]
 
 
 def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:
@@ -67,9 +84,8 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
         case Begun():
             return f"record {entry.record} initialized for the service at {entry.base_url}{_forced(entry)}"
         case Bound():
-            return (
-                f"bound to the service at {entry.base_url}{' and an account' if entry.account else ''}{_forced(entry)}"
-            )
+            account = " and an account" if entry.account else ""
+            return f"bound to the service at {entry.base_url}{account}{_forced(entry)}"
         case Intent():
             return f"{entry.action} started: {', '.join(entry.codes)} to {entry.url} (attempt {entry.attempt})"
         case Settled():
@@ -94,16 +110,15 @@ def _what(entry: AnyEntry) -> str:  # noqa: C901, PLR0911, PLR0912 - one case fo
             keys = counted(len(entry.recipients), "recipient")
             return f"response or secret encrypted again, to {keys} (attempt {entry.attempt})"
         case RollbackAccepted():
-            lost = f"entries up to number {entry.lost_entries} (head {entry.lost_head})"
-            return f"accepted the loss of {lost}{_forced(entry)}"
+            head = f"(head {entry.lost_head})"
+            return f"accepted the loss of entries up to number {entry.lost_entries} {head}{_forced(entry)}"
         case Joined():
             count = counted(len(entry.lines), "entry", "entries")
             return f"merged {count} (above, up to head {entry.head}) from {entry.source}"
         case Observed():
             return f"notifications received at {entry.url}: {', '.join(sorted(entry.received))}"
         case Closed():
-            done = "copied to" if entry.complete else "closed, to be copied to"
-            return f"{done} {entry.to}{_forced(entry)}"
+            return f"{'copied to' if entry.complete else 'closed, to be copied to'} {entry.to}{_forced(entry)}"
         case Opened():
             return f"opened at {entry.place}{_forced(entry)}"
         case _:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.mistake import Validation
+    from reconciler.model.address import TargetName
     from reconciler.model.parity import Parity
     from reconciler.model.removal import RemovalRequest
     from reconciler.planning.evidence import Matches
@@ -186,6 +187,14 @@ def list_text(records: Iterable[Record]) -> list[Line]:
         for attempt in listed(records)
     ]
     return lines or [Line("Nothing is in force.")]
+
+
+def missing_text(targets: Iterable[TargetName]) -> list[Line]:
+    """Targets without a record, as `state list` shows them."""
+    return [
+        Line(f"  {target}  no state record; to start one, run: reconciler state init -t {target}", Tone.WARNING)
+        for target in targets
+    ]
 
 
 def validation_text(validation: Validation) -> list[Line]:

@@ -598,6 +598,24 @@ class TestMv:
         with imported.appending():
             imported.step("state", "mv", "europe/staging/c*", OFFERS, code=1)
 
+    def test_patterns(self, partner: Partner) -> None:
+        """Each that matches is renamed on its target, shown first, in one batch; a mix-up is refused."""
+        partner.begin(**{"old-a": ["ONB10011"], "old-b": ["LOA10013"], "other": ["ONB10001"]})
+        partner.step("state", "import", "--all")
+        with partner.appending():
+            for words in (("*/*/old-*", "*/*/new"), ("*/*/old-*", "europe/*/new-*"), ("*/*/x*", "*/*/y*")):
+                partner.step("state", "mv", *words, code=1)
+            told = partner.step("state", "mv", "*/*/old-a", "*/*/other", code=1)
+            assert "europe/staging/other: already in the state record" in told.err
+            left = at_terminal(partner, "state", "mv", "*/*/old-*", "*/*/new-*", answers={"Rename all": "no\n"})
+            assert (1, True) == (left.code, "  europe/staging/old-b becomes europe/staging/new-b" in left.out)
+        with partner.appending("moved", "moved"):
+            done = partner.step("state", "mv", "*/*/old-*", "*/*/new-*")
+        assert "  europe/staging/old-a becomes europe/staging/new-a\n" in done.err
+        assert "  europe/staging/old-b is recorded as europe/staging/new-b\n" in done.out
+        log = partner.step("state", "history", "europe/staging/new-a").out.splitlines()[1:]
+        assert ["imported", "renamed"] == [line.split("  ")[4].split()[0].rstrip(":") for line in log]
+
     def test_not_onto_another(self, partner: Partner) -> None:
         """Which of the two would it be?"""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])

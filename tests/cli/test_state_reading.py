@@ -115,9 +115,32 @@ class TestReading:
         assert 1 == done.code
         assert "Error: state/asia/a.jsonl:1: the file has no complete line" in done.err
         assert "Error: state: the state record of asia/b is missing: it was last read here with 1 entry" in done.err
-        assert "Warning: state: no state record for asia/c" in done.err
-        listed = [one["address"] for one in done.document] if form == "json" else [done.out.split()[0]]
-        assert [OFFERS] == listed
+        if form == "json":
+            assert "Warning: state: no state record for asia/c" in done.err
+            assert [OFFERS] == [one["address"] for one in done.document]
+        else:
+            assert [OFFERS, "asia/c"] == [line.split()[0] for line in done.out.splitlines() if "reconciler" not in line]
+            assert "asia/c  no state record; to start one, run:\n      reconciler state init -t asia/c\n" in done.out
+
+    def test_only_what_is_selected_is_read(self, three: Partner) -> None:
+        """By `state list`, `state history` and `status`, of targets and of addresses; no match is an error."""
+        three.declare(
+            {
+                "offers": (["ONB10011"], "https://hooks.partner.example/offers"),
+                "more": (["ONB10001"], "https://hooks.partner.example/m"),
+            }
+        )
+        three.step("state", "import", "--all", "-t", "europe/*")
+        for command in (["state", "list"], ["state", "history"], ["status"]):
+            whole = three.step(*command, "-t", "europe/*")
+            assert (True, True) == (OFFERS in whole.out, "europe/staging/more" in whole.out)
+            some = three.step(*command, "-t", "europe/*/off*")
+            assert (True, False) == (OFFERS in some.out, "europe/staging/more" in some.out)
+            for pattern in ("usa/*", "europe/staging/none"):
+                assert "matches no target" in three.step(*command, "-t", pattern, "-t", "europe/*", code=1).err
+        assert "asia/c  no state record" in three.step("state", "list", "-t", "asia/c").out
+        damaged = three.step("state", "history", code=1)
+        assert (True, True) == ("state/asia/a.jsonl:1" in damaged.err, OFFERS in damaged.out)
 
     def test_status_shows_the_others(self, three: Partner) -> None:
         """A target whose record cannot be used, or that has none, is named, and stops no other."""
@@ -145,7 +168,7 @@ class TestReading:
         for name in ("a", "b"):
             three.step("state", "init", "-t", f"asia/{name}", "--state", "new", "--force")
         done = three.succeed("state", "list", "--state", "new")
-        assert "Warning: new: no state record for asia/c" in done.err
+        assert "  asia/c  no state record; " in done.out
 
     def test_verify_names_what_is_gone(self, three: Partner) -> None:
         """A target that is not declared any more is missed as well."""

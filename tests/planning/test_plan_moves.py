@@ -213,9 +213,9 @@ def test_renamed_with_its_url(scene: Scene, template: str, held: str, *, is_rena
     assert (Action.CREATE, Action.RETIRE) == (create.action, retire.action)
     told = [warning for warning in create.warnings if "was probably renamed" in warning]
     both = (
-        "europe/staging/before was probably renamed to europe/staging/after, and its URL changed only with {name}: apply"
-        " creates it again at the new URL and requests the removal of the old one. To keep the old one instead, set"
-        " webhookUrl of after to https://hooks.example/before/in and run:"
+        "europe/staging/before was probably renamed to europe/staging/after, and its URL changed only with {name}:"
+        " apply creates it again at the new URL and requests the removal of the old one. To keep the old one instead,"
+        " set webhookUrl of after to https://hooks.example/before/in and run:"
         " reconciler state mv europe/staging/before europe/staging/after"
     )
     assert ([both] if is_renamed else []) == told

@@ -29,6 +29,7 @@ from reconciler.model.entry import (
     Settled,
 )
 from reconciler.model.outcome import Outcome
+from reconciler.model.selection import Selection
 from reconciler.reports.history import history_text
 from reconciler.reports.line import Line, Tone
 
@@ -149,7 +150,12 @@ def test_only() -> None:
     removed = Removed(at=AT, by=BY, attempt="a1")
     entries: list[AnyEntry] = [BEGUN, INTENT, IMPORTED, moved, removed]
     assert 2 == len(history_text(EUROPE, entries, OFFERS)[1:])
-    assert 2 == len(history_text(EUROPE, entries, address_of("renamed"))[1:])
+    assert 3 == len(history_text(EUROPE, entries, address_of("renamed"))[1:])
+    again = [*entries, Intent(at=AT, by=BY, attempt="a7", address=OFFERS, action="create", codes=(), url="", send_by=0,
+                              settled_by=0)]  # fmt: skip
+    assert 3 == len(history_text(EUROPE, again, OFFERS)[1:])
+    assert 3 == len(history_text(EUROPE, again, address_of("renamed"))[1:]), "what has the old name since is another"
+    assert 3 == len(history_text(EUROPE, entries, Selection(("*/*/ren*",)))[1:])
     assert 1 == len(history_text(EUROPE, entries, DEALS)[1:])
     other = Removed(at=AT, by=BY, attempt="a2")
     assert 2 == len(history_text(EUROPE, [*entries, other], DEALS)[1:])

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 import click
 
 from reconciler.cli.options import cli_command, known
+from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.address import Address
 from reconciler.model.record import Attempt
-from reconciler.operations.edit import parse_address
-from reconciler.operations.mv import move
+from reconciler.operations.mv import move, renames
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import preview_line
 
@@ -20,13 +21,25 @@ def command(terminal: Terminal, source: str, destination: str) -> None:
     """Rename a subscription (no call).
 
     Use this if a subscription recorded as FROM is now called TO in config/. To swap two names, use a temporary third
-    name; `plan` prints the commands. FROM and TO are exact addresses, not patterns.
-    """
-    before, after = parse_address(source), parse_address(destination)
+    name; `plan` prints the commands. FROM and TO may be patterns of the same targets, to rename on each of them:
 
-    def show(attempts: Iterable[Attempt]) -> None:
-        for attempt in attempts:
+    \b
+        reconciler state mv '*/production/offers' '*/production/deals'
+        reconciler state mv 'europe/staging/old-*' 'europe/staging/new-*'
+    """
+    workspace = Workspace(terminal)
+    by_target = renames(workspace, source, destination)
+
+    def show(attempts: Iterable[Attempt], after: Address) -> None:
+        for attempt in () if "*" in source else attempts:
             terminal.say_line(preview_line(attempt, f"becomes {after}"))
 
-    move(Workspace(terminal), before, after, show)
-    terminal.print_line(f"  {before} is recorded as {after}")
+    if "*" in source:
+        for pairs in by_target.values():
+            for before, after in pairs:
+                terminal.say(f"  {before} becomes {after}")
+        ask("Rename all of them?")
+    for target, pairs in by_target.items():
+        move(workspace, target, pairs, show)
+        for before, after in pairs:
+            terminal.print_line(f"  {before} is recorded as {after}")
