@@ -22,7 +22,6 @@ from reconciler.reports.documents import (
 from reconciler.reports.line import Line
 from reconciler.reports.text import (
     applied_text,
-    findings_text,
     list_text,
     parity_text,
     plan_text,
@@ -61,6 +60,12 @@ def _markdown() -> ModuleType:
     return markdown
 
 
+def _findings() -> ModuleType:
+    from reconciler.reports import findings  # noqa: PLC0415 - see above
+
+    return findings
+
+
 def _github() -> ModuleType:
     from reconciler.reports import github  # noqa: PLC0415 - see above
 
@@ -93,7 +98,10 @@ PARITY: Formats[Parity] = {
     "markdown": lambda parity: _markdown().parity_markdown(parity),
 }
 LIST: Formats[Sequence[Record]] = {"text": list_text, "json": _json(list_document)}
-FINDINGS: Formats[Sequence[Finding]] = {"text": findings_text, "json": _json(findings_document)}
+FINDINGS: Formats[Sequence[Finding]] = {
+    "text": lambda findings: _findings().findings_text(findings),
+    "json": _json(findings_document),
+}
 VALIDATION: Formats[Validation] = {
     "text": validation_text,
     "json": _json(validation_document),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
-from reconciler.model.result import Applied, Done, Finding, Health, Result
+from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
@@ -17,7 +16,6 @@ from reconciler.reports.wording import (
     after_deletion,
     applied_summary,
     changes_left,
-    health_summary,
     ignore_block,
     in_words,
     listed,
@@ -71,14 +69,6 @@ _STATUS_TONES = {
 }
 
 _PROOF_TONES = {Proof.PROVEN: Tone.ADDED, Proof.SILENT: Tone.WARNING, Proof.NEVER_SEEN: Tone.PLAIN}
-
-
-_HEALTH_TONES = {
-    Health.OK: Tone.PLAIN,
-    Health.SKIPPED: Tone.FAINT,
-    Health.WARNING: Tone.WARNING,
-    Health.FAILED: Tone.ERROR,
-}
 
 
 def plan_text(plan: Plan) -> list[Line]:
@@ -263,34 +253,3 @@ def _unexplained_line(unexplained: Unexplained) -> Line:
     if unexplained.ambiguous:
         return Line(f"{what}: it matches several subscriptions: {', '.join(unexplained.ambiguous)}", Tone.WARNING)
     return Line(f"{what}: it matches no recorded subscription: an unmanaged subscription exists", Tone.ERROR)
-
-
-def findings_text(findings: Iterable[Finding]) -> list[Line]:
-    """A table of what checks found. What needs attention comes last, where a terminal shows it, with what to do.
-
-    A remedy of several that follow each other is given once; what was skipped for one reason is one line.
-    """
-    order = list(Health)
-    by_health = sorted(findings, key=lambda finding: order.index(finding.health))
-    widths = [
-        max((len(text) for text in column), default=0) for column in zip(*map(_first_columns, by_health), strict=True)
-    ]
-    lines = []
-    for (health, check, what, remedy), group in groupby(by_health, _what_is_said):
-        columns = "  ".join(f"{text:<{width}}" for text, width in zip((health, check), widths, strict=True))
-        about = [finding.about for finding in group]
-        texts = [f"{name}: {what}" for name in about]
-        if health is Health.SKIPPED and len(about) > 1:
-            texts = [f"{what}: {about[0]} and {len(about) - 1} more"]
-        lines += [Line(f"  {columns}  {text}", _HEALTH_TONES[health]) for text in texts]
-        if remedy is not None:
-            lines.append(Line(f"      {remedy}"))
-    return [*lines, Line(health_summary(by_health), Tone.HEADING)]
-
-
-def _first_columns(finding: Finding) -> tuple[str, str]:
-    return finding.health, finding.check
-
-
-def _what_is_said(finding: Finding) -> tuple[Health, str, str, str | None]:
-    return finding.health, finding.check, finding.what, finding.remedy

@@ -18,7 +18,7 @@ from reconciler.model.parity import View
 from reconciler.model.plan import Action
 from reconciler.model.result import Done, Health
 from reconciler.model.status import Proof
-from reconciler.reports import difference, documents, text, wording
+from reconciler.reports import difference, documents, findings, text, wording
 from reconciler.reports.line import Line
 
 COMMENTED = ["text", "json", "markdown"]
@@ -98,7 +98,7 @@ def test_every_command_takes_its_formats_from_a_table() -> None:
         (text._OUTCOME_TONES, Done),
         (text._PROOF_TONES, Proof),
         (difference._VERBS, View),
-        (text._HEALTH_TONES, Health),
+        (findings._HEALTH_TONES, Health),
     ],
     ids=["signs", "actions", "outcomes", "proofs", "views", "healths"],
 )
@@ -132,6 +132,7 @@ def test_a_format_pays_for_itself_only() -> None:
         [sys.executable, "-c", PROGRAM], input=pickle.dumps(values(differing=False)), capture_output=True, check=True
     )
     own = {form: [] if form in ("text", "json") else [f"reconciler.reports.{form}"] for _, form in FORMS}
-    assert [[table, form, *own[form]] for table, form in FORMS] == [
+    findings = {("FINDINGS", "text"): ["reconciler.reports.findings"]}  # only doctor has any
+    assert [[table, form, *findings.get((table, form), own[form])] for table, form in FORMS] == [
         line.split() for line in ran.stdout.decode().splitlines()
     ]
