@@ -7,13 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 from typing import Literal, NoReturn
 
 import click
 
 from reconciler import __version__
+from reconciler.cli import columns
 from reconciler.cli.lazy import LazyGroup
 from reconciler.cli.options import Invocation
 from reconciler.errors import INTERRUPTING, Interrupted, ReconcilerError
@@ -118,15 +118,8 @@ def _run(args: Sequence[str] | None, invocation: Invocation) -> int:
 
 
 def _help_width() -> int:
-    """The columns of a help text. click itself asks `shutil`, which loads three libraries for compression."""
-    columns = 0
-    with suppress(ValueError):
-        columns = int(os.environ.get("COLUMNS", ""))
-    if columns <= 0:
-        columns = 80
-        with suppress(ValueError, OSError):  # no terminal
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
-    return max(min(columns, 110) - 2, 50)
+    """The columns of a help text: those of the terminal, but never so many that lines are hard to follow."""
+    return max(min(columns(sys.stdout), 110) - 2, 50)
 
 
 def _open_streams() -> None:

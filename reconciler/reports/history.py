@@ -26,8 +26,10 @@ from reconciler.model.entry import (
     who,
 )
 from reconciler.model.selection import Selection
-from reconciler.reports.line import Line, Tone
+from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import counted
+
+_HEAD = ("AT", "BY", "ADDRESS", "CHANGE")
 
 
 def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Selection | Address | None) -> list[Line]:
@@ -37,10 +39,11 @@ def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Selectio
     if only is not None:
         has = only.has if isinstance(only, Selection) else only.__eq__
         told = _about(told, {address for _, about in told for address in about if has(address)})
-    lines = [Line(target, Tone.HEADING)]
+    lines: list[Line] = [Line(target, Tone.HEADING)]
     for entry, about in told:
         names = f"  {about[0]}" if about else ""
-        lines.append(Line(f"  {entry.at}  {who(entry.by)}{names}  {_what(entry)}"))
+        cells = (entry.at, who(entry.by), about[0] if about else "", _what(entry))
+        lines.append(Row(f"  {entry.at}  {cells[1]}{names}  {cells[3]}", Tone.PLAIN, _HEAD, cells))
     return lines
 
 

@@ -1,11 +1,11 @@
-"""A line of text with a tone, which the command line may turn into colour."""
+"""A line of text with a tone, which the command line may turn into colour; a row, which it may align with others."""
 
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from reconciler.reports.visible import harmless_line
+from reconciler.reports.visible import harmless_line, visible
 
 
 class Tone(StrEnum):
@@ -29,3 +29,14 @@ class Line(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "text", harmless_line(self.text))
+
+
+class Row(Line, frozen=True):
+    """A line that a terminal shows as a row of the table with this `head`: `cells` has what `text` says."""
+
+    head: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Line.__post_init__(self)
+        force_setattr(self, "cells", tuple(visible(cell) for cell in self.cells))

@@ -10,7 +10,7 @@ from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.difference import change_rows, declared_disparities, disparities
-from reconciler.reports.line import Line, Tone
+from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
     after_deletion,
@@ -166,17 +166,22 @@ def result_line(result: Result) -> Line:
     return Line(text, _OUTCOME_TONES[result.outcome])
 
 
+_LIST = ("ADDRESS", "STATUS", "ATTEMPT", "LAST CHANGE", "EVENT CODES", "WEBHOOK URL")
+
+
 def list_text(records: Iterable[Record]) -> list[Line]:
     """The subscriptions that exist, or may, by the record: `state list`."""
-    lines = [
-        Line(
-            f"  {attempt.address}  {status_word(attempt)}  {', '.join(attempt.codes)}"
-            f" -> {attempt.url}  (attempt {attempt.id}, {attempt.at})",
-            Tone.ERROR if attempt.unresolved else Tone.PLAIN,
-        )
-        for attempt in listed(records)
-    ]
-    return lines or [Line("Nothing is in force.")]
+    return [_list_row(attempt) for attempt in listed(records)] or [Line("Nothing is in force.")]
+
+
+def _list_row(attempt: Attempt) -> Row:
+    status, codes = status_word(attempt), ", ".join(attempt.codes)
+    return Row(
+        f"  {attempt.address}  {status}  {codes} -> {attempt.url}  (attempt {attempt.id}, {attempt.at})",
+        Tone.ERROR if attempt.unresolved else Tone.PLAIN,
+        _LIST,
+        (attempt.address, status, attempt.id, attempt.at, codes, attempt.url),
+    )
 
 
 def missing_text(targets: Iterable[TargetName]) -> list[Line]:
@@ -219,10 +224,14 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     return lines[:-1]
 
 
+_STATUS = ("ADDRESS", "STATUS", "ATTEMPT", "WEBHOOK URL")
+
+
 def _standing_lines(standing: ObservedAttempt) -> list[Line]:
-    attempt = standing.attempt
-    what = f"{attempt.address}  {status_word(attempt)}  -> {attempt.url}  (attempt {attempt.id})"
-    lines = [Line(f"  {what}", _STATUS_TONES[attempt.status])]
+    attempt, status = standing.attempt, status_word(standing.attempt)
+    what = f"{attempt.address}  {status}  -> {attempt.url}  (attempt {attempt.id})"
+    cells = (attempt.address, status, attempt.id, attempt.url)
+    lines: list[Line] = [Row(f"  {what}", _STATUS_TONES[attempt.status], _STATUS, cells)]
     for code, heard in standing.evidence.items():
         when = "" if heard.at is None else f", last {heard.at}"
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))

@@ -42,12 +42,12 @@ class Screen:
 
 @contextmanager
 def watched(project: Project, *arguments: str) -> Iterator[tuple[Screen, str]]:
-    """Run `listen` at a terminal 100 columns wide: what it shows, and its URL."""
+    """Run `listen` at a terminal 300 columns wide: what it shows, and its URL."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [EXECUTABLE, "listen", "--record", "r.jsonl", *arguments],
         cwd=project.path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env={"TERM": "xterm", "COLUMNS": "100", **project.variables()},
+        env={"TERM": "xterm", **project.variables(), "COLUMNS": "300"},
     )  # fmt: skip
     os.close(theirs)
     screen = Screen(ours)

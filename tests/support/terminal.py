@@ -22,13 +22,14 @@ def at_terminal(
 ) -> Finished:
     """Run `reconciler`, or another program, at a terminal, and type an answer when its prompt has appeared.
 
-    What appears, results and the rest, is the `out` of what is given back; its lines end as they do elsewhere.
+    What appears, results and the rest, is the `out` of what is given back; its lines end as they do elsewhere. The
+    terminal is so wide that no line of it wraps, unless the project's environment has COLUMNS.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [program, *arguments],
         cwd=project.path,
-        env={"TERM": "xterm", **project.variables()},
+        env={"TERM": "xterm", **project.variables(), "COLUMNS": project.environment.get("COLUMNS", "1000")},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

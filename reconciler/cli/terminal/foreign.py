@@ -22,7 +22,7 @@ def print_body(terminal: Terminal, body: bytes) -> None:
     """Print a response body; on a terminal and in Actions it is escaped, so that it has no effect but to be read."""
     lines = [visible(line) for line in body.decode(errors="backslashreplace").splitlines()]
     if sys.stdout.isatty():
-        terminal.print_lines(map(Line, lines))
+        terminal.print_bytes("\n".join(Line(line).text for line in lines).encode(errors="backslashreplace"))
     elif not in_actions():
         terminal.print_bytes(body)
     elif _is_json(body):

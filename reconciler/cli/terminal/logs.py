@@ -1,7 +1,7 @@
 """What the program logs about itself, on stderr: `-v`, `-q` and `--log-format`.
 
-Log records may quote what the service said, so each begins with a word of our own and stays on its line. None holds a
-secret; of an exception only the kind and the place are told, since its text may hold anything.
+Log records may quote what the service said, so each begins with a word of our own, and is laid out as other messages
+are. None holds a secret; of an exception only the kind and the place are told, since its text may hold anything.
 """
 
 import json
@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.reports.visible import visible
 
+def start_logging(flags: Mapping[str, Any], tell: Callable[[str, str, str], None]) -> None:
+    """Have log records told, as the flags want it; to be called before what logs is used, once or more.
 
-def start_logging(flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
-    """Have log records told, as the flags want it; to be called before what logs is used, once or more."""
+    `tell` takes a record's level, message and logger.
+    """
     level = _level(flags)
     logging.raiseExceptions = False  # a stderr that cannot be written must not stop an apply
-    logging.getLogger().handlers[:] = [_Teller(flags, tell)]
+    logging.getLogger().handlers[:] = [_Teller(tell)]
     logging.getLogger().setLevel(max(level, logging.WARNING))
     logging.getLogger("reconciler").setLevel(level)
 
@@ -43,19 +44,14 @@ def as_object(level: str, logger: str, message: str) -> str:
 
 
 class _Teller(logging.Handler):
-    def __init__(self, flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str, str, str], None]) -> None:
         super().__init__()
-        self._flags = flags
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
         problem = record.exc_info[1] if record.exc_info else None
         message = record.getMessage() + ("" if problem is None else f": {kind_and_place(problem)}")
-        if self._flags.get("log_format") == "json":
-            text = as_object(record.levelname.lower(), record.name, message)
-        else:
-            text = f"{record.levelname.capitalize()}: {visible(message)}"
-        self._tell(text)
+        self._tell(record.levelname.lower(), message, record.name)
 
 
 def kind_and_place(problem: BaseException) -> str:

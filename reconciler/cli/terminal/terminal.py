@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
+from reconciler.cli import columns
 from reconciler.cli.terminal.actions import annotate
 from reconciler.cli.terminal.commands import apart, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
+from reconciler.reports.visible import harmless_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,7 +63,7 @@ class Terminal:
 
     def print_lines(self, lines: Iterable[Line]) -> None:
         """Print lines, in colour where that is wanted. Raises ReconcilerError where they cannot be written."""
-        text = self._joined(lines, self.wants_colour())
+        text = self._joined(lines, sys.stdout, self.wants_colour())
         self.print_bytes(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
 
     def print_line(self, text: str) -> None:
@@ -130,7 +132,7 @@ class Terminal:
 
     def complain(self, text: str) -> None:
         """Report an error, even with -q."""
-        self._tell("error", text, Line(f"Error: {text}"))
+        self._tell("error", text, Line(f"Error: {text}", Tone.ERROR))
 
     def end(self, text: str) -> None:
         """Report, even with -q, how the command ended if that is not an error."""
@@ -150,19 +152,23 @@ class Terminal:
         """Have log records reach stderr; to be called before what logs is used, once or more."""
         from reconciler.cli.terminal.logs import start_logging  # noqa: PLC0415 - a command pays only for what it uses
 
-        start_logging(self.flags, self.tell_raw)
+        start_logging(self.flags, self._tell_record)
 
-    def _tell(self, level: str, text: str, line: Line) -> None:
+    def _tell_record(self, level: str, text: str, logger: str) -> None:
+        tone = {"error": Tone.ERROR, "warning": Tone.WARNING}.get(level, Tone.FAINT)
+        self._tell(level, text, Line(f"{level.capitalize()}: {text}", tone), logger)
+
+    def _tell(self, level: str, text: str, line: Line, logger: str = "reconciler") -> None:
         """Say something, as --log-format wants it."""
         if self.flags.get("log_format") == "json":
             from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            self.tell_raw(as_object(level, "reconciler", with_flags(text, self.flags)))
+            self._write_err(as_object(level, logger, with_flags(text, self.flags)))
         else:
             colour = self.wants_colour(err=True)
-            self.tell_raw(self._joined([line], colour), colour=colour)
+            self._write_err(self._joined([line], sys.stderr, colour), colour=colour)
 
-    def tell_raw(self, text: str, *, colour: bool | None = None) -> None:
+    def _write_err(self, text: str, *, colour: bool | None = None) -> None:
         """Write a line to stderr, now or in the background. A failure stops nothing: calls may be in flight."""
         write = partial(click.echo, text, err=True, color=colour)
         later = self._later  # read once: threads that log may outlive what is written in the background
@@ -197,8 +203,29 @@ class Terminal:
             self.given_up.add(name)
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
-    def _joined(self, lines: Iterable[Line], colour: bool) -> str:
-        return "\n".join(_styled(apart(with_flags(line.text, self.flags)), line.tone, colour) for line in lines)
+    def _joined(self, lines: Iterable[Line], stream: TextIO, colour: bool) -> str:
+        """Lines as they are written to a stream; only a terminal has a width, and tables."""
+        width = None
+        if stream.isatty():
+            from reconciler.cli.terminal.layout import aligned  # noqa: PLC0415 - of no use without a terminal
+
+            width = columns(stream)
+            lines = aligned([*lines], width)
+        return "\n".join(self._shown(line, width, colour) for line in lines)
+
+    def _shown(self, line: Line, width: int | None, colour: bool) -> str:
+        """A line with each command that it names apart, whole and without colour."""
+        parts = apart(with_flags(line.text, self.flags)).split("\n")
+        shown = []
+        for number, part in enumerate(parts):
+            is_command = number > 0 and parts[number - 1].endswith("run:")
+            rows = [harmless_line(part)] if number else [part]
+            if width is not None and not is_command:
+                from reconciler.cli.terminal.layout import wrapped  # noqa: PLC0415 - of no use without a terminal
+
+                rows = wrapped(rows[0], width, follows=number > 0)
+            shown += _styled(rows, line.tone, follows=number > 0) if colour and not is_command else rows
+        return "\n".join(shown)
 
     def wants_colour(self, *, err: bool = False) -> bool:
         """Whether to colour: --color, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""
@@ -234,6 +261,23 @@ def _write_all(queue: SimpleQueue[Callable[[], None] | None], pause: Callable[[f
             pause(_GATHERING)
 
 
-def _styled(text: str, tone: Tone, colour: bool) -> str:
+def _styled(rows: list[str], tone: Tone, *, follows: bool) -> list[str]:
+    """The rows of one line in colour; of a warning or an error the label or what is wrong, and not the remedy."""
     style = _STYLES[tone]
-    return click.style(text, **style) if colour and style and text else text  # type: ignore[arg-type]
+    left = _painted("\n".join(rows), tone, follows=follows) if style else 0
+    styled = []
+    for row in rows:
+        head, rest = row[: max(left, 0)], row[max(left, 0) :]
+        styled.append(click.style(head, **style) + rest if head else rest)  # type: ignore[arg-type]
+        left -= len(row) + 1
+    return styled
+
+
+def _painted(text: str, tone: Tone, *, follows: bool) -> int:
+    """How many characters of a line have its colour; `follows`: it is what comes after a command."""
+    if tone not in (Tone.WARNING, Tone.ERROR):
+        return len(text)
+    label, colon, _ = text.partition(":")
+    if follows:
+        return 0
+    return len(label + colon) if label.strip().lower() in ("error", "warning") else len(text.partition(";")[0])
