@@ -6,7 +6,8 @@ from datetime import datetime
 from reconciler.model.entry import who
 from reconciler.model.record import Attempt
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.wording import counted, in_words, status_word
+from reconciler.reports.times import ago
+from reconciler.reports.wording import in_words, status_word
 
 
 def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
@@ -55,7 +56,7 @@ def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str]
     `received`: when notifications of its codes were received last, since it was started; `proof`: the evidence on this
     machine.
     """
-    started = f"started {attempt.since}{_ago(attempt.since, now)} by {who(attempt.started_by)}"
+    started = f"started {attempt.since}{ago(attempt.since, now)} by {who(attempt.started_by)}"
     outcome = f"outcome: {attempt.detail or 'unknown'}" if attempt.outcome else "no outcome recorded"
     codes = ", ".join(f"{code} last {at}" for code, at in sorted(received.items()))
     notifications = f"notifications received since: {codes or 'none'}"
@@ -66,17 +67,3 @@ def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str]
 def _named(attempt: Attempt) -> str:
     codes = ", ".join(attempt.codes)
     return f"{attempt.address}  attempt {attempt.id}, {codes} to {attempt.url}"
-
-
-def _ago(since: str, now: datetime) -> str:
-    """How long ago that was; empty if the journal holds no readable time."""
-    try:
-        seconds = int((now - datetime.fromisoformat(since)).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return ""
-    if seconds < 0:
-        return " (in the future by this machine's clock)"
-    for name, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= length:
-            return f" ({counted(seconds // length, name)} ago)"
-    return " (less than a minute ago)"

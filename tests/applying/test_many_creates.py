@@ -66,7 +66,7 @@ def test_results_are_visited_once(capfd: pytest.CaptureFixture[str]) -> None:
     bench = Bench(wanting(*NAMES))
     bench.run.work.results = results = Results()
     plan = cast("Plan", SimpleNamespace(changes=bench.run.changes))
-    with progress(Terminal({}), plan) as observe:
+    with progress(Terminal({"verbose": 1}), plan) as observe:
         bench.start()
         while not bench.run.finished:
             observe(bench.run)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import shlex
+import sys
+import time
 from io import StringIO
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from support.corpus import HERE, open_scenario
 from support.terminal import at_terminal
 
 from reconciler.cli.terminal.layout import aligned, wrapped
+from reconciler.cli.terminal.progress import progress
 from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.address import Address
+from reconciler.model.plan import Action, Change
 from reconciler.reports.line import Line, Row, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.project import Project
+
+    from reconciler.model.plan import Plan
 
 RED, OFF = "\x1b[31m\x1b[1m", "\x1b[0m"
 COMMANDS = {
@@ -171,3 +182,43 @@ def test_what_follows_a_command_is_no_workflow_command(capfd: pytest.CaptureFixt
     """A runner of Actions takes a line that begins with two colons for a command, behind blanks too."""
     Terminal({}).warn("run: reconciler plan; ::error::x")
     assert "Warning: run:\n    reconciler plan\n|   ::error::x\n" == capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan -t europe/staging/lost", "plan -t europe/staging/lost --format json"])
+def test_how_long_to_wait(project: Project, command: str) -> None:
+    """Text says how far the moments are; a document is the same at any time."""
+    out = project.step(*command.split()).out
+    is_text = "json" not in command
+    assert is_text == bool(re.search(r"a create started \S+Z \(.* ago\) by ", out))
+    assert is_text == bool(re.search(r"until \S+Z \(over\), then run:", out))
+
+
+@pytest.mark.parametrize(("flags", "told"), [([], ""), (["-v"], "1 of 1:  - europe/staging/leaves  retired\n")])
+def test_results_are_told_once_off_a_terminal(tmp_path: Path, flags: list[str], told: str) -> None:
+    """By the report; with -v each is told as it ends too."""
+    opened = open_scenario(HERE / "actions", tmp_path)
+    done = opened.step("apply", "-t", "europe/staging/leaves", "--auto-approve", *flags)
+    assert told in done.err if told else "retired" not in done.err
+    assert 1 == done.out.count("  - europe/staging/leaves  retired\n")
+
+
+def test_a_bar_breaks_no_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is told while the bar is shown stays as it was laid out."""
+    command = f"reconciler state recover {'long/' * 30}file.jsonl"
+    ours, theirs = pty.openpty()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    create = Change(Address("europe/staging/a"), Action.CREATE)
+    plan = cast("Plan", SimpleNamespace(changes=[create]))
+    with os.fdopen(theirs, "w") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        terminal = Terminal({})
+        with progress(terminal, plan):
+            deadline = time.monotonic() + 20
+            while sys.stderr is stream and time.monotonic() < deadline:
+                time.sleep(0.01)
+            terminal.warn(f"not saved; run: {command}")
+        shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "Creating" in shown
+    assert f"    {command}" in shown

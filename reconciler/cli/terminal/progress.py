@@ -1,7 +1,12 @@
-"""How far a command has come, on stderr: a live line on a terminal, plain lines of an apply off one."""
+"""How far a command has come, on stderr: a live line on a terminal.
+
+Off one the report of an apply tells each result, and nothing does before it; but for -v, and for the objects of
+--log-format json, which are not read together with the report.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -13,6 +18,7 @@ from msgspec.structs import replace
 
 from reconciler.model.plan import LOCAL, SENDS
 from reconciler.reports.text import result_line
+from reconciler.reports.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,25 +31,29 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], None]]:
-    """What an apply tells of its progress; does nothing with -q, or where nothing is to be done."""
+    """What an apply tells of its progress, and that it was interrupted; nothing with -q."""
     creates = sum(change.action in SENDS for change in plan.changes)
     count = sum(change.action in (*SENDS, *LOCAL) for change in plan.changes)
-    if terminal.is_quiet or not count:
-        yield lambda _run: None
+    if not terminal.is_quiet and (terminal.flags.get("verbose") or _is_objects(terminal)):
+        yield _observer(terminal, _plain(terminal, count))
     elif creates and _can_be_live(terminal):
         with _live(terminal, "Creating", creates) as move:
-            yield _show_new(_moving(move, creates))
+            yield _observer(terminal, _moving(move, creates))
     else:
-        yield _show_new(_plain(terminal, count))
+        yield _observer(terminal, lambda _result: None)
 
 
-def _show_new(show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
+def _observer(terminal: Terminal, show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
     """Shows the results of a run that are new since the last time; runs come one after the other."""
     last: TargetRun | None = None
     shown = 0
+    acknowledged = False
 
     def observe(run: TargetRun) -> None:
-        nonlocal last, shown
+        nonlocal last, shown, acknowledged
+        if run.creates.interrupted and not acknowledged:
+            acknowledged = True
+            terminal.say(_acknowledgement(run))
         if run is not last:
             last, shown = run, 0
         results = run.work.results
@@ -55,8 +65,19 @@ def _show_new(show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
     return observe
 
 
+def _acknowledgement(run: TargetRun) -> str:
+    """What an interrupted run still waits for."""
+    count = len(run.in_flight)
+    if not count:
+        return "Interrupted: no calls in flight; saving the results"
+    return (
+        f"Interrupted: waiting up to {run.context.limits.grace:g} s for {counted(count, 'call')} in flight;"
+        " interrupt again to record the outcome as unknown now"
+    )
+
+
 def _plain(terminal: Terminal, count: int) -> Callable[[Result], None]:
-    """One line for each change that is over. The report at the end tells them all again, so each says how far it is."""
+    """One line for each change that is over, which says how far the apply is."""
     over = 0
 
     def show(result: Result) -> None:
@@ -69,8 +90,11 @@ def _plain(terminal: Terminal, count: int) -> Callable[[Result], None]:
 
 
 def _can_be_live(terminal: Terminal) -> bool:
-    is_text = terminal.flags.get("log_format") != "json"
-    return is_text and sys.stderr.isatty() and terminal.wants_colour(err=True)
+    return not terminal.is_quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _is_objects(terminal: Terminal) -> bool:
+    return terminal.flags.get("log_format") == "json"
 
 
 def _moving(move: Callable[[int, int], None], creates: int) -> Callable[[Result], None]:
@@ -88,7 +112,7 @@ def _moving(move: Callable[[int, int], None], creates: int) -> Callable[[Result]
 @contextmanager
 def checking(terminal: Terminal) -> Iterator[Callable[[int, int], None]]:
     """What is told how many checks are over, and how many there are; only a terminal shows it."""
-    if terminal.is_quiet or not _can_be_live(terminal):
+    if _is_objects(terminal) or not _can_be_live(terminal):
         yield lambda _over, _count: None
     else:
         with _live(terminal, "Checking", None) as move:
@@ -99,7 +123,8 @@ def checking(terminal: Terminal) -> Iterator[Callable[[int, int], None]]:
 def _live(terminal: Terminal, title: str, count: int | None) -> Iterator[Callable[[int, int], None]]:
     """The bar has a thread of its own: a terminal that is stopped must not stop the command."""
     moves: SimpleQueue[tuple[int, int] | None] = SimpleQueue()
-    thread = Thread(target=_show_bar, args=(title, count, moves), name="progress", daemon=True)
+    colour = terminal.wants_colour(err=True)
+    thread = Thread(target=_show_bar, args=(title, count, moves, colour), name="progress", daemon=True)
     thread.start()
     try:
         yield lambda over, count: moves.put((over, count))
@@ -108,12 +133,14 @@ def _live(terminal: Terminal, title: str, count: int | None) -> Iterator[Callabl
         terminal.wait_for_reader(thread, "stderr")
 
 
-def _show_bar(title: str, count: int | None, moves: SimpleQueue[tuple[int, int] | None]) -> None:
+def _show_bar(title: str, count: int | None, moves: SimpleQueue[tuple[int, int] | None], colour: bool) -> None:
     from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with suppress(OSError), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # What is told meanwhile goes through this console: a command to paste must not be wrapped.
+    console = Console(stderr=True, no_color=not colour, soft_wrap=True)
+    with suppress(OSError), Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=count)
         for over, in_all in iter(moves.get, None):
             bar.update(task, completed=over, total=in_all)

@@ -215,7 +215,7 @@ class Terminal:
 
     def _shown(self, line: Line, width: int | None, colour: bool) -> str:
         """A line with each command that it names apart, whole and without colour."""
-        parts = apart(with_flags(line.text, self.flags)).split("\n")
+        parts = apart(with_flags(_with_distances(line.text), self.flags)).split("\n")
         shown = []
         for number, part in enumerate(parts):
             is_command = number > 0 and parts[number - 1].endswith("run:")
@@ -259,6 +259,17 @@ def _write_all(queue: SimpleQueue[Callable[[], None] | None], pause: Callable[[f
             write()
         if queue.empty():
             pause(_GATHERING)
+
+
+def _with_distances(text: str) -> str:
+    """`text` with how far the moments are that it names; JSON and Markdown are the same at any time."""
+    if " 2" not in text or not any(mark in text for mark in ("until 2", "after 2", "create started 2")):
+        return text
+    from datetime import UTC, datetime  # noqa: PLC0415 - few lines need it
+
+    from reconciler.reports.times import with_distances  # noqa: PLC0415 - few lines need it
+
+    return with_distances(text, datetime.now(UTC))
 
 
 def _styled(rows: list[str], tone: Tone, *, follows: bool) -> list[str]:
