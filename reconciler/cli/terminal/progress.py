@@ -126,9 +126,11 @@ def _live(terminal: Terminal, title: str, count: int | None) -> Iterator[Callabl
     colour = terminal.wants_colour(err=True)
     thread = Thread(target=_show_bar, args=(title, count, moves, colour), name="progress", daemon=True)
     thread.start()
+    terminal.has_live_line = True
     try:
         yield lambda over, count: moves.put((over, count))
     finally:
+        terminal.has_live_line = False
         moves.put(None)
         terminal.wait_for_reader(thread, "stderr")
 
@@ -138,9 +140,10 @@ def _show_bar(title: str, count: int | None, moves: SimpleQueue[tuple[int, int] 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    # What is told meanwhile goes through this console: a command to paste must not be wrapped.
-    console = Console(stderr=True, no_color=not colour, soft_wrap=True)
-    with suppress(OSError), Progress(*columns, console=console, transient=True) as bar:
+    console = Console(stderr=True, no_color=not colour)
+    # What is told meanwhile is laid out already; the console would wrap it, commands to paste too.
+    live = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    with suppress(OSError), live as bar:
         task = bar.add_task(title, total=count)
         for over, in_all in iter(moves.get, None):
             bar.update(task, completed=over, total=in_all)

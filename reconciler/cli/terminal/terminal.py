@@ -45,16 +45,21 @@ _STYLES: dict[Tone, dict[str, object]] = {
     Tone.ERROR: {"fg": "red", "bold": True},
     Tone.FAINT: {"dim": True},
 }
+_CLEAR = "\r\x1b[2K"
 _GATHERING = 0.05  # seconds between writes in the background: nobody reads faster
 _PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
 
 
 class Terminal:
-    """The streams of one run, written as its `flags` say; `given_up` are those in which a thread is stuck."""
+    """The streams of one run, written as its `flags` say; `given_up` are those in which a thread is stuck.
+
+    `has_live_line`: the cursor of stderr is in a line that is drawn again and again.
+    """
 
     def __init__(self, flags: Mapping[str, Any]) -> None:
         self.flags = flags
         self.given_up: set[str] = set()
+        self.has_live_line = False
         self._is_done = False
         self._reader_left = False
         self._later: SimpleQueue[Callable[[], None] | None] | None = None
@@ -165,12 +170,12 @@ class Terminal:
 
             self._write_err(as_object(level, logger, with_flags(text, self.flags)))
         else:
-            colour = self.wants_colour(err=True)
-            self._write_err(self._joined([line], sys.stderr, colour), colour=colour)
+            self._write_err(self._joined([line], sys.stderr, self.wants_colour(err=True)))
 
-    def _write_err(self, text: str, *, colour: bool | None = None) -> None:
+    def _write_err(self, text: str) -> None:
         """Write a line to stderr, now or in the background. A failure stops nothing: calls may be in flight."""
-        write = partial(click.echo, text, err=True, color=colour)
+        start = _CLEAR if self.has_live_line else ""
+        write = partial(click.echo, f"{start}{text}", err=True, color=True)  # it has escapes only where they are wanted
         later = self._later  # read once: threads that log may outlive what is written in the background
         if later is None:
             with suppress(OSError):
