@@ -124,6 +124,10 @@ def cancel_removal(address: Address, attempt: str) -> str:
     )
 
 
+BOTH_DELIVER = "both subscriptions deliver until the operator removes the old one"
+"""What a replacement means; reports that show what is delivered say it with the codes."""
+
+
 def second_secret(url: str) -> str:
     """What a second subscription with the same URL means for the endpoint there, which verifies notifications."""
     return f"this endpoint must now accept two signing secrets: {url}"

@@ -182,7 +182,7 @@ def _replace(
         concerns=old,
         why=[why],
         warnings=[
-            "both subscriptions deliver until the operator removes the old one",
+            reasons.BOTH_DELIVER,
             *_warnings(case, request, moving),
         ],
     )

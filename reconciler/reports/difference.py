@@ -1,28 +1,91 @@
-"""The differences between two descriptions of a subscription, as rows for people.
+"""What a change does to what is delivered, and the differences between two subscriptions, as rows for people.
 
 Only this module imports deepdiff, and only for a pair that differs: the import takes longer than a plan.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec import Struct
 
 from reconciler.model.address import TargetName
 from reconciler.model.parity import Difference, Parity, View
-from reconciler.model.plan import Change
+from reconciler.model.plan import Action, Change, Request
+from reconciler.model.record import Attempt, Status
+from reconciler.model.url import normal_url
 
 
-def change_rows(change: Change) -> list[tuple[str, str]]:
-    """The difference that a change makes to an address that has something in force: (sign, text) rows."""
-    if change.after is None or not change.before:
-        return []
-    concerned = [attempt for attempt in change.before if attempt.id in change.concerns] or change.before
-    urls = sorted({attempt.url for attempt in concerned})
-    before = {
-        "eventCodes": {code for attempt in concerned for code in attempt.codes},
-        "webhookUrl": urls[0] if len(urls) == 1 else " and ".join(urls),
-    }
-    return differences(before, {"eventCodes": set(change.after.codes), "webhookUrl": change.after.url})
+class Delivery(Struct, frozen=True):
+    """What a change does to what is delivered, in rows: what is `sent` and then delivered, and what is `left`.
+
+    What is left is delivered until the operator has removed it, some of it twice.
+    """
+
+    sent: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def delivery(change: Change) -> Delivery:
+    """What a change sends, what is then delivered where, and what is delivered until the operator acts."""
+    match change.action:
+        case Action.CREATE:  # what is sent is all
+            return Delivery()
+        case Action.EXTEND | Action.REPLACE:
+            going = [attempt for attempt in change.before if _is_left(attempt, change)]
+            return Delivery(tuple(_sent(change, going)), tuple(_left(change, going)))
+        case Action.RETIRE:
+            return Delivery(left=tuple(_left(change, _concerned(change))))
+        case Action.RESTORE:
+            rows = [f"keeps delivering {_route(attempt)} (attempt {attempt.id})" for attempt in _concerned(change)]
+            return Delivery(tuple(rows))
+        case Action.BLOCKED:
+            after = change.after
+            is_new = all(Request(attempt.codes, attempt.url) != after for attempt in change.before)
+            return Delivery((f"desired: {_route(after)}",) if after is not None and change.before and is_new else ())
+        case _:
+            assert_never(change.action)
+
+
+def _concerned(change: Change) -> list[Attempt]:
+    return [attempt for attempt in change.before if attempt.id in change.concerns]
+
+
+def _is_left(attempt: Attempt, change: Change) -> bool:
+    """Whether a create leaves an attempt behind, which the operator has to remove."""
+    if attempt.id in change.concerns:
+        return True
+    comes_in_its_place = change.action is Action.REPLACE or not _codes(change).isdisjoint(attempt.codes)
+    return attempt.status is Status.AWAITING_REMOVAL and comes_in_its_place
+
+
+def _codes(change: Change) -> set[str]:
+    return set(change.request.codes) if change.request else set()
+
+
+def _sent(change: Change, going: Sequence[Attempt]) -> Iterator[str]:
+    request = change.request
+    if request is None:
+        return
+    yield f"sends {_route(request)}"
+    url = normal_url(request.url)
+    staying = [attempt for attempt in change.before if attempt not in going and normal_url(attempt.url) == url]
+    there = _codes(change).union(*(attempt.codes for attempt in staying))
+    if len(there) > len(request.codes):
+        yield f"then delivers {', '.join(sorted(there))} to {request.url}"
+
+
+def _left(change: Change, going: Sequence[Attempt]) -> Iterator[str]:
+    for attempt in going:
+        yield f"delivers {_route(attempt)} until the operator removes attempt {attempt.id}"
+    staying = [attempt.codes for attempt in change.before if attempt not in going]
+    others = _codes(change).union(*staying)
+    twice = sorted(others.intersection(code for attempt in going for code in attempt.codes))
+    if twice:
+        yield f"delivers {', '.join(twice)} twice until then"
+
+
+def _route(what: Attempt | Request) -> str:
+    return f"{', '.join(what.codes)} to {what.url}"
 
 
 _WORDS = {"+": "{name}: {after}", "-": "{name}: {before}", "~": "{name}: {before} -> {after}"}

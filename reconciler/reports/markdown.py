@@ -13,7 +13,7 @@ from reconciler.model.record import Attempt
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
-from reconciler.reports.difference import Disparity, change_rows, declared_disparities, disparities
+from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
@@ -96,7 +96,8 @@ def _change_row(change: Change) -> str:
 
 
 def _details(change: Change) -> list[str]:
-    rows = [f"  - {sign} {code(text)}\n" for sign, text in change_rows(change)]
+    found = delivery(change)
+    rows = [f"  - {code(row)}\n" for row in (*found.sent, *found.left)]
     reasons = [f"  - {code(reason)}\n" for reason in change.reasons]
     return [f"- {SIGNS[change.action]} {code(change.address)}\n{''.join(rows)}{''.join(reasons)}"]
 

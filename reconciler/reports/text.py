@@ -8,8 +8,8 @@ from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
-from reconciler.planning.reasons import how_to_resolve
-from reconciler.reports.difference import change_rows, declared_disparities, disparities
+from reconciler.planning.reasons import BOTH_DELIVER, how_to_resolve
+from reconciler.reports.difference import declared_disparities, delivery, disparities
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
@@ -93,20 +93,20 @@ def _target_lines(target: TargetPlan) -> list[Line]:
 
 
 def _change_lines(change: Change) -> list[Line]:
+    """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator."""
     tone = _ACTION_TONES[change.action]
     lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
-    rows = change_rows(change)
-    if rows:
-        lines += [Line(f"      {sign} {text}", tone) for sign, text in rows]
-    elif change.request is not None:
+    if change.action not in (Action.CREATE, Action.EXTEND):
+        lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
+    rows = delivery(change)
+    if change.action is Action.CREATE and change.request is not None:
         codes, url = ", ".join(change.request.codes), change.request.url
         lines += [Line(f"      eventCodes: {codes}"), Line(f"      webhookUrl: {url}")]
-    if change.action is not Action.CREATE:  # the reason of a create is the same for each
-        lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
-    if change.request is not None and rows:
-        lines.append(Line(f"      sends {', '.join(change.request.codes)} to {change.request.url}", Tone.FAINT))
-    lines += [Line(f"      warning: {warning}", Tone.WARNING) for warning in change.warnings]
-    return lines
+    else:
+        lines += [Line(f"      {row}", tone) for row in rows.sent]
+    lines += [Line(f"      {row}", Tone.WARNING) for row in rows.left]
+    warnings = [warning for warning in change.warnings if warning != BOTH_DELIVER]  # what is left says it
+    return lines + [Line(f"      warning: {warning}", Tone.WARNING) for warning in warnings]
 
 
 def _surplus_lines(target: TargetPlan) -> list[Line]:

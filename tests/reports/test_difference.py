@@ -8,10 +8,10 @@ import sys
 import pytest
 from support.value_scene import EUROPE, PLACE, USA, Scene, address_of, hooks
 
-from reconciler.model.desired import ParityException
+from reconciler.model.desired import ParityException, Replace
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action, Change, Request
-from reconciler.reports.difference import change_rows, declared_disparities, differences, disparities
+from reconciler.reports.difference import Delivery, declared_disparities, delivery, differences, disparities
 
 SCRIPT = """
 import sys
@@ -49,31 +49,61 @@ def test_lazy() -> None:
     assert "False\n[('~', 'a: 1 -> 2')]\nTrue\n" == ran.stdout
 
 
-def test_create_has_none() -> None:
-    """Where nothing is in force, or nothing is wanted, there is nothing to compare."""
+def test_a_create() -> None:
+    """Where nothing is in force, what is sent is all that is delivered: no row says it again."""
     request = Request(("ONB10011",), hooks("offers"))
-    assert [] == change_rows(Change(address_of("offers"), Action.CREATE, request, after=request))
-    scene = Scene()
-    scene.hold("offers", "ONB10011", hooks("offers"))
-    assert [] == change_rows(scene.change())
+    change = Change(address_of("offers"), Action.CREATE, request, after=request)
+    assert Delivery() == delivery(change)
 
 
-def test_two_old_urls() -> None:
-    """Several old URLs stand together."""
+def test_several_old_ones() -> None:
+    """Each has a row, and what is delivered twice is named once."""
     scene = Scene()
-    for path in ("one", "two"):
-        scene.hold("offers", "ONB10011", hooks(path))
+    scene.hold("offers", "ONB10011 ONB10012", hooks("one"))
+    scene.hold("offers", "ONB10011", hooks("two"))
     scene.want("offers", "ONB10011", hooks("new"))
-    assert [("~", f"webhookUrl: {hooks('one')} and {hooks('two')} -> {hooks('new')}")] == change_rows(scene.change())
+    left = (
+        f"delivers ONB10011, ONB10012 to {hooks('one')} until the operator removes attempt a1",
+        f"delivers ONB10011 to {hooks('two')} until the operator removes attempt a2",
+        "delivers ONB10011 twice until then",
+    )
+    assert Delivery((f"sends ONB10011 to {hooks('new')}",), left) == delivery(scene.change())
 
 
-def test_concerned_only() -> None:
-    """Where a change is about some of the attempts, the others are not compared."""
+def test_what_awaits_removal_already() -> None:
+    """It is delivered until then too."""
     scene = Scene()
     scene.retire(scene.hold("offers", "ONB10011", hooks("first")))
-    scene.hold("offers", "ONB10011", hooks("second"))
-    scene.want("offers", "ONB10011", hooks("third"))
-    assert [("~", f"webhookUrl: {hooks('second')} -> {hooks('third')}")] == change_rows(scene.change())
+    scene.hold("offers", "ONB10012", hooks("second"))
+    scene.want("offers", "ONB10012", hooks("third"))
+    left = (
+        f"delivers ONB10011 to {hooks('first')} until the operator removes attempt a1",
+        f"delivers ONB10012 to {hooks('second')} until the operator removes attempt a2",
+        "delivers ONB10012 twice until then",
+    )
+    assert Delivery((f"sends ONB10012 to {hooks('third')}",), left) == delivery(scene.change())
+
+
+def test_superseded() -> None:
+    """What is retired because another subscription delivers the same is delivered twice until then."""
+    scene = Scene()
+    scene.hold("offers", "ONB10011", hooks("new"))
+    scene.hold("offers", "ONB10011", hooks("old"))
+    scene.want("offers", "ONB10011", hooks("new"))
+    left = (
+        f"delivers ONB10011 to {hooks('old')} until the operator removes attempt a2",
+        "delivers ONB10011 twice until then",
+    )
+    assert Delivery(left=left) == delivery(scene.change())
+
+
+def test_what_waits() -> None:
+    """A change that is blocked says what is desired, and nothing of what is sent."""
+    scene = Scene()
+    scene.set_mode(Replace.WAIT)
+    scene.retire(scene.hold("offers", "ONB10011", hooks("old")))
+    scene.want("offers", "ONB10011", hooks("new"))
+    assert Delivery((f"desired: ONB10011 to {hooks('new')}",)) == delivery(scene.change())
 
 
 ONE = {"eventCodes": ["ONB10001", "ONB10002"], "webhookUrl": "{hooks}/a"}

@@ -102,7 +102,9 @@ def test_plan(scene: Scene) -> None:
  if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created`
 - ± `europe/staging/offers`
-  - ~ `webhookUrl: {hooks("old")} -> {hooks("new")}`
+  - `sends ONB10011 to {hooks("new")}`
+  - `delivers ONB10011 to {hooks("old")} until the operator removes attempt a1`
+  - `delivers ONB10011 twice until then`
   - `the URL changed from {hooks("old")}`
 
 </details>
@@ -133,7 +135,9 @@ def test_several_of_each(scene: Scene) -> None:
     assert "`europe/staging/gone`: `ONB10004, ONB10005` to " in report
     assert f"| ~ | `europe/staging/more` | extend | `ONB10007, ONB10008` | `{hooks('more')}` |\n" in report
     assert f"| ! | `europe/staging/lost` | blocked | `ONB10009, ONB10010` | `{hooks('lost')}` |\n" in report
-    rows = "".join(f"  - + `eventCodes: ONB1000{number}`\n" for number in (7, 8))
+    rows = "".join(f"  - `{row} to {hooks('more')}`\n" for row in (
+        "sends ONB10007, ONB10008", "then delivers ONB10006, ONB10007, ONB10008",
+    ))  # fmt: skip
     assert f"\n- ~ `europe/staging/more`\n{rows}  - `" in report
     assert 2 == len(re.findall(r"^  - `a create started .* has an unknown outcome;", report, re.MULTILINE))
 

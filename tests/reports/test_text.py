@@ -62,7 +62,7 @@ Digest: (digest)
 
 
 def test_extend(scene: Scene) -> None:
-    """An extension shows the difference, and what alone is sent."""
+    """An extension shows what alone is sent, and all that is delivered then."""
     scene.want("offers", "ONB10011 LOA10013", hooks("offers"))
     scene.hold("offers", "ONB10011", hooks("offers"))
     assert (
@@ -70,9 +70,8 @@ def test_extend(scene: Scene) -> None:
         == """\
 europe/staging
   ~ europe/staging/offers  extend
-      + eventCodes: LOA10013
-      new event codes: LOA10013
       sends LOA10013 to https://hooks.partner.example/offers
+      then delivers LOA10013, ONB10011 to https://hooks.partner.example/offers
       warning: this endpoint must now accept two signing secrets: https://hooks.partner.example/offers
 
 Plan: 1 create call (1 extended), 0 unchanged.
@@ -82,7 +81,7 @@ Digest: (digest)
 
 
 def test_replace(scene: Scene) -> None:
-    """A replacement shows the old URL and the new."""
+    """A replacement shows the new URL, and what goes to the old one until the operator acts: nothing is taken away."""
     scene.want("offers", "ONB10001", hooks("new"))
     scene.hold("offers", "ONB10001 ONB10002", hooks("old"))
     assert (
@@ -90,11 +89,10 @@ def test_replace(scene: Scene) -> None:
         == """\
 europe/staging
   ± europe/staging/offers  replace
-      - eventCodes: ONB10002
-      ~ webhookUrl: https://hooks.partner.example/old -> https://hooks.partner.example/new
       the URL changed from https://hooks.partner.example/old
       sends ONB10001 to https://hooks.partner.example/new
-      warning: both subscriptions deliver until the operator removes the old one
+      delivers ONB10001, ONB10002 to https://hooks.partner.example/old until the operator removes attempt a1
+      delivers ONB10001 twice until then
 
 Plan: 1 create call (1 replaced), 0 unchanged.
 Digest: (digest)
@@ -117,10 +115,12 @@ def test_all_else(scene: Scene) -> None:
 europe/staging
   ↺ europe/staging/back  restore
       it awaits removal but is in config/ again
+      keeps delivering ONB10001 to https://hooks.partner.example/back (attempt a1)
       warning: cancel the removal request for attempt a1 with the operator; if it is already deleted, first run: \
 reconciler state removed europe/staging/back --attempt a1
   - europe/staging/gone  retire
       no longer in config/
+      delivers ONB10002 to https://hooks.partner.example/gone until the operator removes attempt a2
   ! europe/staging/lost  blocked
       a create started 2026-11-20T13:30:00Z by deployer on build-7 has an unknown outcome;\
  check with the operator whether the subscription exists;\
