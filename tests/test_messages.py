@@ -153,8 +153,9 @@ def commands(text: str) -> Iterator[list[str]]:
 
 @cache
 def named() -> list[tuple[Found, list[str]]]:
-    """Each message that names a command, with the words of that command."""
-    return [(one, words) for one in all_messages() if one.text not in LABELS for words in commands(one.text)]
+    """Each message that names a command, with the words of that command; the help of the root is none."""
+    found = [(one, words) for one in all_messages() if one.text not in LABELS for words in commands(one.text)]
+    return [(one, words) for one, words in found if words != ["--help"]]
 
 
 def parse(words: list[str]) -> None:

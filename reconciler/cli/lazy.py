@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.options import COMMON_OPTIONS
+from reconciler.cli.options import COMMON_OPTIONS, write_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from click.shell_completion import CompletionItem
 
@@ -38,6 +38,37 @@ class LazyGroup(click.Group):
             ctx.exit(1)
         return super().parse_args(ctx, args)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it; for a command that does not exist, say which may be meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            raise click.UsageError(f"{problem.message.rstrip('.')}{self._meant(ctx, args[0])}", ctx) from None
+
+    def _meant(self, ctx: click.Context, name: str) -> str:
+        """The commands here that are spelt alike, or those elsewhere that have this very name."""
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
+        root = ctx.find_root().command
+        assert isinstance(root, LazyGroup)  # noqa: S101 - all our groups are
+        elsewhere = [path for path in root.paths(ctx) if path.rpartition(" ")[2] == name]
+        if elsewhere:
+            return f" (did you mean {' or '.join(f'`reconciler {path}`' for path in elsewhere)}?)"
+        return suggestion([name], self.table)
+
+    def paths(self, ctx: click.Context) -> Iterator[str]:
+        """The words of every command below. Only groups, which are packages, are imported for it."""
+        from importlib.util import find_spec  # noqa: PLC0415 - needed only to explain an error
+
+        for name in self.table:
+            yield name
+            spec = find_spec(f"{self.package}.{name}")
+            group = self.get_command(ctx, name) if spec and spec.submodule_search_locations else None
+            if isinstance(group, LazyGroup):
+                yield from (f"{name} {path}" for path in group.paths(ctx))
+
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.table)
 
@@ -55,6 +86,14 @@ class LazyGroup(click.Group):
 
         commands = [CompletionItem(name, help=line) for name, line in self.table.items() if name.startswith(incomplete)]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, then the commands; the common options are explained by the root alone."""
+        if ctx.parent is None:
+            super().format_options(ctx, formatter)
+        else:
+            write_options(self, ctx, formatter)
+            self.format_commands(ctx, formatter)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table alone."""

@@ -62,6 +62,35 @@ COMMON_OPTIONS = [
 """The flags of the settings table. They win over the variables of the same meaning."""
 
 
+class Command(click.Command):
+    """A command whose help only names the flags that every command takes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it; if a target was given without -t, the error says so."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as problem:
+            stray = problem.message.partition(" extra argument")[2].partition("(")[2].rstrip(").").split()
+            takes_targets = any(param.name == "targets" for param in self.params)
+            if not (stray and takes_targets and all(1 <= word.count("/") <= 2 for word in stray)):
+                raise
+            meant = " ".join(f"-t {word}" for word in stray)
+            raise click.UsageError(f"{problem.message.rstrip('.')} (did you mean {meant}?)", ctx) from None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """The options of a command's own, and the names of the common ones."""
+    own = [param for param in command.get_params(ctx) if param not in COMMON_OPTIONS]
+    with formatter.section("Options"):
+        formatter.write_dl([record for param in own if (record := param.get_help_record(ctx)) is not None])
+    names = " ".join("/".join(option.opts) for option in COMMON_OPTIONS)
+    formatter.write_paragraph()
+    formatter.write_text(f"Common options, see `reconciler --help`: {names}")
+
+
 def cli_command(name: str) -> Callable[[Callable[..., int | None]], click.Command]:
     """Make a function a command with the common flags; it gets the terminal of its run as its first argument."""
 
@@ -70,7 +99,7 @@ def cli_command(name: str) -> Callable[[Callable[..., int | None]], click.Comman
         def with_terminal(*args: Any, **options: Any) -> int | None:
             return function(click.get_current_context().ensure_object(Invocation).terminal, *args, **options)
 
-        command = click.command(name)(with_terminal)
+        command = click.command(name, cls=Command)(with_terminal)
         command.params += COMMON_OPTIONS
         return command
 

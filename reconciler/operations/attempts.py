@@ -71,8 +71,11 @@ class AttemptSelector(Struct, frozen=True):
         if not any(chosen.values()):
             named = f" with the id {' or '.join(self.attempts)}" if self.attempts else ""
             recorded = {attempt.address for record in records.values() for attempt in record.attempts.values()}
+            from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
             see = f"show {self.text}" if self.text in recorded else "list"
-            raise Refused(f"no {noun}{named} {what}", where=self.text, remedy=f"run: reconciler state {see}")
+            meant = "" if self.text in recorded else suggestion([self.text], recorded)
+            raise Refused(f"no {noun}{named} {what}{meant}", where=self.text, remedy=f"run: reconciler state {see}")
         return {name: attempts for name, attempts in chosen.items() if attempts}
 
 

@@ -60,10 +60,15 @@ def parse_address(text: str, remedy: str = "to list recorded subscriptions, run:
     return Address(text)
 
 
-def not_recorded(address: str | None) -> Refused:
-    """The error for an address of which nothing is recorded."""
+def not_recorded(address: str | None, record: Record | None = None) -> Refused:
+    """The error for what names nothing recorded, with the addresses in the record that are spelt alike."""
+    from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
+    known = {attempt.address for attempt in record.attempts.values()} if record else set()
     return Refused(
-        "not in the state record", where=address, remedy="to list recorded subscriptions, run: reconciler state list"
+        f"not in the state record{suggestion([address] if address else [], known)}",
+        where=address,
+        remedy="to list recorded subscriptions, run: reconciler state list",
     )
 
 

@@ -52,8 +52,12 @@ def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...
         return [subscription for subscription in subscriptions.values() if selection.has(subscription.address)]
     named = parse_address(address, "use an address that config/ defines; to import several, use --all -t PATTERN")
     if named not in subscriptions:
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
         raise Refused(
-            "not defined in config/", where=named, remedy="define it in config/ exactly as it exists, then import it"
+            f"not defined in config/{suggestion([named], subscriptions)}",
+            where=named,
+            remedy="define it in config/ exactly as it exists, then import it",
         )
     return [subscriptions[named]]
 

@@ -51,7 +51,7 @@ def move(
     def draft(record: Record) -> list[Moved]:
         for before, after in pairs:
             if not record.at_address(before):
-                raise not_recorded(before)
+                raise not_recorded(before, record)
             _refuse_used(record, after)
         for before, after in pairs:
             show(record.at_address(before), after)

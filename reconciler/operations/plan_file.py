@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.disk.durable import replace_file
 from reconciler.errors import SettingsError
+from reconciler.model.selection import is_pattern
 
 
 class SavedPlan(Struct, frozen=True):
@@ -38,7 +40,9 @@ def read_plan_file(path: Path) -> SavedPlan:
     try:
         document = json.loads(path.read_bytes())
     except OSError as problem:
-        raise SettingsError(f"cannot read the plan file: {problem.strerror}", where=path) from None
+        raise SettingsError(
+            f"cannot read the plan file: {problem.strerror}", where=path, remedy=_selecting(str(path))
+        ) from None
     except (ValueError, RecursionError):
         document = None
     match document:
@@ -50,6 +54,13 @@ def read_plan_file(path: Path) -> SavedPlan:
     raise SettingsError(
         "not a plan file of this version", where=path, remedy="to make a new one, run: reconciler plan --out FILE"
     )
+
+
+def _selecting(path: str) -> str | None:
+    """What to run if what was given is a target or an address, and no file."""
+    if not is_pattern(path) or "." in path or os.path.lexists(path):
+        return None
+    return f"to apply the changes of a target or an address only, run: reconciler apply -t {shlex.quote(path)}"
 
 
 def _digest_of(target: object) -> str:

@@ -124,8 +124,10 @@ class Workspace:
         for target in self.desired.targets.values():
             if target.name == name:
                 return target
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
         raise SelectionError(
-            "target not declared in config/",
+            f"target not declared in config/{suggestion([name], self.desired.targets)}",
             where=where,
             remedy=f"declared targets: {', '.join(self.desired.targets) or 'none'}",
         )
@@ -171,11 +173,10 @@ class Workspace:
             return
         from reconciler.disk.mounts import host_only_locks  # noqa: PLC0415
 
-        location = self.store.location
         if kind := host_only_locks(self.store.path):
             self.notices.warn(
-                f"{location}: file locks on this file system ({kind}) may not work across hosts; run reconciler on one"
-                " host only, or use --state git:BRANCH"
+                f"{self.store.location}: file locks on this file system ({kind}) may not work across hosts; run"
+                " reconciler on one host only, or use --state git:BRANCH"
             )
 
     @cached_property
@@ -260,18 +261,18 @@ class Workspace:
 
 def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:
     """The targets that patterns over targets select. Raises SelectionError for patterns that match none."""
-    known = sorted(targets)
-    selection = Selection.of(patterns)
+    known, selection = sorted(targets), Selection.of(patterns)
     refuse_unmatched(selection, known, [])
     return [name for name in known if selection.touches(name)]
 
 
 def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses: list[Address]) -> None:
     """Raises SelectionError for patterns that match none of what is to be selected from."""
-    missing = selection.unmatched(targets, addresses)
-    if missing:
+    if missing := selection.unmatched(targets, addresses):
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
         raise SelectionError(
-            f"matches no target{' and no address' if addresses else ''}",
+            f"matches no target{' and no address' if addresses else ''}{suggestion(missing, [*targets, *addresses])}",
             where=" ".join(f"-t {pattern}" for pattern in missing),
             remedy=f"known targets: {', '.join(targets) or 'none'}",
         )

@@ -109,8 +109,10 @@ def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], se
         addresses |= {attempt.address for attempt in record.attempts.values()}
     unmatched = selection.unmatched(desired.targets, addresses)
     if unmatched:
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
         raise SelectionError(
-            "matches no target or address",
+            f"matches no target or address{suggestion(unmatched, [*desired.targets, *addresses])}",
             where=" ".join(f"-t {pattern}" for pattern in unmatched),
             remedy=f"declared targets: {', '.join(desired.targets) or 'none'}",
         )

@@ -50,6 +50,16 @@ _ACTION_TONES = {
     Action.BLOCKED: Tone.ERROR,
 }
 
+_IS_EXPLAINED = {
+    Action.CREATE: False,
+    Action.EXTEND: False,  # its reason are the codes that it sends
+    Action.REPLACE: True,
+    Action.RESTORE: True,
+    Action.RETIRE: True,
+    Action.BLOCKED: True,
+}
+"""Whether the reasons of a change are shown: what it sends may say it all."""
+
 _OUTCOME_TONES = {
     Done.CREATED: Tone.ADDED,
     Done.REJECTED: Tone.ERROR,
@@ -96,7 +106,7 @@ def _change_lines(change: Change) -> list[Line]:
     """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator."""
     tone = _ACTION_TONES[change.action]
     lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
-    if change.action not in (Action.CREATE, Action.EXTEND):
+    if _IS_EXPLAINED[change.action]:
         lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
     rows = delivery(change)
     if change.action is Action.CREATE and change.request is not None:

@@ -62,6 +62,18 @@ class TestEveryCommand:
         assert set() == {name for name in options if not re.search(rf"(?<![\w-]){name}\b", done.out)}
 
 
+@pytest.mark.parametrize("words", [["plan"], ["state"], ["state", "list"]], ids=" ".join)
+def test_common_options_are_explained_once(project: Project, words: list[str]) -> None:
+    """By the root; the help of a command names them in one line."""
+    project.environment["COLUMNS"] = "200"
+    text = project.step(*words, "--help").out
+    names = "--config --state --cache-dir --timeout --parallelism --color -v/--verbose -q/--quiet --log-format"
+    assert names in one_line(text)
+    assert "Common options, see `reconciler --help`:" in text
+    for sentence in ("Desired state: a directory or a file.", "Errors only on stderr."):
+        assert (False, True) == (sentence in text, sentence in project.step("--help").out)
+
+
 def test_the_root_help_names_every_command(project: Project) -> None:
     """With its line, and with what the exit codes mean."""
     project.environment["COLUMNS"] = "200"

@@ -380,7 +380,9 @@ class TestResolve:
         with pending.appending():
             done = pending.step("state", "resolve", OFFERS, "--not-created", code=None)
         assert 1 == done.code
-        assert re.search(r": its call, started 20\S+Z, may still be in flight; retry after 20\S+Z; or use --", done.err)
+        assert re.search(
+            r": its call, started 20\S+Z, may still be in flight; retry after 20\S+Z, in \d+ s; or use --", done.err
+        )
         with pending.appending("resolved"):
             pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()

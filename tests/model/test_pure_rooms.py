@@ -13,9 +13,9 @@ ROOT = Path(reconciler.__file__).parent
 SOURCES = sorted(path for room in ("model", "planning", "reports") for path in (ROOT / room).glob("*.py"))
 
 PURE = {
-    "__future__", "collections", "collections.abc", "datetime", "deepdiff", "enum", "fnmatch", "functools", "hashlib",
-    "html", "ipaddress", "itertools", "json", "msgspec", "msgspec.structs", "operator", "re", "string", "types",
-    "typing", "urllib.parse",
+    "__future__", "collections", "collections.abc", "datetime", "deepdiff", "difflib", "enum", "fnmatch", "functools",
+    "hashlib", "html", "ipaddress", "itertools", "json", "msgspec", "msgspec.structs", "operator", "re", "string",
+    "types", "typing", "urllib.parse",
 }  # fmt: skip
 
 

@@ -32,9 +32,10 @@ def command(terminal: Terminal, address: str | None, targets: tuple[str, ...]) -
     workspace = Workspace(terminal)
     if address is not None:
         only = parse_address(address)
-        lines = history_text(only.target, all_entries(workspace.read(only.target, closed=True).lines), only)
+        journal = workspace.read(only.target, closed=True)
+        lines = history_text(only.target, all_entries(journal.lines), only)
         if len(lines) == 1:
-            raise not_recorded(only)
+            raise not_recorded(only, journal.record())
         terminal.print_lines(lines)
         return 0
     return _print_all(terminal, workspace, Selection.of(targets))

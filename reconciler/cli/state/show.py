@@ -21,5 +21,5 @@ def command(terminal: Terminal, address: str) -> None:
     record = workspace.read(shown.target).record()
     attempts = [attempt for attempt in record.attempts.values() if attempt.address == shown]
     if not attempts:
-        raise not_recorded(shown)
+        raise not_recorded(shown, record)
     terminal.print_lines(attempt_text(attempts))
