@@ -1,4 +1,4 @@
-"""The benchmarks run, and the README shows what they measured: the table and the picture."""
+"""The benchmarks run, and BENCHMARKS.md shows what they measured: the table and the picture."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.rows import Row, ratio
 from benchmarks.suite import SUITE
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PICTURES = re.findall(r'(?:srcset|src)="([^"]+)"', README)
+PAGE = (ROOT / ".github" / "BENCHMARKS.md").read_text(encoding="utf-8")
+PICTURES = re.findall(r'(?:srcset|src)="([^"]+)"', PAGE)
 FAST, SLOW = Usage(0.1, 0.2, 20), Usage(0.2, 0.1, 40)
 
 
 def benchmarks(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command of the README, with the interpreter of the tests."""
+    """Run the command of BENCHMARKS.md, with the interpreter of the tests."""
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
         cwd=ROOT / "tests", capture_output=True, timeout=110, check=False, text=True,
@@ -63,9 +63,9 @@ def test_judged() -> None:
     assert (None, None, "not installed") == (missing.value, missing.is_kept, report.measured(missing))
 
 
-def test_table_of_the_readme(tmp_path: Path) -> None:
+def test_table_of_the_page(tmp_path: Path) -> None:
     """It is put between the two marks, and nothing else is touched."""
-    page = tmp_path / "README.md"
+    page = tmp_path / "BENCHMARKS.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     report.rewrite(page, report.markdown([Row("a", "work", "", "time", 1.25, 2, "s", measurement="b")], "2026-01-31"))
     first, *lines = page.read_text().splitlines()
@@ -73,9 +73,9 @@ def test_table_of_the_readme(tmp_path: Path) -> None:
     assert "| `b` | work | - | time | 1.25 s | 2.00 s |" == lines[-3]
 
 
-def test_what_the_readme_says_was_measured() -> None:
+def test_what_the_page_says_was_measured() -> None:
     """Each line of the table has a name that the command takes."""
-    _, _, table = README.partition(report.BEGIN)
+    _, _, table = PAGE.partition(report.BEGIN)
     table, end, _ = table.partition(report.END)
     assert end
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) <= set(SUITE)
@@ -84,7 +84,7 @@ def test_what_the_readme_says_was_measured() -> None:
 @pytest.mark.parametrize("picture", PICTURES)
 def test_pictures(picture: str) -> None:
     """They are there, small, and the same bytes whenever and wherever they are drawn."""
-    drawn = (ROOT / picture).read_text(encoding="utf-8")
+    drawn = (ROOT / ".github" / picture).read_text(encoding="utf-8")
     assert len(drawn.encode()) < 60_000
     assert "<svg" in drawn
     assert [] == re.findall(r"<dc:date>|/home/|/tmp/|/root/", drawn)
@@ -92,7 +92,7 @@ def test_pictures(picture: str) -> None:
 
 def test_both_pictures_are_shown() -> None:
     """One for a dark page, one for a light one."""
-    assert [".github/growth-dark.svg", ".github/growth-light.svg"] == PICTURES
+    assert ["growth-dark.svg", "growth-light.svg"] == PICTURES
 
 
 def test_drawn_twice(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from reconciler.applying.context import Limits
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "reconciler"
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md")]}
+FILES = [*ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md"), ROOT / "config" / "README.md"]
+PAGES = {path.name if path.parent.name != "config" else "config/README.md": path.read_text("utf-8") for path in FILES}
 ROOMS = {path.name for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
 CODE = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"(?:[\w.-]+/)*[\w.-]+\.(?:py|md|yml|yaml|toml)")
@@ -117,10 +118,11 @@ def test_every_page_is_linked() -> None:
     """A reader finds each page from the README, or from one that it links to; and no link leads nowhere."""
     links: dict[str, set[str]] = {}
     for name, text in PAGES.items():
-        place = ROOT if (ROOT / name).exists() else ROOT / ".github"
+        place = (ROOT if (ROOT / name).exists() else ROOT / ".github").joinpath(name).parent
         local = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
         assert [] == [link for link in local if link and not (place / link).exists()], name
-        links[name] = {Path(link).name for link in local}
+        targets = ((place / link).resolve() for link in local)
+        links[name] = {str(target.relative_to(ROOT)).removeprefix(".github/") for target in targets}
     reached, new = set(), {"README.md"}
     while new:
         reached |= new

@@ -53,7 +53,7 @@ def test_every_store_runs_the_conformance_suite(store: str) -> None:
 @pytest.mark.parametrize("scheme", list(location._OPENERS))
 def test_every_type_of_store_is_in_the_readme(scheme: str) -> None:
     """A user finds how to write it."""
-    assert re.search(rf"^\| [^|]*`{scheme}[:+]", section(README, "Where the state record lives"), re.MULTILINE)
+    assert re.search(rf"^\| [^|]*`{scheme}[:+]", section(README, "Choose where the record lives"), re.MULTILINE)
 
 
 # Commands

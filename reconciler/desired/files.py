@@ -19,6 +19,7 @@ SIZE_LIMIT = 8 * 1024 * 1024
 """Bytes in one file. Ten thousand subscriptions take about two million."""
 
 _SUFFIXES = (".yaml", ".yml")
+_PAGES = (".md",)  # what people read beside the files
 _UNREAD = (
     "the file is not read: its name does not end in .yaml or .yml",
     "rename it, or move it out of the configuration directory",
@@ -58,7 +59,8 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
         path = pending.pop()
         is_directory = os.path.isdir(path)  # noqa: PTH112
         if not is_directory and path.suffix not in _SUFFIXES:
-            mistakes.unread.add(Mistake(_top(_name(path)), *_UNREAD))
+            if path.suffix not in _PAGES:
+                mistakes.unread.add(Mistake(_top(_name(path)), *_UNREAD))
             continue
         real = os.path.realpath(path)
         if not Path(real).is_relative_to(inside):

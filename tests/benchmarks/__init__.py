@@ -13,5 +13,5 @@ medians.
 - `quick_service`, `bare_client`: a service that answers after a pause, and a client of it that keeps no record.
 - `starting`, `planning`, `applying`, `reading`, `many_targets`, `action`: the rows, by what they are about.
 - `growth`, `picture`: how the time grows with the number of subscriptions.
-- `suite`: the table of all of them; `report`: what they came to, as text, JSON and the README's table.
+- `suite`: the table of all of them; `report`: what they came to, as text, JSON and the table of BENCHMARKS.md.
 """

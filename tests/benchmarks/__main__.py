@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print a table, write JSON; with `--readme`, the README's table and picture too."""
+"""`python -m benchmarks`: measure, print a table, write JSON; `--page`: those of BENCHMARKS.md too."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def main() -> int:
     if grown is not None:
         from benchmarks.picture import draw  # noqa: PLC0415 - matplotlib, which nothing else needs
 
-        draw(grown, ROOT / ".github" if given.readme else given.json.parent)
-    if given.readme:
-        report.rewrite(ROOT / "README.md", report.markdown(rows, date))
+        draw(grown, ROOT / ".github" if given.page else given.json.parent)
+    if given.page:
+        report.rewrite(ROOT / ".github" / "BENCHMARKS.md", report.markdown(rows, date))
     return 1 if None in measured.values() else 0
 
 
@@ -53,12 +53,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="how often each is run, instead of as often as it takes")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "benchmarks.json", help="where the figures go")
     parser.add_argument("--directory", help="where to work: on the disk that is to be measured")
-    parser.add_argument("--readme", action="store_true", help="measure all, and rewrite the README's table and picture")
+    parser.add_argument(
+        "--page", action="store_true", help="measure all, and rewrite the table and picture of BENCHMARKS.md"
+    )
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in choice]:
         parser.error(f"no such measurement: {', '.join(unknown)}; there are {', '.join(choice)}")
-    if given.readme and given.names:
-        parser.error("--readme takes all measurements of one run")
+    if given.page and given.names:
+        parser.error("--page takes all measurements of one run")
     given.names = given.names or choice
     return given
 

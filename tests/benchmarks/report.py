@@ -1,4 +1,4 @@
-"""What the rows came to: as text, as JSON, and as the README's table."""
+"""What the rows came to: as text, as JSON, and as the table of BENCHMARKS.md."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _short(seconds: float) -> str:
 
 
 def markdown(rows: Sequence[Row], date: str) -> str:
-    """The README's table, with the machine and the date."""
+    """The table of BENCHMARKS.md, with the machine and the date."""
     of = machine()
     cells = [
         (f"`{row.measurement}`", row.work, row.against or "-", row.judged, measured(row),
@@ -81,11 +81,11 @@ def markdown(rows: Sequence[Row], date: str) -> str:
     return "\n".join([f"{of['cores']} cores ({of['cpu']}), Python {of['python']}, {date}:", "", *lines])
 
 
-def rewrite(readme: Path, text: str) -> None:
-    """Put a text between the two marks of the README."""
-    page = readme.read_text(encoding="utf-8")
+def rewrite(path: Path, text: str) -> None:
+    """Put a text between the two marks of a page."""
+    page = path.read_text(encoding="utf-8")
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"{readme}: expected {BEGIN} and {END}")
-    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        raise SystemExit(f"{path}: expected {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")

@@ -15,6 +15,7 @@ def test_every_format_tells_every_mistake_and_warning(project: Project) -> None:
         "config/a,b%.yaml", "subscriptions:\n  '*/*':\n    offers: {eventCodes: ['1::\\n%'], webhookUrl: x}\n"
     )
     project.write("config/more.ymal", "")
+    project.write("config/README.md", "")  # for people, and no mistake
     told = project.run("validate", "--format", "github")
     assert [
         "::error file=config/a%2Cb%25.yaml,line=2,col=3::*/* matches no declared target",

@@ -15,6 +15,8 @@ A project, from the plainest to the richest:
   (`disk_model`).
 - `git_world.GitWorld`: a remote and a checkout for the git store. `stopped_process`: a process that holds a lock.
 - `bucket_project.BucketProject`: a sandbox project whose record is in an object store.
+- `pages.Reading`: a page for users, each command of which is run by a `pages.Reader`; `sandbox_scenes` has what its
+  comments ask for.
 - `terminal.at_terminal`: a person who answers prompts. `notified.listening`: a `listen` at work, and senders to it.
 
 A lending service, and the reason for each:
