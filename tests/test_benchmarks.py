@@ -15,7 +15,7 @@ from benchmarks.rows import Row, ratio
 from benchmarks.suite import SUITE
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / ".github" / "BENCHMARKS.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 PICTURES = re.findall(r'(?:srcset|src)="([^"]+)"', PAGE)
 FAST, SLOW = Usage(0.1, 0.2, 20), Usage(0.2, 0.1, 40)
 
@@ -65,7 +65,7 @@ def test_judged() -> None:
 
 def test_table_of_the_page(tmp_path: Path) -> None:
     """It is put between the two marks, and nothing else is touched."""
-    page = tmp_path / "BENCHMARKS.md"
+    page = tmp_path / "README.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     report.rewrite(page, report.markdown([Row("a", "work", "", "time", 1.25, 2, "s", measurement="b")], "2026-01-31"))
     first, *lines = page.read_text().splitlines()
@@ -84,7 +84,7 @@ def test_what_the_page_says_was_measured() -> None:
 @pytest.mark.parametrize("picture", PICTURES)
 def test_pictures(picture: str) -> None:
     """They are there, small, and the same bytes whenever and wherever they are drawn."""
-    drawn = (ROOT / ".github" / picture).read_text(encoding="utf-8")
+    drawn = (ROOT / picture).read_text(encoding="utf-8")
     assert len(drawn.encode()) < 60_000
     assert "<svg" in drawn
     assert [] == re.findall(r"<dc:date>|/home/|/tmp/|/root/", drawn)
@@ -92,7 +92,7 @@ def test_pictures(picture: str) -> None:
 
 def test_both_pictures_are_shown() -> None:
     """One for a dark page, one for a light one."""
-    assert ["growth-dark.svg", "growth-light.svg"] == PICTURES
+    assert [".github/growth-dark.svg", ".github/growth-light.svg"] == PICTURES
 
 
 def test_drawn_twice(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print a table, write JSON; `--page`: those of BENCHMARKS.md too."""
+"""`python -m benchmarks`: measure, print a table, write JSON; `--page`: those of the README too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> int:
 
         draw(grown, ROOT / ".github" if given.page else given.json.parent)
     if given.page:
-        report.rewrite(ROOT / ".github" / "BENCHMARKS.md", report.markdown(rows, date))
+        report.rewrite(ROOT / "README.md", report.markdown(rows, date))
     return 1 if None in measured.values() else 0
 
 
@@ -54,7 +54,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "benchmarks.json", help="where the figures go")
     parser.add_argument("--directory", help="where to work: on the disk that is to be measured")
     parser.add_argument(
-        "--page", action="store_true", help="measure all, and rewrite the table and picture of BENCHMARKS.md"
+        "--page", action="store_true", help="measure all, and rewrite the table and picture of the README"
     )
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in choice]:
