@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Component = Literal["postgres", "initdb", "pgbouncer", "azurite-blob", "ministack", "hypercorn", "moto_server"]
+Component = Literal["postgres", "initdb", "pgbouncer", "azurite-blob", "ministack", "hypercorn"]
 
 _REQUIRED = os.environ.get("RECONCILER_TEST_COMPONENTS") == "required"  # read here: tests run without such variables
 _GIVEN = os.environ.get("RECONCILER_TEST_PATH", "")
