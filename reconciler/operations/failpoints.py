@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from urllib.parse import urlsplit
 
@@ -36,7 +36,7 @@ _SIGNALS = {
     "term": (signal.SIGTERM,),
     "hup": (signal.SIGHUP,),
 }
-_DELIVERY = 0.05  # seconds in which a signal reaches the main thread, so that it is handled before the step goes on
+_HANDLING = 5.0  # seconds at most in which the main thread handles a signal, so that the step goes on after that
 
 
 class _Point(Struct, frozen=True):
@@ -47,11 +47,13 @@ class _Point(Struct, frozen=True):
     signals: tuple[signal.Signals, ...] = ()
     seconds: float = 0.0
 
-    def happen(self) -> None:
+    def happen(self, handled: Callable[[], int]) -> None:
         time.sleep(self.seconds)
         for number in self.signals:
+            awaited, until = handled() + callable(signal.getsignal(number)), time.monotonic() + _HANDLING
             os.kill(os.getpid(), number)
-            time.sleep(_DELIVERY)
+            while handled() < awaited and time.monotonic() < until:
+                time.sleep(0.001)
 
 
 class Failpoints:
@@ -75,8 +77,11 @@ class Failpoints:
         if real and (self._points or self._limits):
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
-    def reach(self, step: str) -> None:
-        """Count a durable step, in any thread, and do what is due at it."""
+    def reach(self, step: str, handled: Callable[[], int]) -> None:
+        """Count a durable step, in any thread, and do what is due at it; `handled` counts the signals handled so far.
+
+        The step goes on once a signal was handled: the main thread may be waiting for something else when it comes.
+        """
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1
@@ -86,7 +91,7 @@ class Failpoints:
                 if point.step in (step, _ANY) and point.number == self._reached[point.step]
             ]
         for point in due:
-            point.happen()
+            point.happen(handled)
 
     def limited(self, limits: Limits) -> Limits:
         """`limits`, lowered as the fail points ask."""

@@ -16,8 +16,8 @@ def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
     caught: list[int] = []
 
     def catch(number: int, _frame: object) -> None:
-        caught.append(number)
         ask()
+        caught.append(number)
 
     before = {number: signal.getsignal(number) for number in INTERRUPTING}
     for number, handler in before.items():

@@ -77,7 +77,7 @@ class ApplySession:
                 by=workspace.by(),
                 save=self._save,
                 observe=observe,
-                reach=self._failpoints.reach,
+                reach=partial(self._failpoints.reach, handled=lambda: len(caught)),
                 pause=time.sleep,
                 counted=lambda record: with_known_results(workspace, record),
                 recorded_services={name: record.base_url for name, record in planned.records.items()},

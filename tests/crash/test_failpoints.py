@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def caught() -> Iterator[list[int]]:
 def test_without_a_text_nothing_happens(caught: list[int]) -> None:
     """An unset variable leaves every step and every limit as it is."""
     points = Failpoints("")
-    points.reach("before-send")
+    points.reach("before-send", lambda: len(caught))
     assert [] == caught
     assert Limits() == points.limited(Limits())
 
@@ -40,7 +41,7 @@ def test_a_point_acts_once_at_its_step_and_number(caught: list[int]) -> None:
     points = Failpoints("before-send:2:term")
     seen = []
     for step in ("before-send", "after-send", "before-send", "before-send"):
-        points.reach(step)
+        points.reach(step, lambda: len(caught))
         seen.append(list(caught))
     assert [[], [], [signal.SIGTERM], [signal.SIGTERM]] == seen
 
@@ -48,32 +49,46 @@ def test_a_point_acts_once_at_its_step_and_number(caught: list[int]) -> None:
 def test_any_counts_all_steps(caught: list[int]) -> None:
     """`any:3` is the third step of whatever kind."""
     points = Failpoints("any:3:int")
-    points.reach("before-append")
-    points.reach("after-append")
+    points.reach("before-append", lambda: len(caught))
+    points.reach("after-append", lambda: len(caught))
     assert [] == caught
-    points.reach("before-send")
+    points.reach("before-send", lambda: len(caught))
     assert [signal.SIGINT] == caught
 
 
 def test_two_signals_come_one_after_the_other(caught: list[int]) -> None:
     """`int2` is seen as two interrupts, not as one."""
-    Failpoints("before-send:1:int2").reach("before-send")
+    Failpoints("before-send:1:int2").reach("before-send", lambda: len(caught))
     assert [signal.SIGINT] * 2 == caught
 
 
 def test_points_are_joined_by_commas(caught: list[int]) -> None:
     """Several points hold side by side, and so do a point and a limit."""
     points = Failpoints("before-send:1:int,after-send:1:term,margin=2")
-    points.reach("before-send")
-    points.reach("after-send")
+    points.reach("before-send", lambda: len(caught))
+    points.reach("after-send", lambda: len(caught))
     assert [signal.SIGINT, signal.SIGTERM] == caught
     assert Limits(margin=2.0) == points.limited(Limits())
+
+
+def test_the_step_goes_on_once_the_signal_was_handled(caught: list[int]) -> None:
+    """However long the main thread is busy elsewhere, the step waits, so that what follows it sees the interrupt."""
+    points = Failpoints("before-send:1:int")
+    handled: list[int] = []
+    step = threading.Thread(target=lambda: points.reach("before-send", lambda: len(handled)))
+    step.start()
+    step.join(0.3)
+    assert step.is_alive()
+    handled.extend(caught)
+    step.join(4)  # less than it would wait for a signal that nobody handles
+    assert not step.is_alive()
+    assert [signal.SIGINT] == handled
 
 
 def test_a_number_is_a_sleep() -> None:
     """Seconds in the place of a signal make the step take that long."""
     started = time.monotonic()
-    Failpoints("before-send:1:0.2").reach("before-send")
+    Failpoints("before-send:1:0.2").reach("before-send", lambda: 0)
     assert time.monotonic() - started >= 0.2
 
 
