@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
-from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus
+from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
@@ -42,9 +42,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "tool_version": __version__,
         "digest": plan.digest,
         "selection": list(plan.selection),
-        "targets": {
-            target.name: {"digest": target.digest, "head": target.head, "entries": target.entries} for target in targets
-        },
+        "targets": {target.name: _target(target) for target in targets},
+        "recipients": list(plan.recipients),
         "changes": [_change(change) for change in changes],
         "awaiting_removal": [_attempt(attempt) for target in targets for attempt in target.awaiting_removal],
         "surplus": [_surplus(surplus) for target in targets for surplus in target.surplus],
@@ -55,6 +54,18 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "surplus": plan.surplus,
             "awaiting_removal": plan.awaiting_removal,
         },
+    }
+
+
+def _target(target: TargetPlan) -> dict[str, object]:
+    there = target.destination
+    return {
+        "digest": target.digest,
+        "head": target.head,
+        "entries": target.entries,
+        "base_url": there and there.base_url,
+        "auth_url": there and there.auth_url,
+        "audience_base": there and there.audience_base,
     }
 
 

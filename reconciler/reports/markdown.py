@@ -13,6 +13,7 @@ from reconciler.model.record import Attempt
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
+from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
@@ -57,7 +58,10 @@ def plan_markdown(plan: Plan) -> str:
     """A plan: the warnings, a table for each target, and the details folded away."""
     paper = _Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
     targets = [plan.targets[name] for name in sorted(plan.targets)]
-    paper.bullets("Warnings", [row for target in targets for row in _warnings(target)])
+    changed = [f"- {code(text)}\n" for text in deviations(plan)]
+    paper.bullets("Warnings", changed + [row for target in targets for row in _warnings(target)])
+    destinations = [row for target in targets for row in _destination(target)]
+    paper.bullets("Service and keys in use", [*destinations, f"- {code(recipients_line(plan))}\n"])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(plan)])
     for target in targets:
         if target.changes:
@@ -71,6 +75,13 @@ def plan_markdown(plan: Plan) -> str:
     ]
     paper.fold("Awaiting removal by the operator", awaiting)
     return paper.text(f"\nDigest: {code(plan.digest)}\n")
+
+
+def _destination(target: TargetPlan) -> list[str]:
+    if target.destination is None:
+        return []
+    words = ", ".join(f"{purpose} {code(url)}" for purpose, url in service_addresses(target.destination))
+    return [f"- {code(target.name)} {words}\n"]
 
 
 def _warnings(target: TargetPlan) -> list[str]:

@@ -9,6 +9,7 @@ from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER, how_to_resolve
+from reconciler.reports.destinations import deviations, recipients_line, service_line
 from reconciler.reports.difference import declared_disparities, delivery, disparities
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
@@ -82,14 +83,22 @@ _PROOF_TONES = {Proof.PROVEN: Tone.ADDED, Proof.SILENT: Tone.WARNING, Proof.NEVE
 
 
 def plan_text(plan: Plan) -> list[Line]:
-    """A plan, target by target; only the summary if there is nothing to do."""
+    """A plan, target by target; a target with nothing to do in a line, before the summary."""
     lines: list[Line] = []
-    for name in sorted(plan.targets):
-        target_lines = _target_lines(plan.targets[name])
+    rest: list[Line] = []
+    for target in (plan.targets[name] for name in sorted(plan.targets)):
+        target_lines = _target_lines(target)
+        there = "" if target.destination is None else service_line(target.destination)
         if target_lines:
-            lines += [Line(name, Tone.HEADING), *target_lines, Line("")]
+            lines += [Line(target.name, Tone.HEADING), *([Line(f"  {there}", Tone.FAINT)] if there else [])]
+            lines += [*target_lines, Line("")]
+        elif there:
+            rest.append(Line(f"{target.name}  {there}", Tone.FAINT))
+    lines += [*rest, *([Line("")] if rest else [])]
     lines.append(Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN))
     lines += [Line(f"  {text}", Tone.WARNING) for text in pending(plan)]
+    lines += [Line(f"  warning: {text}", Tone.WARNING) for text in deviations(plan)]
+    lines.append(Line(recipients_line(plan), Tone.FAINT))
     if plan.changes:
         lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
     return lines
