@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
 from reconciler.model.selection import Selection
 from reconciler.operations.actor import by_run, in_actions
-from reconciler.operations.variables import Variables, number_of
+from reconciler.operations.variables import RECIPIENTS, Variables, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -108,11 +108,20 @@ class Workspace:
         return desired
 
     def read_desired(self) -> Desired:
-        """The desired state, read now, with the environment's overrides. Raises ConfigError."""
+        """The desired state, read now, with the environment's overrides. Raises ConfigError and SettingsError."""
         from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
 
         self.notices.say_more(f"desired state: {self.config}")
-        return load(self.config, self.variables.override)
+        return self.with_recipients(load(self.config, self.variables.override))
+
+    def with_recipients(self, desired: Desired) -> Desired:
+        """The desired state with the recipients of RECONCILER_RECIPIENTS, if it is set. Raises SettingsError."""
+        given = self.variables.get(RECIPIENTS)
+        if given is None:
+            return desired
+        from reconciler.operations.pinned import with_recipients  # noqa: PLC0415 - few runs need it
+
+        return with_recipients(desired, given)
 
     @property
     def config(self) -> Path:

@@ -20,6 +20,10 @@ def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
     except SettingsError as unusable:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
+    try:
+        desired = workspace.with_recipients(desired)
+    except SettingsError as unusable:
+        findings.append(failure(_CHECK, "config/", unusable))
     if problem is None:
         counts = f"{counted(len(desired.subscriptions), 'subscription')} on {counted(len(desired.targets), 'target')}"
         return desired, [ok(_CHECK, "config/", f"valid: {counts}"), *findings]
