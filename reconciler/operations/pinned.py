@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from reconciler.operations.variables import Variables
 
 
-def with_recipients(desired: Desired, given: str) -> Desired:
-    """The desired state with the recipients that RECONCILER_RECIPIENTS gives.
+def with_recipients(desired: Desired, variables: Variables) -> Desired:
+    """The desired state with the recipients that RECONCILER_RECIPIENTS gives, if it is set.
 
     Raises SettingsError for what is no recipient, and where `config/` names others: neither list silently wins.
     """
-    recipients = tuple(dict.fromkeys(re.findall(r"[^\s,]+", given)))
-    _refuse_unusable(recipients)
-    if desired.recipients and {*desired.recipients} != {*recipients}:
+    recipients = given_recipients(variables)
+    if recipients and desired.recipients and {*desired.recipients} != {*recipients}:
         raise SettingsError(
             f"the variable has {', '.join(sorted(recipients))}, but `recipients` in config/ has"
             f" {', '.join(sorted(desired.recipients))}",
@@ -34,6 +33,16 @@ def with_recipients(desired: Desired, given: str) -> Desired:
             remedy="find out who changed which of the two, and make them the same; or remove `recipients` from config/",
         )
     return desired if desired.recipients else replace(desired, recipients=recipients)
+
+
+def given_recipients(variables: Variables) -> tuple[str, ...]:
+    """What RECONCILER_RECIPIENTS gives; nothing if it is not set. Raises SettingsError for what is no recipient."""
+    given = variables.get(RECIPIENTS)
+    if given is None:
+        return ()
+    recipients = tuple(dict.fromkeys(re.findall(r"[^\s,]+", given)))
+    _refuse_unusable(recipients)
+    return recipients
 
 
 def refuse_unpinned(desired: Desired, selection: Selection, variables: Variables, *, unsealed: bool) -> None:

@@ -6,6 +6,7 @@ from reconciler.mistake import Mistake
 from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.operations.doctor.found import failed, failure, ok
+from reconciler.operations.pinned import with_recipients
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.wording import counted
 
@@ -21,7 +22,7 @@ def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
     try:
-        desired = workspace.with_recipients(desired)
+        desired = with_recipients(desired, workspace.variables)
     except SettingsError as unusable:
         findings.append(failure(_CHECK, "config/", unusable))
     if problem is None:
