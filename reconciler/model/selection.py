@@ -126,9 +126,13 @@ def _is_over_addresses(pattern: str) -> bool:
     return pattern.count("/") == 2
 
 
+def has_wildcard(glob: str) -> bool:
+    """Whether a glob may match more than itself."""
+    return not _WILDCARDS.isdisjoint(glob)
+
+
 def _is_name(glob: str) -> bool:
-    """Whether a glob matches nothing but itself."""
-    return _WILDCARDS.isdisjoint(glob)
+    return not has_wildcard(glob)
 
 
 def _matches_any(pattern: str, names: Collection[str]) -> bool:

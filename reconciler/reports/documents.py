@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
+from reconciler.model.parity import Pairs, View
 from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.visible import without_commands
@@ -155,8 +156,10 @@ def _mistake(mistake: Mistake) -> dict[str, object]:
     }
 
 
-def parity_document(parity: Parity) -> dict[str, object]:
-    """Whether two targets match."""
+def parity_document(parity: Parity | Pairs) -> dict[str, object]:
+    """Whether two targets match, or the targets of two patterns pair by pair."""
+    if isinstance(parity, Pairs):
+        return _pairs(parity)
     return {
         "format_version": FORMAT_VERSION,
         "a": parity.a,
@@ -170,12 +173,23 @@ def parity_document(parity: Parity) -> dict[str, object]:
     }
 
 
+def _pairs(pairs: Pairs) -> dict[str, object]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "in_line": pairs.in_line,
+        "pairs": [parity_document(parity) for parity in pairs.compared],
+        "unpaired": [{"target": left.target, "counterpart": left.counterpart} for left in pairs.unpaired],
+    }
+
+
 def _difference(difference: Difference) -> dict[str, object]:
+    unproven = {"unproven": dict(difference.unproven)} if difference.what is View.PROVEN else {}
     return {
         "name": difference.name,
         "what": difference.what,
         "a": None if difference.a is None else dict(difference.a),
         "b": None if difference.b is None else dict(difference.b),
+        **unproven,
     }
 
 

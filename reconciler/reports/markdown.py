@@ -7,7 +7,7 @@ at its end.
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.model.parity import Parity
+from reconciler.model.parity import Pairs, Parity
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt
 from reconciler.model.removal import RemovalRequest
@@ -24,6 +24,7 @@ from reconciler.reports.wording import (
     counted,
     in_words,
     needs_attention,
+    pairs_summary,
     parity_summary,
     pending,
     plan_summary,
@@ -34,6 +35,7 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
     surplus_advice,
+    unpaired_words,
 )
 
 LIMIT = 65_000
@@ -152,13 +154,28 @@ def _result_row(result: Result) -> str:
     return f"| {SIGNS[result.action]} | {code(result.address)} | {in_words(result.outcome)} | {status} | {detail} |\n"
 
 
-def parity_markdown(parity: Parity) -> str:
-    """Whether two targets match, and how they differ."""
+def parity_markdown(parity: Parity | Pairs) -> str:
+    """Whether two targets match, and how they differ; of two patterns what has no counterpart, then each pair."""
+    if isinstance(parity, Pairs):
+        return _pairs(parity)
     paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
+    _write_parity(paper, parity)
+    return paper.text("")
+
+
+def _pairs(pairs: Pairs) -> str:
+    paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(pairs_summary(pairs))}\n")
+    paper.bullets("Without a counterpart", [f"- {code(unpaired_words(left))}\n" for left in pairs.unpaired])
+    for parity in pairs.compared:
+        paper.block("\n", [f"#### {code(parity_summary(parity))}\n"])
+        _write_parity(paper, parity)
+    return paper.text("")
+
+
+def _write_parity(paper: "_Paper", parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared exceptions", declared)
-    return paper.text("")
 
 
 def _disparity(disparity: Disparity) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.parity import Pairs
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
@@ -20,6 +21,7 @@ from reconciler.reports.wording import (
     ignore_block,
     in_words,
     listed,
+    pairs_summary,
     parity_summary,
     pending,
     plan_summary,
@@ -30,6 +32,7 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
     surplus_advice,
+    unpaired_words,
     validation_summary,
 )
 
@@ -218,8 +221,10 @@ def validation_text(validation: Validation) -> list[Line]:
     return [*lines, Line(validation_summary(validation))]
 
 
-def parity_text(parity: Parity) -> list[Line]:
-    """Whether two targets match, and how they differ."""
+def parity_text(parity: Parity | Pairs) -> list[Line]:
+    """Whether two targets match, and how they differ; of two patterns each pair, and what has no counterpart."""
+    if isinstance(parity, Pairs):
+        return _pairs_lines(parity)
     lines = []
     for disparity in disparities(parity):
         lines.append(Line(f"  ~ {disparity.name}  {disparity.how}", Tone.CHANGED))
@@ -229,6 +234,13 @@ def parity_text(parity: Parity) -> list[Line]:
     block = [Line(text, Tone.FAINT) for text in ignore_block(parity)]
     lines += [Line(""), *block, Line("")] if block else []
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
+
+
+def _pairs_lines(pairs: Pairs) -> list[Line]:
+    lines = [line for parity in pairs.compared for line in [*parity_text(parity), Line("")]]
+    for left in pairs.unpaired:
+        lines += [Line(unpaired_words(left), Tone.CHANGED if left.matters else Tone.FAINT), Line("")]
+    return [*lines, Line(pairs_summary(pairs), Tone.HEADING)]
 
 
 def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
