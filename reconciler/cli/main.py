@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "apply": "Apply the plan.",
     "status": "Show what is in force and what needs attention.",
     "removals": "Show the requests to send to the operator.",
-    "parity": "Compare two targets.",
+    "parity": "Compare targets.",
     "state": "Inspect and repair the state record.",
     "secret": "Show or set the secret of a subscription.",
     "token": "Print an access token.",

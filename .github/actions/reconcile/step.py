@@ -40,7 +40,7 @@ def _command() -> int:
     folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
     _tell({"folder": str(folder), "number": folder.name[-8:]})
     if command == "validate":
-        return _told(run(["validate"], INVOCATION))
+        return _told(run(["validate", "--format", "github"], INVOCATION))  # beside the lines of the change
     if command == "plan":
         return _told(_plan(folder, report=True), tolerated=PLANNED)
     if command == "apply":
