@@ -102,6 +102,10 @@ class Mirror:
             raise StoreUnavailable(f"{path} is a {kind.decode()}, not a file", where=self._git.where)
         return data[: int(size)]
 
+    def object_at(self, tip: str, path: str) -> str:
+        """The hash of the file or directory at `path`, "" if there is none. Raises StoreUnavailable."""
+        return self._git.run("rev-parse", "--verify", "--quiet", f"{tip}:{path}").out.decode().strip()
+
     def paths(self, tip: str) -> list[str]:
         """Every file at `tip`. Raises StoreUnavailable."""
         listed = self._git.ask("ls-tree", "-r", "-z", "--name-only", tip) if tip else b""
