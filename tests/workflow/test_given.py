@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from support.forge import ACTION
 from support.git_world import SOMEBODY, GitWorld
+from support.sandbox_forge import RECIPIENT
 from test_step_outputs import run
 
+from reconciler.cli import apply
 from reconciler.errors import Refused, SettingsError, StateError
 
 if TYPE_CHECKING:
@@ -146,6 +149,23 @@ def test_plan_without_changes_needs_no_approval(partner: Partner) -> None:
         with partner.appending():
             step = run(partner, "apply", INPUT_EXPECT_DIGEST=given_digest, INPUT_AUTO_APPROVE="false")
         assert (0, "0") == (step.ended.code, step.outputs["exit-code"]), step.ended.err
+
+
+@pytest.mark.skipif(
+    "--pinned" not in Path(apply.__file__).read_text(encoding="utf-8"), reason="apply has no --pinned yet"
+)
+def test_pinned(partner: Partner) -> None:
+    """Addresses and recipients that only the configuration has are refused; with those of the inputs, it applies."""
+    partner.begin(offers=["ONB10011"])
+    address = yaml.safe_load((partner.path / "config" / "all.yaml").read_text())
+    with partner.appending():
+        step = run(partner, "apply", INPUT_PINNED="true")
+    assert (1, True) == (step.ended.code, partner.service.untouched), step.ended.err
+    target = next(iter(address["targets"].values()))
+    inputs = {f"INPUT_{name.upper()}": target[name] for name in ("auth_url", "base_url", "audience_base")}
+    inputs |= {"INPUT_TARGET": "europe/staging", "INPUT_RECIPIENTS": RECIPIENT}
+    step = run(partner, "apply", INPUT_PINNED="true", **inputs)
+    assert 0 == step.ended.code, step.ended.err
 
 
 # Annotations
