@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print the JSON Schema of the files in config/.",
     "completion": "Print the script that completes command lines in a shell.",
     "demo": "Run a full cycle against the embedded sandbox.",
+    "drill": "Rehearse a bad day against the embedded sandbox.",
 }
 
 

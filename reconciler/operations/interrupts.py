@@ -28,3 +28,13 @@ def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """While inside, interrupts from the terminal are left to the program that has it."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

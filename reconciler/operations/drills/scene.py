@@ -1,0 +1,194 @@
+"""The place of a drill: a project of its own, the sandbox as its service, and programs to work with."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from reconciler.errors import ReconcilerError, Refused
+from reconciler.sandbox.sandbox import Sandbox
+from reconciler.sandbox.targets import Target
+
+TARGET = "europe/production"
+HOOKS = "https://hooks.partner.example"
+CODES = {"loans": "LOA10013", "offers": "ONB10011", "leads": "ONB10001", "agreements": "ONB10003"}
+"""The event code of each subscription that a drill may have."""
+
+_PEOPLE = ("-c", "user.name=Drill", "-c", "user.email=drill@partner.example", "-c", "init.defaultBranch=main")
+
+
+class Scene:
+    """A drill below the directory `place`: in `project/`, the person works; the rest is the world around them.
+
+    The sandbox has this retry interval, in seconds. `show` gets each command that is run in the person's name before
+    it is their turn.
+    """
+
+    def __init__(self, place: Path, sandbox: Sandbox, retry_interval: float, show: Callable[[str], None]) -> None:
+        self.project = place / "project"
+        self.elsewhere = place / "elsewhere"
+        self.sandbox = sandbox
+        self.retry_interval = retry_interval
+        self._place = place
+        self._show = show
+        self.project.mkdir(parents=True)
+        self.elsewhere.mkdir()
+        self._write_programs()
+
+    @property
+    def account(self) -> Target:
+        return self.sandbox.world.targets[TARGET]
+
+    @property
+    def journal(self) -> Path:
+        return self.project / "state" / f"{TARGET}.jsonl"
+
+    @property
+    def identities(self) -> Path:
+        return self._place / "data" / "reconciler" / "identities"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the person's shell: nothing of this program but where the service is."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_")}
+        for name in ("CI", "ENV", "BASH_ENV"):
+            ours.pop(name, None)
+        variables = {name: value for name, value in self.sandbox.variables() if "_CLIENT_" not in name}
+        homes = {"XDG_CACHE_HOME": str(self._place / "cache"), "XDG_DATA_HOME": str(self._place / "data")}
+        return {
+            **ours,
+            **variables,
+            **homes,
+            "PATH": f"{self._place / 'bin'}{os.pathsep}{ours.get('PATH', os.defpath)}",
+        }
+
+    # What is in the project
+
+    def declare(self, *names: str, **urls: str) -> None:
+        """Write `config/` with these subscriptions; `urls` are those that are not as usual."""
+        lines = ["targets:", f"  {TARGET}:"]
+        lines += [f"    auth_url: {self.account.provider.auth_url}", f"    base_url: {self.account.base_url}"]
+        lines += [f"    audience_base: {self.account.provider.audience_base}", "subscriptions:", f"  {TARGET}:"]
+        for name in names:
+            lines += [f"    {name}:", f"      eventCodes: [{CODES[name]}]"]
+            lines += [f"      webhookUrl: {urls.get(name, f'{HOOKS}/{name}')}"]
+        self.write("config/config.yaml", "".join(f"{line}\n" for line in lines))
+
+    def give_credentials(self, client_id: str, secret: str, file: str = ".env", more: str = "") -> None:
+        """Write a file with credentials; the program reads the one that is called `.env`."""
+        prefix = f"RECONCILER_{TARGET.upper().replace('/', '_')}"
+        self.write(file, f"{prefix}_CLIENT_ID={client_id}\n{prefix}_CLIENT_SECRET={secret}\n{more}")
+
+    def begin(self, *names: str, settings: str = "") -> None:
+        """A project with credentials and a new record; these subscriptions, or what is declared, are in force."""
+        if names:
+            self.declare(*names)
+        self.give_credentials(self.account.client_id, self.account.client_secret, more=settings)
+        self.quietly("state", "init")
+        self.quietly("apply", "--auto-approve", "--unsealed")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    # What is run
+
+    def run(self, *arguments: str, failpoint: str = "") -> None:
+        """Run a command in the person's name, with its output as they would have seen it."""
+        self._start(arguments, failpoint).wait()
+
+    @contextmanager
+    def during_create(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run an apply, shown; what is done inside happens after its next create was sent, and before it is recorded.
+
+        Raises ReconcilerError if it sends none.
+        """
+        apply = self._start(arguments, "after-send:1:stop,closing=0.3")
+        _, status = os.waitpid(apply.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            raise ReconcilerError("the apply to be disturbed sent no create", where="drill")
+        yield apply
+        apply.send_signal(signal.SIGCONT)
+        apply.wait()
+
+    def quietly(self, *arguments: str, project: Path | None = None) -> bytes:
+        """The output of a command that is not shown. Raises ReconcilerError unless it exits with 0."""
+        return self._output([*self._program, *arguments], project or self.project)
+
+    def ask(self, *arguments: str) -> Any:
+        """The JSON document that a command prints, whatever its exit code; None if it prints none."""
+        try:
+            return json.loads(self.prints(*arguments, "--format", "json"))
+        except ValueError:
+            return None
+
+    def prints(self, *arguments: str) -> str:
+        """What a command prints, whatever its exit code."""
+        command = [*self._program, *arguments]
+        done = subprocess.run(command, cwd=self.project, env=self.environment, capture_output=True, check=False)  # noqa: S603
+        return done.stdout.decode()
+
+    def git(self, *arguments: str, at: Path | None = None) -> str:
+        """What git prints. Raises Refused if there is none, and ReconcilerError if it fails."""
+        git = shutil.which("git")
+        if git is None:
+            raise Refused("this drill needs git, which is not installed")
+        return self._output([git, *_PEOPLE, *arguments], at or self.project).decode()
+
+    def wait_for_person(self) -> None:
+        """Let the person work in a shell, which ends with its input or by `exit`."""
+        shell = shutil.which("bash")
+        command = [shell, "--norc", "--noprofile"] if shell else ["sh"]
+        prompt = f"drill:{self._place.name}$ "
+        subprocess.run(command, cwd=self.project, env={**self.environment, "PS1": prompt}, check=False)  # noqa: S603
+
+    @property
+    def commands(self) -> int:
+        """How many commands of this program the person has run."""
+        count = self._place / "commands"
+        return len(count.read_text(encoding="utf-8").splitlines()) if count.exists() else 0
+
+    def tell_secrets(self) -> None:
+        """Let the person ask the operator for the secrets of what exists now."""
+        secrets = {commit.id: commit.secret for commit in self.sandbox.world.subscriptions()}
+        self._place.joinpath("secrets.json").write_text(json.dumps(secrets), encoding="utf-8")
+
+    _program = (sys.executable, "-m", "reconciler")
+
+    def _start(self, arguments: tuple[str, ...], failpoint: str) -> "subprocess.Popen[bytes]":
+        self._show(f"$ reconciler {shlex.join(arguments)}")
+        environment = {**self.environment, "RECONCILER_TEST_FAILPOINT": failpoint}
+        return subprocess.Popen(  # noqa: S603 - our own words
+            [*self._program, *arguments], cwd=self.project, env=environment, stdin=subprocess.DEVNULL
+        )
+
+    def _output(self, command: list[str], place: Path) -> bytes:
+        environment: Mapping[str, str] = self.environment
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise ReconcilerError(
+                f"it exited with {done.returncode}: {done.stderr.decode()}", where=shlex.join(command)
+            )
+        return done.stdout
+
+    def _write_programs(self) -> None:
+        """`reconciler`, which counts how often it is run, and `operator`, who answers as the service's does."""
+        programs = self._place / "bin"
+        programs.mkdir()
+        count, python = shlex.quote(str(self._place / "commands")), shlex.quote(sys.executable)
+        secrets = shlex.quote(str(self._place / "secrets.json"))
+        texts = {
+            "reconciler": f'echo >>{count}\nexec {python} -m reconciler "$@"',
+            "operator": f'exec {python} -m reconciler.operations.drills.operator {secrets} "$@"',
+        }
+        for name, text in texts.items():
+            programs.joinpath(name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+            programs.joinpath(name).chmod(0o755)
