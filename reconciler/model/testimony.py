@@ -1,0 +1,18 @@
+"""What a witness keeps about the record of a target."""
+
+from msgspec import Struct
+
+
+class Testimony(Struct, frozen=True):
+    """A short text about a target, and where it is kept, for messages. Others may have written it."""
+
+    target: str
+    text: str
+    where: str
+
+
+class Reading(Struct, frozen=True):
+    """What a witness keeps, and why that may not be all; None if it is."""
+
+    testimonies: tuple[Testimony, ...]
+    gap: str | None = None
