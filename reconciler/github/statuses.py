@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CONTEXT = "reconciler/"
 COMMITS = 30
 """How many commits of the default branch are looked at: one call for each."""
+_FRESH = COMMITS // 2  # what stands on older commits is set again, where there is an occasion
 _PAGES = 10  # of 100 statuses for each commit
 _SECONDS = 15.0  # for reading all of them
 
@@ -41,7 +42,7 @@ class CommitStatuses:
             return Reading((), str(problems[0]))
         commits = found[0]
         self._latest = commits[0] if commits else None
-        lists, problems = at_once(self._of_commit, commits, _SECONDS)
+        lists, problems = at_once(lambda item: self._of_commit(*item), list(enumerate(commits)), _SECONDS)
         return Reading(tuple(testimony for testimonies in lists for testimony in testimonies), _gap(problems))
 
     def add(self, texts: Mapping[TargetName, str], seconds: float) -> None:
@@ -56,11 +57,12 @@ class CommitStatuses:
         """The latest commits of the default branch, the latest first."""
         return [commit["sha"] for commit in self._client.get("/commits", per_page=COMMITS) if _is_hash(commit["sha"])]
 
-    def _of_commit(self, commit: str) -> list[Testimony]:
+    def _of_commit(self, age: int, commit: str) -> list[Testimony]:
         where = f"a status of commit {commit[:10]} in {self._client.repository}"
         statuses = self._client.pages(f"/commits/{commit}/statuses", _PAGES)
         texts = [(str(status["context"]), str(status["description"])) for status in statuses]
-        return [Testimony(name.removeprefix(CONTEXT), text, where) for name, text in texts if name.startswith(CONTEXT)]
+        ours = [(name.removeprefix(CONTEXT), text) for name, text in texts if name.startswith(CONTEXT)]
+        return [Testimony(target, text, where, fading=age >= _FRESH) for target, text in ours]
 
     def _set(self, target: TargetName, text: str) -> None:
         body: dict[str, Any] = {"state": "success", "context": f"{CONTEXT}{target}", "description": text}

@@ -4,11 +4,15 @@ from msgspec import Struct
 
 
 class Testimony(Struct, frozen=True):
-    """A short text about a target, and where it is kept, for messages. Others may have written it."""
+    """A short text about a target, and where it is kept, for messages. Others may have written it.
+
+    `fading`: the witness will not show it much longer, unless it is added again.
+    """
 
     target: str
     text: str
     where: str
+    fading: bool = False
 
 
 class Reading(Struct, frozen=True):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 def keep_issues(workspace: Workspace, patterns: tuple[str, ...]) -> Iterator[str]:
     """Have the issues say what is the case; what was done with each, in words.
 
+    A witness is shown again what it has not seen, or will not show much longer: this runs daily, whatever is applied.
     While a record cannot be used, its unknown outcomes and changes are not known, so those issues are not closed.
     Raises ConfigError, SelectionError, GitHubError, and StoreUnavailable before anything is changed.
     """
@@ -70,13 +71,15 @@ def _matters(workspace: Workspace, patterns: tuple[str, ...]) -> Matters:
     usable: list[TargetName] = []
     for name in filter(selection.touches, names):
         try:
-            known.read(name)
+            journal = workspace.read(name)
+            known.add_to(journal.record())
         except StoreUnavailable:
             raise
         except StateError as problem:
             problems[name] = problem
         else:
             usable.append(name)
+            workspace.heads.note(journal, workspace.store.place)
     return Matters(_standings(workspace, selection, usable), problems, datetime.now(UTC))
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.state.heads.witness import text_of, witnessed_heads
+from reconciler.state.heads.witness import store_tag, text_of, witnessed_heads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from reconciler.operations.notices import Notices
     from reconciler.operations.variables import Variables
     from reconciler.state.heads.remembered import Heads
-    from reconciler.state.heads.witness import Witness
+    from reconciler.state.heads.witness import Witness, WitnessedHead
 
 VARIABLE = "RECONCILER_WITNESS"
 
@@ -32,23 +32,26 @@ def consult(heads: Heads, kind: str, variables: Variables, notices: Notices) -> 
         notices.warn(f"the witness is not used: {problem}; without it, {_DANGER}")
         return
     reading = witness.read()
-    heads.witnessed = witnessed_heads(reading.testimonies)
-    notices.say_more(f"witness: {witness.name}, {len(heads.witnessed)} heads")
+    witnessed = heads.witnessed = witnessed_heads(reading.testimonies)
+    notices.say_more(f"witness: {witness.name}, {len(witnessed)} heads")
     if reading.gap is not None:
         notices.warn(f"the witness could not be read completely: {reading.gap}; {_DANGER}")
-    notices.at_end(lambda seconds: tell(notices, heads, witness, seconds))
+    notices.at_end(lambda seconds: tell(notices, heads, witnessed, witness, seconds))
 
 
 _DANGER = "a rolled back record is only detected if this machine has seen a later head"
 
 
-def tell(notices: Notices, heads: Heads, witness: Witness, seconds: float) -> None:
-    """Tell the witness what it has not seen of what was appended; it is a warning if that fails."""
-    seen = {(known.record, known.head) for known in heads.witnessed}
+def tell(notices: Notices, heads: Heads, witnessed: Sequence[WitnessedHead], witness: Witness, seconds: float) -> None:
+    """Tell the witness what it has not seen of what was noted, or will not show much longer.
+
+    It is a warning if that fails.
+    """
+    seen = {(known.record, known.head, known.store) for known in witnessed if not known.fading}
     news = {
         target: text_of(known, place)
-        for target, (known, place) in heads.appended.items()
-        if (known.record, known.head) not in seen
+        for target, (known, place) in heads.noted.items()
+        if (known.record, known.head, store_tag(place)) not in seen
     }
     if not news:
         return

@@ -147,3 +147,15 @@ def test_what_cannot_be_done(watched: Partner, hub: Hub) -> None:
     hub.calls.clear()
     assert 1 == watched.step(*ISSUES, code=1).code
     assert [] == hub.calls
+
+
+def test_the_witness_is_renewed(watched: Partner, hub: Hub) -> None:
+    """What is on older commits, or on none, is set again, so that it does not leave the latest 30."""
+    watched.environment["RECONCILER_WITNESS"] = "github"
+    watched.step(*ISSUES)
+    (text,) = hub.texts()
+    assert text.startswith(f"2 entries head {watched.entries[-1]['hash']} record ")
+    for commits in (10, 16, 17):
+        hub.commits = list(range(3 + commits, 0, -1))
+        watched.step(*ISSUES)
+    assert [[], [text], []] == [hub.texts(3 + commits) for commits in (10, 16, 17)]

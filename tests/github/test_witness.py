@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-import tempfile
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from support.project import Finished
 
 TARGET = "europe/staging"
+RUNNERS = count(1)
 ACCEPT = ("state", "accept-rollback", "-t", TARGET, "--force")
 
 
 def fresh() -> str:
     """A cache directory that a fresh runner has."""
-    return f"--cache-dir={tempfile.mkdtemp(prefix='runner-')}"
+    return f"--cache-dir=../runner-{next(RUNNERS)}"
 
 
 @pytest.fixture
@@ -177,6 +178,32 @@ class TestAccepted:
             witnessed.succeed(*ACCEPT)
 
 
+@pytest.mark.parametrize("diverged", [False, True])
+def test_recovered(witnessed: Partner, diverged: bool) -> None:
+    """Lines that were lost and found again: as they were, or merged into a record that went on without them."""
+    before = imported(witnessed, "offers")
+    imported(witnessed, "offers", "deals")
+    newer = witnessed.write("newer.jsonl", imported(witnessed, "offers", "deals", "loans"))
+    witnessed.journal.write_bytes(before)
+    if diverged:
+        witnessed.environment.pop("RECONCILER_WITNESS")
+        imported(witnessed, "offers", "leads")
+        witnessed.environment["RECONCILER_WITNESS"] = "github"
+    refused(witnessed.step("plan", fresh(), code=1))
+    witnessed.step("state", "recover", newer, fresh())
+    witnessed.step("plan", fresh())
+
+
+def test_copied_to_another_store(witnessed: Partner) -> None:
+    """The record goes on there; taken back as it was before, it is missing what was written since."""
+    before = imported(witnessed, "offers")
+    witnessed.step("state", "copy", "state", "other", fresh())
+    witnessed.step("plan", "--state", "other", fresh())
+    assert "is closed here: it was copied to other" in witnessed.step("plan", fresh(), code=1).err
+    witnessed.journal.write_bytes(before)
+    assert "was rolled back: the last " in refused(witnessed.step("plan", fresh(), code=1))
+
+
 class TestForged:
     """Statuses that somebody has written who may."""
 
@@ -264,6 +291,17 @@ class TestUnavailable:
         assert "Warning: the witness could not record this run: GitHub: POST /" in done.err
         assert TOKEN not in done.err
 
+    @pytest.mark.parametrize("path", ["/commits", "/statuses"])
+    def test_an_answer_of_another_shape(self, witnessed: Partner, hub: Hub, path: str) -> None:
+        """It counts as none, whatever a server that is no GitHub answers."""
+        hub.fail("GET", path, 200)
+        assert "Warning: the witness could not be read completely: GitHub" in witnessed.step("plan", fresh()).err
+
+    def test_the_token_is_in_no_log(self, witnessed: Partner) -> None:
+        """However much is logged."""
+        done = witnessed.run("-vv", "apply", "--auto-approve", fresh())
+        assert (0, False) == (done.code, TOKEN in done.out + done.err)
+
     def test_it_hangs(self, witnessed: Partner, hub: Hub) -> None:
         """The outcome is recorded before anything is said to GitHub, and the run ends nevertheless."""
         hub.hang("POST", "/statuses")
@@ -316,13 +354,13 @@ def test_every_rollback_is_noticed_from_an_empty_cache(
     witnessed.journal.unlink()
     witnessed.step("state", "init", fresh())
     names: list[str] = []
-    for kind, count in steps:
+    for kind, number in steps:
         lines = witnessed.journal.read_bytes().splitlines(keepends=True)
         if kind == "append":
-            names += [f"s{len(names) + number}" for number in range(count)]
+            names += [f"s{len(names) + new}" for new in range(number)]
             imported(witnessed, *names)
         elif kind == "accept" and len(lines) > 1:
-            witnessed.journal.write_bytes(b"".join(lines[: max(1, len(lines) - count)]))
+            witnessed.journal.write_bytes(b"".join(lines[: max(1, len(lines) - number)]))
             witnessed.step(*ACCEPT, fresh())
         else:
             hub.commits.insert(0, hub.commits[0] + 1)

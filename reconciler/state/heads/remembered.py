@@ -43,8 +43,8 @@ class Heads:
         self.warning: str | None = None
         self.witnessed: Sequence[KnownHead] = ()
         """Heads that a witness has seen: they count like those remembered."""
-        self.appended: dict[TargetName, tuple[KnownHead, StoreLocation]] = {}
-        """What a witness is to be told: the head of each journal after the last append of this run, and its store."""
+        self.noted: dict[TargetName, tuple[KnownHead, StoreLocation]] = {}
+        """What a witness is to be told: the head of each journal that this run appended to, and its store."""
         self._cache = directory
         self._directory = directory / "heads"
         self._patience = _PATIENCE
@@ -84,12 +84,12 @@ class Heads:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
         return self._write(head, lambda known: _covers(journal, known, appended), is_new=bool(appended))
 
-    def note_append(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> None:
-        """Note, for a witness, the head of a journal that was appended to; the arguments are those of `remember`."""
+    def note(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> None:
+        """Note the head of a journal for a witness; the arguments are those of `remember`."""
         record, head = journal.record(), [journal.head, *appended][-1]
         entries = len(journal.lines) + len(appended)
         known = KnownHead(record.id, journal.target, head, entries, place.location, place.resolved, record.base_url)
-        self.appended[journal.target] = known, place
+        self.noted[journal.target] = known, place
 
     def accept(self, journal: Journal, place: StoreLocation) -> str | None:
         """As `remember`, whatever was remembered before."""

@@ -78,7 +78,7 @@ class HeadTrackingStore:
 
     def _remember(self, target: TargetName) -> None:
         journal, place, appended = self._followed[target]
-        self._heads.note_append(journal, place, appended)
+        self._heads.note(journal, place, appended)
         try:
             self._heads.remember(journal, place, appended)
         except ReconcilerError as problem:
@@ -222,7 +222,7 @@ def _append(store: Store, journal: Journal | None, extended: Journal, lines: byt
         if found is None:
             raise
         extended = found
-    heads.note_append(extended, store.place)
+    heads.note(extended, store.place)
     heads.remember(extended, store.place)
     return extended
 

@@ -46,11 +46,14 @@ class Witness(Protocol):
 class WitnessedHead(KnownHead, frozen=True):
     """A head that a witness has seen, at `where` it keeps that; `store` is the `store_tag` of the store it was in.
 
+    `fading` as in Testimony.
+
     Its `location` is empty: the witness does not tell it.
     """
 
     store: str = ""
     where: str = ""
+    fading: bool = False
 
     @property
     def read_here(self) -> bool:
@@ -84,8 +87,11 @@ def witnessed_heads(testimonies: Iterable[Testimony]) -> tuple[WitnessedHead, ..
             "",
             store=found["store"],
             where=testimony.where,
+            fading=testimony.fading,
         )
-        heads.setdefault((head.target, head.record, head.head, head.store), head)
+        key = head.target, head.record, head.head, head.store
+        if key not in heads or heads[key].fading:
+            heads[key] = head
     return tuple(heads.values())
 
 
