@@ -89,11 +89,15 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
         )
     use = f"use it with --state {others[0].location}" if others[0].resolved else "use that store with --state"
     raise Refused(
-        f"a record with {others[0].length} exists at {others[0].location}",
+        f"a record with {others[0].length} exists {_seen_at(others[0])}",
         where=where,
         remedy=f"{use}, or its subscriptions will be created again; to initialize a new one anyway,"
         f" run: reconciler state init -t {name} --force",
     )
+
+
+def _seen_at(known: KnownHead) -> str:
+    return f"at {known.location}" if known.location else f"in another store, last seen {known.source}"
 
 
 def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:

@@ -38,7 +38,7 @@ def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> Status
     """As `read_status`, with every address of a target of which one is selected."""
     planned, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
-    return StatusReport(_standings(planned), planned.verdict, whole)
+    return StatusReport(standings_of(planned), planned.verdict, whole)
 
 
 def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
@@ -65,7 +65,7 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
         return replace(planned, selection=selection), whole
 
 
-def _standings(planned: Planned) -> list[TargetStatus]:
+def standings_of(planned: Planned) -> list[TargetStatus]:
     """Every target selected, and those that are not declared and have something in force."""
     now = datetime.now(UTC)
     declared = [status_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]

@@ -187,10 +187,15 @@ class Workspace:
 
     @cached_property
     def heads(self) -> Heads:
-        """The heads remembered on this machine."""
+        """The heads remembered on this machine, and those that a witness has seen. Raises SettingsError."""
         from reconciler.state.heads.remembered import Heads  # noqa: PLC0415
 
-        return Heads(self.cache_directory)
+        heads = Heads(self.cache_directory)
+        if kind := self.variables.get("RECONCILER_WITNESS"):
+            from reconciler.operations.witness import consult  # noqa: PLC0415 - few runs have a witness
+
+            consult(heads, kind, self.variables, self.notices)
+        return heads
 
     @cached_property
     def responses(self) -> PrivateFiles:
