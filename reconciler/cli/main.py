@@ -177,10 +177,7 @@ def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
             return problem.exit_code
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
-            from reconciler.state.private.responses import PRIVATE_KEY  # noqa: PLC0415
-
-            what = PRIVATE_KEY.sub("(private key)", problem.format_message().rstrip("."))
-            terminal.complain(f"{what}; see: {path} --help")
+            terminal.complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
         case OSError():
             terminal.complain(
                 f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}"

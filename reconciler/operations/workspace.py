@@ -252,18 +252,22 @@ class Workspace:
 
     def usable_records(
         self, read: Callable[[TargetName], Record], targets: Iterable[TargetName]
-    ) -> tuple[list[Record], bool]:
-        """The records of targets that `read` can use, and whether none is damaged or lost; it warns of the others."""
-        records, whole = [], True
+    ) -> tuple[list[Record], list[TargetName], bool]:
+        """The records of targets that `read` can use; the targets without one; and whether none is damaged or lost.
+
+        Warns of those that cannot be used.
+        """
+        records, missing, whole = [], [], True
         for target in targets:
             try:
                 records.append(read(target))
             except RecordMissing as problem:
+                missing.append(target)
                 self.notices.warn(str(problem))
             except StateError as problem:
                 self.notices.print_problem(problem)
                 whole = False
-        return records, whole
+        return records, missing, whole
 
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""

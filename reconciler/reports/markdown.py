@@ -192,7 +192,7 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     paper.bullets("Unknown outcomes", advice)
     paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
-    for standing in standings:
+    for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
     requests = [_request(attempt) for standing in standings for attempt in standing.plan.awaiting_removal]

@@ -33,16 +33,17 @@ def command(terminal: Terminal, port: int, retry_interval: float, faults: tuple[
 
     \b
     Faults, each with a probability from 0 to 1, such as --fault reset-after=0.1:
-      refuse, reset-before, hang          not processed, no answer
-      reset-after, hang-after, half       processed, the answer is lost or cut off
-      drip, huge, empty                   processed; the answer is slow (1 byte/s), 100 MB, empty
-      html                                processed, answered with 502 and an HTML page
-      500-after, 502-after                processed, answered with this status
-      400 401 403 404 408 409 422 429     not processed, answered with this status; also 499 500 503
-      401-once                            the token is revoked; a new one must be fetched
-      429-retry-after, 429-forever        429 with Retry-After of 1 s, of 3 years
-      html-200, redirect, redirect-303    not processed; a proxy answers instead
-      token-NAME                          the same on the token endpoint (except 401-once)
+      refuse, reset-before, hang        not processed, no answer
+      reset-after, hang-after, half     processed, the answer is lost or cut off
+      drip, huge, empty                 processed; 1 byte/s, 100 MB, no content
+      html                              processed, 502 and an HTML page
+      500-after, 502-after              processed, this status
+      400 401 403 404 408 409 422 429   not processed, this status
+      499 500 503                       the same
+      401-once                          the token is revoked, another is needed
+      429-retry-after, 429-forever      429 with Retry-After of 1 s, of 3 years
+      html-200, redirect, redirect-303  not processed; a proxy answers instead
+      token-NAME                        any but 401-once, at the token endpoint
     """
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("expected 0 to 86400 seconds", where="--retry-interval", remedy="the default is 15")

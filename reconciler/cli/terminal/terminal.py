@@ -24,7 +24,7 @@ import click
 
 from reconciler.cli import columns
 from reconciler.cli.terminal.actions import annotate
-from reconciler.cli.terminal.commands import apart, with_flags
+from reconciler.cli.terminal.commands import INTRODUCTIONS, apart, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import harmless_line
@@ -169,7 +169,7 @@ class Terminal:
         if self.flags.get("log_format") == "json":
             from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            self._write_err(as_object(level, logger, with_flags(text, self.flags)))
+            self._write_err(as_object(level, logger, _without_keys(with_flags(text, self.flags))))
         else:
             self._write_err(self._joined([line], sys.stderr, self.wants_colour(err=True)))
 
@@ -221,10 +221,10 @@ class Terminal:
 
     def _shown(self, line: Line, width: int | None, colour: bool) -> str:
         """A line with each command that it names apart, whole and without colour."""
-        parts = apart(with_flags(_with_distances(line.text), self.flags)).split("\n")
+        parts = apart(_without_keys(with_flags(_with_distances(line.text), self.flags))).split("\n")
         shown = []
         for number, part in enumerate(parts):
-            is_command = number > 0 and parts[number - 1].endswith("run:")
+            is_command = number > 0 and parts[number - 1].endswith(INTRODUCTIONS)
             rows = [harmless_line(part)] if number else [part]
             if width is not None and not is_command:
                 from reconciler.cli.terminal.layout import wrapped  # noqa: PLC0415 - of no use without a terminal
@@ -269,6 +269,15 @@ def _write_all(queue: SimpleQueue[Callable[[], None] | None], pause: Callable[[f
             write()
         if queue.empty():
             pause(_GATHERING)
+
+
+def _without_keys(text: str) -> str:
+    """`text` without age private keys: one may have been typed where something else belongs, and be repeated in it."""
+    if "age-secret-key-" not in text.lower():
+        return text
+    from reconciler.state.private.responses import PRIVATE_KEY  # noqa: PLC0415 - few texts have one
+
+    return PRIVATE_KEY.sub("(private key)", text)
 
 
 def _with_distances(text: str) -> str:

@@ -33,7 +33,7 @@ What to set up on GitHub is in the first lines of
 {workflow}."""
 
 _ACTION = """\
-In another repository than that of the action, edit each `uses:` as they explain."""
+In another repository than that of the action, edit each `uses:` as they say."""
 
 _KEY = """
 The private key, which only you can read, is in
