@@ -11,9 +11,9 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Interrupted, ServiceError
+from reconciler.notifications.notification import parse_notification
 from reconciler.operations.interrupts import interrupts
 from reconciler.reports.visible import visible
-from reconciler.service.notifications import parse_notification
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from reconciler.cli.terminal.terminal import Terminal
+    from reconciler.notifications.notification import Notification, OffersProvided
     from reconciler.receiver.receiver import Delivery
-    from reconciler.service.notifications import Notification, OffersProvided
 
 _QUEUE_LIMIT = 1000
 _PATIENCE = 5.0  # seconds for a reader of stdout to make room
