@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from reconciler.errors import Refused
 from reconciler.model.url import is_loopback
+from reconciler.posting import NoAnswer, Post
 from reconciler.sandbox.checks import is_event_code
 from reconciler.sandbox.notification import SIGNATURE_HEADER, notification_body, sign_notification
-from reconciler.sandbox.posting import NoAnswer, Post
 from reconciler.sandbox.world import Commit, DeliveryAttempt, World
 
 ATTEMPTS = 4  # the first one, and 3 retries (SERVICE.md, section 8)
@@ -129,10 +129,10 @@ class Deliveries:
         return 200 <= status < 300
 
     def _post(self, delivery: _Delivery) -> int:
-        headers = {
-            "Content-Type": "application/json",
-            SIGNATURE_HEADER: sign_notification(delivery.body, delivery.subscription.secret),
-        }
+        headers = [
+            ("Content-Type", "application/json"),
+            (SIGNATURE_HEADER, sign_notification(delivery.body, delivery.subscription.secret)),
+        ]
         post = Post(delivery.subscription.url, delivery.body, headers, ANSWER_WITHIN)
         with self._changed:
             self._in_flight.add(post)

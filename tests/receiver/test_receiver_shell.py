@@ -147,6 +147,8 @@ class TestRefused:
         [
             (b"Content-Length: 1048577\r\n", b"", 413),
             (b"Content-Length: 99999999999999999999\r\n", b"", 400),
+            (b"Name : v\r\nContent-Length: 2\r\n", b"{}", 400),
+            (b"no header\r\nContent-Length: 2\r\n", b"{}", 400),
             (b"Content-Length: -1\r\n", b"", 400),
             (b"Content-Length: +1\r\n", b"", 400),
             (b"Content-Length: \xb2\r\n", b"", 400),
