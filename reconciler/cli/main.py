@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "lead": "Work with leads.",
     "doctor": "Check the set-up.",
     "listen": "Receive notifications until interrupted.",
+    "replay": "Send captured notifications again.",
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",
     "schema": "Print the JSON Schema of the files in config/.",

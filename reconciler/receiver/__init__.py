@@ -4,7 +4,7 @@ Its core is `Receiver.handle(request) -> response`; `shell` puts it behind a soc
 answered with a 2xx after it was appended to a capture file, durably; simultaneous appends share one sync.
 
 With an `endpoint.Endpoint`, each is passed on after that, and answered as the endpoint answers: its status decides
-whether the service delivers again. `replaying` sends captured ones again.
+whether the service delivers again. `selection` says which of the captured ones are to be sent again.
 
 The capture file is JSON Lines, UTF-8, one object for each request that was confirmed or passed on, or refused only
 because of its signature: that one may be the only evidence of a subscription whose secret was lost. A partner's own

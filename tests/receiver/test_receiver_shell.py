@@ -166,7 +166,7 @@ class TestRefused:
             (b"X: y\r\n" * 200, b"", 431),
             (b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000 + b"\r\n", b"", 431),
         ],
-        ids=range(18),
+        ids=range(20),
     )
     def test_is_answered(self, server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
         """With what is wrong, and the connection ends."""
