@@ -68,6 +68,19 @@ def is_key(scheme: Verification, secret: bytes) -> bool:
     return bool(_decode_key(secret, scheme.key_encoding))
 
 
+def missing_headers(scheme: Verification, headers: Mapping[str, str]) -> list[str]:
+    """The headers that the scheme needs and that are missing."""
+    needed = [scheme.header, *(found[1] for found in _PLACEHOLDER.finditer(scheme.content) if found[1])]
+    return [name for name in needed if _header(headers, name) is None]
+
+
+def has_signature(scheme: Verification, headers: Mapping[str, str]) -> bool:
+    """Whether the header has a text of the form that a signature of this scheme has, right or wrong."""
+    size = _DIGEST_SIZES[scheme.algorithm]
+    items = _items(_header(headers, scheme.header) or "", scheme.prefix)
+    return any(len(_decode(item, scheme.encoding) or b"") == size for item in items)
+
+
 def sign(scheme: Verification, secret: bytes, headers: Mapping[str, str], body: bytes) -> str | None:
     """The value of the signature's header for a request with these headers; None if a header to be signed is missing.
 

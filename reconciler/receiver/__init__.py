@@ -26,4 +26,33 @@ Only `at` and a body are required; other fields are ignored. What follows the la
 readers ignore it if it cannot be read, and the next append removes it.
 
 Nothing here is shared with `reconciler.service`: the receiver is given the function that checks a signature.
+
+What this package exports is for an endpoint's own code, which RECEIVER.md explains.
 """
+
+from typing import TYPE_CHECKING, Any
+
+from reconciler.model.desired import Verification
+from reconciler.receiver.verifier import BadSignature, NotANotification, RequestRefused, Verifier, read_verification
+
+if TYPE_CHECKING:
+    from reconciler.notifications.notification import Notification
+
+__all__ = [
+    "BadSignature",
+    "NotANotification",
+    "Notification",
+    "RequestRefused",
+    "Verification",
+    "Verifier",
+    "read_verification",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`Notification`, loaded when it is first asked for: its library takes longer than all else here."""
+    if name != "Notification":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reconciler.notifications.notification import Notification  # noqa: PLC0415
+
+    return Notification
