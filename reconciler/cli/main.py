@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "Check the set-up.",
     "github": "Report to pull requests and issues on GitHub.",
     "listen": "Receive notifications until interrupted.",
+    "replay": "Send captured notifications again.",
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",
     "schema": "Print the JSON Schema of the files in config/.",

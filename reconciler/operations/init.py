@@ -9,8 +9,9 @@ from reconciler.errors import HeadMoved, RecordMissing, Refused
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
+from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
-from reconciler.operations.workspace import Workspace, whole_selection
+from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries

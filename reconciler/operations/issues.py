@@ -15,8 +15,9 @@ from reconciler.operations.github_settings import access
 from reconciler.operations.known_results import KnownResults
 from reconciler.operations.plan import survey
 from reconciler.operations.pull_request_comment import PATIENCE
+from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.status import standings_of
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.issues import Issue, Kind, Matters, issues
 
 if TYPE_CHECKING:

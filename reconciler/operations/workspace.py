@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
-from reconciler.model.selection import Selection, Within
+from reconciler.model.selection import Within
 from reconciler.operations.actor import by_run, in_actions
 from reconciler.operations.variables import RECIPIENTS, Variables, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from reconciler.model.address import Address, TargetName
+    from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired, Target
     from reconciler.model.record import Record
     from reconciler.operations.notices import Notices
@@ -272,25 +272,6 @@ class Workspace:
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""
         return {target: self.read(target).record() for target in targets}
-
-
-def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:
-    """The targets that patterns over targets select. Raises SelectionError for patterns that match none."""
-    known, selection = sorted(targets), Selection.of(patterns)
-    refuse_unmatched(selection, known, [])
-    return [name for name in known if selection.touches(name)]
-
-
-def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses: list[Address]) -> None:
-    """Raises SelectionError for patterns that match none of what is to be selected from."""
-    if missing := selection.unmatched(targets, addresses):
-        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
-
-        raise SelectionError(
-            f"matches no target{' and no address' if addresses else ''}{suggestion(missing, [*targets, *addresses])}",
-            where=" ".join(f"-t {pattern}" for pattern in missing),
-            remedy=f"known targets: {', '.join(targets) or 'none'}",
-        )
 
 
 def _home(variable: str, below: str) -> Path:
