@@ -59,15 +59,9 @@ def command(
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
     planned = plan_to_apply(
-        workspace,
-        targets,
-        approval,
-        accepted_duplicates,
-        max_creates,
-        allow_empty=allow_empty,
-        unsealed=unsealed,
-        pinned=pinned,
-    )
+        workspace, targets, approval, accepted_duplicates, max_creates,
+        allow_empty=allow_empty, unsealed=unsealed, pinned=pinned,
+    )  # fmt: skip
     must_ask = planned.has_work and not approval.given
     _refuse_without_terminal(must_ask)
     workspace.warn_of_host_only_locks()

@@ -17,7 +17,6 @@ from reconciler.operations.plan import survey
 from reconciler.operations.pull_request_comment import PATIENCE
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.status import standings_of
-from reconciler.operations.workspace import Workspace
 from reconciler.reports.issues import Issue, Kind, Matters, issues
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.status import TargetStatus
+    from reconciler.operations.workspace import Workspace
 
 
 def keep_issues(workspace: Workspace, patterns: tuple[str, ...]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
 
 def apart(text: str) -> str:
     """`text` with each command that follows "run:" or "see:" on a line of its own."""
-    first, *rest = re.split(_INTRODUCED, text) if ": " in text else [text]
+    first, *rest = re.split(_INTRODUCED, text) if any(f"{word} " in text for word in INTRODUCTIONS) else [text]
     lines = [first]
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     for part in rest:
