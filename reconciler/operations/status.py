@@ -17,8 +17,9 @@ from reconciler.planning.status import status_of, status_of_undeclared
 
 
 class StatusReport(Struct, frozen=True):
-    """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
+    """The selected targets, what is left to do for them and from what, and whether no record is lost or damaged."""
 
+    planned: Planned
     targets: list[TargetStatus]
     verdict: Verdict
     whole: bool
@@ -38,7 +39,12 @@ def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> Status
     """As `read_status`, with every address of a target of which one is selected."""
     planned, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
-    return StatusReport(_standings(planned), planned.verdict, whole)
+    return StatusReport(planned, _standings(planned, datetime.now(UTC)), planned.verdict, whole)
+
+
+def selected_standings(planned: Planned, now: datetime) -> list[TargetStatus]:
+    """The status at `now` of every target of a plan, and of those that are not declared, as far as it is selected."""
+    return [_selected(standing, planned.selection) for standing in _standings(planned, now)]
 
 
 def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
@@ -65,9 +71,8 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, boo
         return replace(planned, selection=selection), whole
 
 
-def _standings(planned: Planned) -> list[TargetStatus]:
+def _standings(planned: Planned, now: datetime) -> list[TargetStatus]:
     """Every target selected, and those that are not declared and have something in force."""
-    now = datetime.now(UTC)
     declared = [status_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
     others = [
         status_of_undeclared(record, now)
