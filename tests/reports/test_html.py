@@ -101,7 +101,7 @@ def test_what_a_reviewer_asks_comes_first(scene: Scene) -> None:
     assert text.index("Waits for a person") > text.index(overview.plan.digest)
     first = text.partition("Waits for a person")[0]
     assert "Plan: 1 create call (1 replaced), 1 blocked, 0 unchanged." in first
-    assert "Will be sent 1 create call ± europe/staging/offers: ONB10011 A call cannot be undone." in first
+    assert "Will be sent 1 create call ± replace europe/staging/offers: ONB10011 A call cannot be undone." in first
     assert "Arrives twice ONB10011 on europe/staging, until the operator deletes the old one" in first
     assert "Reviewer : approve the plan" in first
     assert "Maintainer : repair a record, resolve an unknown outcome" in first

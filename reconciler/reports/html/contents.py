@@ -48,6 +48,7 @@ class Call(NamedTuple):
     """One create call of a plan."""
 
     sign: str
+    action: Action
     address: str
     codes: tuple[str, ...]
 
@@ -103,7 +104,9 @@ class Contents(Struct, frozen=True, dict=True):
         """What is sent, in the order of the matrix."""
         changes = (change for target in self.targets for change in target.standing.plan.changes)
         return [
-            Call(SIGNS[change.action], change.address, change.request.codes) for change in changes if change.request
+            Call(SIGNS[change.action], change.action, change.address, change.request.codes)
+            for change in changes
+            if change.request
         ]
 
     @property
