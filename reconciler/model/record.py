@@ -284,20 +284,9 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         except MeaninglessEntry as problem:
             raise MeaninglessEntry(problem.args[0], number) from None
     return Record(
-        target=state.target,
-        id=state.id,
-        base_url=state.base_url,
-        account=state.account,
-        head=state.head,
-        entries=state.entries,
-        attempts=state.attempts,
-        touched=state.touched,
+        target=state.target, id=state.id, ids=frozenset(state.ids), base_url=state.base_url, account=state.account,
+        head=state.head, entries=state.entries, at=lines[-1][0].at if lines else "", closed=state.closed,
+        attempts=state.attempts, touched=state.touched, sealings=state.sealings, rebound=state.rebound,
+        received={route: times[-1] for route, times in state.observed.items()}, observed=state.observed,
         accepted_losses=frozenset(state.accepted_losses),
-        received={route: times[-1] for route, times in state.observed.items()},
-        observed=state.observed,
-        ids=frozenset(state.ids),
-        rebound=state.rebound,
-        closed=state.closed,
-        sealings=state.sealings,
-        at=lines[-1][0].at if lines else "",
-    )
+    )  # fmt: skip
