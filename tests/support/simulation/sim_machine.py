@@ -155,6 +155,7 @@ class Machine:
             pause=lambda _seconds: None,
             patience=0.0,
             new_id=self._new_id,
+            jitter=world.rng.random,
             counted=self.disk.counted,
         )
 
