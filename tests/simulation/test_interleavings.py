@@ -58,11 +58,11 @@ def test_a_record_that_is_closed_at_any_moment() -> None:
 
 @pytest.mark.soak
 def test_creates_side_by_side_in_every_order_with_a_fault() -> None:
-    """Two runs, three subscriptions, two calls in flight, one fault: 304,440 orders."""
-    assert (304_440, 41_950) == count(one_record(3, parallelism=2))
+    """Two runs, three subscriptions, two calls in flight, one fault: 478,812 orders."""
+    assert (478_812, 44_044) == count(one_record(3, parallelism=2))
 
 
 @pytest.mark.soak
 def test_two_creates_in_every_order_with_two_faults() -> None:
-    """Two runs, two subscriptions, two faults: 3,672,874 orders."""
-    assert (3_672_874, 265_870) == count(one_record(faults=2))
+    """Two runs, two subscriptions, two faults: 5,773,690 orders."""
+    assert (5_773_690, 276_730) == count(one_record(faults=2))
