@@ -78,7 +78,7 @@ def test_every_action_sends_or_is_local_or_waits() -> None:
 
 
 @pytest.mark.parametrize("action", Action)
-def test_every_action_is_explained(action: Action) -> None:
+def test_every_action_is_explained(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sign and name are in the help of `plan` and in the README, and the GitHub Action counts it."""
     plan = cli.get_command(click.Context(cli), "plan")
     assert plan is not None
@@ -86,6 +86,7 @@ def test_every_action_is_explained(action: Action) -> None:
     assert f"{SIGNS[action]} {action}" in words
     assert re.search(rf"`{re.escape(SIGNS[action])}`\s+{action}", README)
     folder = ROOT / ".github" / "actions" / "reconcile"
+    monkeypatch.syspath_prepend(folder)
     assert action in runpy.run_path(str(folder / "step.py"))["ACTIONS"]
     assert f"\n  {action}:\n" in (folder / "action.yml").read_text(encoding="utf-8")
     assert f"`{action}`" in section((folder / "README.md").read_text(encoding="utf-8"), "Outputs")

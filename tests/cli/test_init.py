@@ -213,7 +213,8 @@ def test_the_workflow_for_other_regions() -> None:
     jobs = yaml.safe_load(text)["jobs"]
     for environment in ("staging", "production"):
         job = jobs[f"apply-{environment}"]
-        given = {**job["env"], **job["steps"][-1]["env"]}
+        lines = job["steps"][-1]["with"]["credentials"].splitlines()
+        given = {**job["env"], **dict(line.split("=", 1) for line in lines)}
         assert set(given) == {
             f"RECONCILER_{region}_{environment.upper()}_{field}"
             for region in ("ASIA", "US_EAST", "X")

@@ -102,7 +102,9 @@ def children(parent: int) -> list[int]:
 
 @dataclass
 class Forge:
-    """A repository with an origin; `artifacts`, `comments` and `issues` are what its runs left behind.
+    """A repository with an origin; `artifacts`, `cache`, `comments` and `issues` are what its runs left behind.
+
+    `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
     `upstream` is the origin of another forge: then this is one more runner of the same repository.
     """
@@ -111,9 +113,10 @@ class Forge:
     variables: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     upstream: Path | None = None
+    workflow: str = ".github/workflows/subscriptions.yml"
 
     def __post_init__(self) -> None:
-        for name in ("artifacts", "comments", "home", "issues"):
+        for name in ("artifacts", "cache", "comments", "environments", "home", "issues"):
             (self.path / name).mkdir(parents=True)
         if self.upstream is None:
             self.git(self.path, "init", "-q", "--bare", "-b", "main", str(self.origin))
@@ -200,12 +203,13 @@ class Forge:
             "TEST_ARTIFACTS": str(self.path / "artifacts"),
             "TEST_COMMENTS": str(self.path / "comments"),
             "TEST_CACHE": str(self.path / "cache"),
+            "TEST_ENVIRONMENTS": str(self.path / "environments"),
             "TEST_ISSUES": str(self.path / "issues"),
             "PATH": self._path(),
             **_QUIET,
             **(extra or {}),
         }
-        command = [str(ACT), event, "-e", str(file), "-W", ".github/workflows/subscriptions.yml"]
+        command = [str(ACT), event, "-e", str(file), "-W", self.workflow]
         command += ["-P", "ubuntu-24.04=-self-hosted", *(["-j", job] if job else [])]
         command += [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
         command += [part for name, value in self.variables.items() for part in ("--var", f"{name}={value}")]

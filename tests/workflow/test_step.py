@@ -36,7 +36,8 @@ def step(partner: Partner, stderr: int, **environment: str) -> int:
     """The exit code of an apply in a step."""
     temporary = partner.path / "temporary"
     temporary.mkdir()
-    given = {"INPUT_COMMAND": "apply", "RUNNER_TEMP": str(temporary), **environment}
+    given = {"INPUT_COMMAND": "apply", "RUNNER_TEMP": str(temporary)}
+    given |= {"INPUT_AUTO_APPROVE": str(not environment.get("INPUT_EXPECT_DIGEST")).lower(), **environment}
     return subprocess.run(
         [sys.executable, STEP],
         cwd=partner.path, env={**partner.variables(), **given}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

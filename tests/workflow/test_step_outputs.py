@@ -39,8 +39,10 @@ def run(partner: Partner, command: str, *, script: str = "step.py", **environmen
     temporary.mkdir(exist_ok=True)
     outputs, summary = partner.write("outputs", "earlier=1\n"), partner.write("summary", "Earlier.\n")
     files = {"RUNNER_TEMP": str(temporary), "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
-    variables = {**partner.variables(), "INPUT_COMMAND": command, **files, **environment}
-    script = f"import runpy; runpy.run_path({str(ACTION / script)!r}, run_name='__main__')"
+    given = {"INPUT_COMMAND": command, "INPUT_AUTO_APPROVE": str("INPUT_EXPECT_DIGEST" not in environment).lower()}
+    variables = {**partner.variables(), **given, **files, **environment}
+    script = f"runpy.run_path({str(ACTION / script)!r}, run_name='__main__')"
+    script = f"import runpy, sys; sys.path.insert(0, {str(ACTION)!r}); {script}"
     ended = finish(Started([], partner.path, variables, before=script), timeout=None)
     told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     assert "1" == told.pop("earlier")

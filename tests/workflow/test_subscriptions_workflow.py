@@ -103,16 +103,18 @@ def test_runner_dies(forge: Forge, sandbox: Sandbox) -> None:
     assert (0, 4) == (push(forge, sandbox, "staging")[0], len(sandbox.world.commits))
 
 
-def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox) -> None:
-    """An apply whose commit is no longer the branch's tip stops."""
+@pytest.mark.parametrize("related", [True, False], ids=["configuration", "something else"])
+def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox, related: bool) -> None:
+    """An apply stops if the branch's tip has another configuration, and goes on if it has not."""
     forge.git(forge.work, "checkout", "-q", "--detach")
-    forge.git(forge.work, "commit", "-q", "--allow-empty", "-m", "Newer")
+    forge.project.write("config/more.yaml" if related else "README.md", "{}\n")
+    forge.git(forge.work, "add", "-A")
+    forge.git(forge.work, "commit", "-q", "-m", "Newer")
     forge.git(forge.work, "push", "-q", "origin", "HEAD:main")
     forge.git(forge.work, "checkout", "-q", "main")
     code, log = push(forge, sandbox, "staging")
-    assert 0 != code
-    assert "Failure - Main Stop unless this commit is still the branch's tip" in log
-    assert [] == sandbox.world.commits
+    assert (related, related) == (code != 0, "the branch main has moved on to" in log), log
+    assert (0 if related else 4) == len(sandbox.world.commits)
 
 
 def test_addresses_that_are_not_pinned(forge: Forge, sandbox: Sandbox) -> None:

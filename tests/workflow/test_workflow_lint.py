@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from support.forge import ROOT, WORKFLOW
 
 BIN = Path(sys.executable).parent
@@ -37,7 +38,7 @@ def used_in(part: object) -> list[str]:
 def test_zizmor(tmp_path: Path) -> None:
     """The audit of workflows and action finds nothing; in a workflow that is not pinned, it would."""
     audit = (BIN / "zizmor", "--offline", "--no-progress")
-    code, said = run(*audit, *WORKFLOWS, ACTION / "action.yml")
+    code, said = run(*audit, *WORKFLOWS, ACTION / "action.yml", ROOT / ".github" / "dependabot.yml")
     assert 0 == code, said
     loose, replaced = re.subn(r"@[0-9a-f]{40} # ", "@", WORKFLOW.read_text())
     assert replaced
@@ -48,7 +49,12 @@ def test_zizmor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "files"), [("github-workflows", WORKFLOWS), ("github-actions", [ACTION / "action.yml"])]
+    ("schema", "files"),
+    [
+        ("github-workflows", WORKFLOWS),
+        ("github-actions", [ACTION / "action.yml"]),
+        ("dependabot", [ROOT / ".github" / "dependabot.yml"]),
+    ],
 )
 def test_schema(tmp_path: Path, schema: str, files: list[Path]) -> None:
     """They are what GitHub reads; with a key that it does not know, they would not be."""
@@ -80,11 +86,15 @@ def test_requirements_are_hashes_without_addresses() -> None:
 
 
 def test_requirements_follow_the_project() -> None:
-    """What the project depends on is pinned in the action's list."""
-    project = (ROOT / "pyproject.toml").read_text()
-    block = project.partition("dependencies = [")[2].partition("]")[0]
-    pinned = re.findall(r"^([\w.-]+)==", (ACTION / "requirements.txt").read_text(), re.MULTILINE)
-    assert set() == set(re.findall(r'"([\w-]+)', block)) - set(pinned)
+    """What the project depends on is pinned in the action's lists, in a version that it accepts; no build tool is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    pinned: dict[str, str] = {}
+    for name in ("requirements", "requirements-objectstore", "requirements-postgres"):
+        pinned |= dict(re.findall(r"^([\w.-]+)==(\S+)", (ACTION / f"{name}.txt").read_text(), re.MULTILINE))
+    wanted = [Requirement(one) for one in project["dependencies"] + extras["objectstore"] + extras["postgres"]]
+    assert [] == [str(one) for one in wanted if one.name not in pinned or not one.specifier.contains(pinned[one.name])]
+    assert "hatchling" not in pinned
 
 
 @pytest.mark.parametrize("extra", ["objectstore", "postgres"])
@@ -98,24 +108,47 @@ def test_extras_are_pinned(extra: str) -> None:
     assert [] == [one for one in re.split(r"\n(?=\w)", pinned)[1:] if "--hash=sha256:" not in one]
 
 
-@pytest.mark.parametrize(
-    ("state", "extra"), [("git:x", ""), ("state", ""), ("s3://b", "objectstore"), ("postgresql://h/d", "postgres")]
-)
-def test_what_the_store_needs_is_installed(tmp_path: Path, state: str, extra: str) -> None:
-    """The action installs, by hash, what the type of the store needs and nothing else."""
+def test_credentials_go_to_one_step() -> None:
+    """Only steps that run the program get credentials, and one of them only those of the store."""
     steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
-    ran, python = tmp_path / "ran", tmp_path / "python3"
-    venv = tmp_path / f"reconciler-venv{'-' if extra else ''}{extra}" / "bin"
-    python.write_text(f'#!/bin/sh\necho "$@" >>{ran}\nmkdir -p {venv}; cp -n "$0" {venv}/python || true\n')
-    python.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), "STATE": state}
-    environment |= {"GITHUB_ACTION_PATH": "action", "GITHUB_OUTPUT": str(tmp_path / "output")}
-    subprocess.run(["bash", "-euo", "pipefail", "-c", steps[0]["run"]], env=environment, check=True, timeout=30)
-    _, dependencies, program = ran.read_text().splitlines()
-    lists = re.findall(r"-r action/requirements(?:-(\w+))?\.txt", dependencies)
-    assert ["", *([extra] if extra else [])] == lists
-    assert "--require-hashes" in dependencies
-    assert "--no-deps" in program
+    given = {step["name"]: str({**step.get("env", {}), **step.get("with", {})}) for step in steps}
+    alone = r"inputs\.(client-id|client-secret|credentials) *}"
+    assert ["Run reconciler"] == [name for name, values in given.items() if re.search(alone, values)]
+    store = [name for name, values in given.items() if re.search(r"inputs\.store-credentials *}", values)]
+    assert ["Run reconciler", "Save the entries of the record"] == store
+
+
+def test_what_may_fail() -> None:
+    """No step after the apply fails what was done."""
+    steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
+    after = steps[[step.get("id") for step in steps].index("run") + 1 : -1]
+    assert len(after) > 4
+    assert [] == [step["name"] for step in after if step.get("continue-on-error") is not True]
+
+
+def test_what_is_cached() -> None:
+    """Only directories that hold nothing but data: never the one in which the program keeps what it works with."""
+    steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
+    cached = {step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")}
+    assert {"${{ runner.temp }}/reconciler-wheels", "${{ runner.temp }}/reconciler-kept"} == cached
+    (run,) = [step for step in steps if step.get("id") == "run"]
+    assert run["env"]["RECONCILER_CACHE_DIR"] == "${{ runner.temp }}/reconciler-cache"
+
+
+def test_unpinned_packages_write_no_cache() -> None:
+    """What runs packages that are not pinned does not write a cache that another job would take."""
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    used = used_in(yaml.safe_load(text))
+    assert [] == [name for name in used if "cache" in name or "reconcile" in name]
+    assert not re.search(r"^\s*cache:", text, re.MULTILINE)
+
+
+def test_pins_are_kept_up_to_date() -> None:
+    """Dependabot looks after the actions of workflows and of the action, and after the lists of hashes."""
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    looked_after = {update["package-ecosystem"]: set(update["directories"]) for update in updates}
+    action = "/.github/actions/reconcile"
+    assert {"github-actions": {"/", action}, "pip": {action}} == looked_after
 
 
 def test_documented() -> None:

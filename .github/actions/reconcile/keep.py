@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from given import take_store_credentials
+
 from reconciler.cli.main import run
 from reconciler.cli.options import Invocation
 from reconciler.operations.workspace import Workspace
@@ -16,6 +18,7 @@ from reconciler.operations.workspace import Workspace
 
 def main() -> int:
     """Tell the history, and copy every journal; the exit code."""
+    take_store_credentials()
     code = run(["state", "history"])
     if code == 0:
         _copy(Path(os.environ["FOLDER"]) / "state")

@@ -11,11 +11,15 @@ import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from given import is_true, take_inputs
+from tip import refuse_moved
 
 from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
-from reconciler.errors import Interrupted
+from reconciler.errors import Interrupted, ReconcilerError, SettingsError
+from reconciler.operations.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
 PLANNED = (0, 2, 3)
 """Exit codes of a plan that was made, whatever is in it."""
+BESIDE_LINES = 10
+"""How many errors of a step, and how many warnings, GitHub shows beside the lines they are of."""
 INVOCATION = Invocation()
 """Of all commands of this step: a thread stuck in a stream of one must not keep the process from ending."""
 
@@ -30,7 +36,11 @@ INVOCATION = Invocation()
 def main() -> int:
     """Run the command that the inputs name; the step's exit code, also where a signal comes between two runs."""
     try:
+        take_inputs()
         return _command()
+    except ReconcilerError as problem:
+        INVOCATION.terminal.print_problem(problem)
+        return _told(problem.exit_code)
     except Interrupted as problem:
         return _told(problem.exit_code)
 
@@ -40,7 +50,7 @@ def _command() -> int:
     folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
     _tell({"folder": str(folder), "number": folder.name[-8:]})
     if command == "validate":
-        return _told(run(["validate"], INVOCATION))
+        return _told(_validate(folder))
     if command == "plan":
         return _told(_plan(folder, report=True), tolerated=PLANNED)
     if command == "apply":
@@ -53,6 +63,37 @@ def _told(code: int, tolerated: tuple[int, ...] = (0,)) -> int:
     """Tell the exit code, and give that of the step: a plan fails neither with changes nor with what waits."""
     _tell({"exit-code": str(code)})
     return 0 if code in tolerated else code
+
+
+def _validate(folder: Path) -> int:
+    """Validate, with mistakes and warnings beside the lines they are of, and what is beyond that in the summary."""
+    file = folder / "validation.txt"
+    with _stdout_to(file):
+        code = run(["validate", "--format", "github"], INVOCATION)
+    shown = dict.fromkeys(("::error", "::warning"), BESIDE_LINES)
+    rest = []
+    for command in filter(None, file.read_text(encoding="utf-8").split("\n")):
+        kind = command.partition(" ")[0]
+        shown[kind] -= 1
+        if shown[kind] < 0:
+            rest.append(_as_item(command))
+        else:
+            sys.stdout.write(f"{command}\n")
+    if rest:
+        _append("GITHUB_STEP_SUMMARY", "".join([f"### {len(rest)} more in the configuration\n\n", *rest]))
+    return code
+
+
+def _as_item(command: str) -> str:
+    """A command that shows something beside a line, as an item of a list in Markdown that shows its text as it is."""
+    kind, _, message = command.removeprefix("::").partition("::")
+    return f"- `{_plain(kind)}`: `{_plain(message)}`\n"
+
+
+def _plain(text: str) -> str:
+    for code, letter in (("%3A", ":"), ("%2C", ","), ("%0D", " "), ("%0A", " "), ("`", "'"), ("%25", "%")):
+        text = text.replace(code, letter)
+    return text
 
 
 def _plan(folder: Path, *, report: bool) -> int:
@@ -68,18 +109,43 @@ def _plan(folder: Path, *, report: bool) -> int:
 
 
 def _apply(folder: Path) -> int:
-    """Apply what was approved, or whatever the plan is, and tell what became of it."""
+    """Apply what was approved, and tell what became of it."""
     planned = _plan(folder, report=False)
     if planned not in PLANNED:  # failed, or the run was cancelled
         _summarise(folder / "plan.md")
         return _told(planned)
-    digest, most = os.environ.get("INPUT_EXPECT_DIGEST"), os.environ.get("INPUT_MAX_CREATES")
-    approval = ["--expect-digest", digest] if digest else ["--auto-approve"]
+    try:
+        approval = _approval(json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+    except ReconcilerError:
+        _summarise(folder / "plan.md")
+        raise
+    most = os.environ.get("INPUT_MAX_CREATES")
     guard = ["--max-creates", most] if most else []
+    pinned = ["--pinned"] if is_true("pinned") else []
     with _stdout_to(folder / "apply.md"):
-        code = run(["apply", *_targets(), *approval, *guard, "--format", "markdown"], INVOCATION)
+        code = run(["apply", *_targets(), *approval, *guard, *pinned, "--format", "markdown"], INVOCATION)
     _summarise(folder / "apply.md")
     return _told(code)
+
+
+def _approval(plan: dict[str, Any]) -> list[str]:
+    """How the plan was approved, as options. Raises SettingsError if it was not, Refused if the branch has moved on.
+
+    A plan without changes needs no approval: what is applied then is that plan, and no other. So the second run of an
+    apply that is done succeeds, whatever it was given.
+    """
+    digest, is_automatic = os.environ.get("INPUT_EXPECT_DIGEST"), is_true("auto-approve")
+    checks_tip = is_true("check-tip")
+    if not plan["changes"]:
+        return ["--expect-digest", plan["digest"]]
+    if bool(digest) == is_automatic:
+        what = "given, with auto-approve: true" if digest else "empty, which approves nothing"
+        remedy = "set the digest of the plan that was approved; or, to apply whatever the plan is, auto-approve: true"
+        raise SettingsError(what, where="expect-digest", remedy=remedy)
+    if checks_tip:
+        workspace = Workspace(INVOCATION.terminal)
+        refuse_moved(workspace.config, workspace.cache_directory)
+    return ["--expect-digest", digest] if digest else ["--auto-approve"]
 
 
 def _targets() -> list[str]:

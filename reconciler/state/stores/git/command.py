@@ -30,6 +30,9 @@ _MISLEADING = re.compile(
 )
 """Variables that a git hook sets for its own repository and commit (`git rev-parse --local-env-vars`)."""
 
+_CREDENTIAL = re.compile(r"RECONCILER_(?!GIT_).+_CLIENT_(ID|SECRET)")
+"""Variables with the credentials for the service: neither git nor what it starts (ssh, hooks, helpers) needs them."""
+
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNREADABLE = re.compile(
@@ -112,8 +115,12 @@ class Git:
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` without prompts, in English, and without variables that name another repository."""
-    kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
+    """`environment` without prompts, in English, and without credentials or the names of other repositories."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if not (_MISLEADING.fullmatch(name) or _CREDENTIAL.fullmatch(name))
+    }
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 

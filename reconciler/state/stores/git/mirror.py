@@ -1,6 +1,7 @@
 """A local bare repository that mirrors one branch of a remote, and makes commits for it.
 
-It is in the cache directory, and contains nothing that the remote does not: a damaged one is deleted.
+It is in the cache directory, and contains nothing that the remote does not: one that is damaged, or is not as it was
+made, is deleted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from reconciler.disk.directories import private_directory
 from reconciler.disk.locks import LockHeld, locked_file
 from reconciler.errors import StoreUnavailable
 from reconciler.state.stores.git.command import reason, trust
+from reconciler.state.stores.git.repository import create, is_ours
 from reconciler.state.stores.git.settings import REMOTE
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.state.stores.git.command import Git, Ran
+    from reconciler.state.stores.git.repository import ObjectFormat
 
 _TIP = "refs/reconciler/tip"
 _ABSENT = re.compile(rb"^fatal: couldn't find remote ref ", re.MULTILINE)
@@ -58,9 +61,12 @@ class Mirror:
         self._patience = _PATIENCE
 
     def make(self) -> None:
-        """Create the repository if needed. Raises StoreUnavailable, and SettingsError for an unsafe directory."""
+        """Create the repository unless there is one that is ours.
+
+        Raises StoreUnavailable, and SettingsError for an unsafe directory.
+        """
         with self._locked():
-            if not self._path.exists():
+            if not is_ours(self._path):
                 self._renew("sha1")
 
     def look(self) -> str:
@@ -95,6 +101,10 @@ class Mirror:
         if kind != b"blob":
             raise StoreUnavailable(f"{path} is a {kind.decode()}, not a file", where=self._git.where)
         return data[: int(size)]
+
+    def object_at(self, tip: str, path: str) -> str:
+        """The hash of the file or directory at `path`, "" if there is none. Raises StoreUnavailable."""
+        return self._git.run("rev-parse", "--verify", "--quiet", f"{tip}:{path}").out.decode().strip()
 
     def paths(self, tip: str) -> list[str]:
         """Every file at `tip`. Raises StoreUnavailable."""
@@ -170,16 +180,15 @@ class Mirror:
                 break
         return ran
 
-    def _other_format(self) -> str:
-        """The object format (`sha1`, `sha256`) that the repository does not have."""
+    def _other_format(self) -> ObjectFormat:
+        """The object format that the repository does not have."""
         return "sha256" if self._git.ask("rev-parse", "--show-object-format").strip() == b"sha1" else "sha1"
 
-    def _renew(self, object_format: str) -> None:
+    def _renew(self, object_format: ObjectFormat) -> None:
         """Replace the repository with an empty one, under the lock."""
         mark = os.urandom(8).hex()
         new, old = self._path.with_suffix(f".{mark}.new"), self._path.with_suffix(f".{mark}.old")
-        how = ("--quiet", "--bare", "--template=", "--initial-branch=tip", f"--object-format={object_format}")
-        self._git.ask("init", *how, str(new))
+        create(new, object_format)
         with suppress(FileNotFoundError):
             self._path.rename(old)
         new.rename(self._path)

@@ -78,7 +78,8 @@ class Copies(Discreet, frozen=True):
     def git(self, location: str, directory: Path, environment: Mapping[str, str]) -> Git:
         """git for the local copy of a location, which is created if needed."""
         path = self._path(location)
-        git = Git(directory, {**environment, "GIT_DIR": str(path)}, location, self.patience)
+        own = {"GIT_DIR": str(path), "GIT_NO_REPLACE_OBJECTS": "1"}
+        git = Git(directory, {**environment, **own}, location, self.patience)
         Mirror(path, "", git).make()
         return git
 
