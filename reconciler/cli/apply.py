@@ -30,6 +30,9 @@ from reconciler.reports.text import plan_text
 @allow_empty_option
 @duplicates_option
 @click.option("--unsealed", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
+@click.option(
+    "--pinned", is_flag=True, help="Refuse service addresses and recipients that are in config/ (or .env) alone."
+)
 @format_option(APPLIED)
 def command(
     terminal: Terminal,
@@ -41,17 +44,29 @@ def command(
     allow_empty: bool,
     accepted_duplicates: tuple[str, ...],
     unsealed: bool,
+    pinned: bool,
     form: str,
 ) -> int:
     """Apply the plan.
 
     Sends each create call once and records its outcome. With PLANFILE (written by `plan --out`) or --expect-digest,
     plans again and continues only if the plan has not changed. Nothing is sent from the file itself.
+
+    With --pinned, each target needs its AUTH_URL and BASE_URL from the environment (and AUDIENCE_BASE if config/
+    declares another one), and RECONCILER_RECIPIENTS must name the keys to encrypt responses to: whoever can change
+    config/ cannot send a secret elsewhere.
     """
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
     planned = plan_to_apply(
-        workspace, targets, approval, accepted_duplicates, max_creates, allow_empty=allow_empty, unsealed=unsealed
+        workspace,
+        targets,
+        approval,
+        accepted_duplicates,
+        max_creates,
+        allow_empty=allow_empty,
+        unsealed=unsealed,
+        pinned=pinned,
     )
     must_ask = planned.has_work and not approval.given
     if must_ask and not has_terminal():

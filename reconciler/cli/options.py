@@ -147,6 +147,11 @@ attempts_option = click.option(
     help="Only this attempt of those selected. Repeatable.",
     shell_complete=known("attempt"),
 )
+within_option = click.option(
+    "--within",
+    metavar="PATTERN",
+    help="Refuse to change the record of a target outside of PATTERN: a glob over region/environment.",
+)
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target."
 )

@@ -237,6 +237,8 @@ AnyEntry = (
 def who(by: Mapping[str, str]) -> str:
     """Who did it, in a few words, from an entry's `by`."""
     name = by.get("actor") or by.get("user") or "?"
+    if "triggering_actor" in by:
+        name = f"{by['triggering_actor']}, rerunning a run of {name}"
     host = f" on {by['host']}" if "host" in by else ""
     run = f" ({by['url']})" if "url" in by else ""
     return f"{name}{host}{run}"

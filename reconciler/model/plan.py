@@ -84,8 +84,26 @@ class Surplus(Struct, frozen=True):
     codes: tuple[str, ...]
 
 
+class Destination(Struct, frozen=True):
+    """Where a target's calls go, as the configuration and the settings have it.
+
+    `recorded_url` is the base URL that the target's record belongs to. `resealed_to` are the age public keys that the
+    record names: those its responses were encrypted to once more. What a response was encrypted to first, no record
+    says.
+    """
+
+    base_url: str
+    auth_url: str
+    audience_base: str
+    recorded_url: str
+    resealed_to: frozenset[str] = frozenset()
+
+
 class TargetPlan(Struct, frozen=True):
-    """What is planned for one target. `digest` covers what approving the plan approves."""
+    """What is planned for one target. `digest` covers what approving the plan approves.
+
+    `destination` is None for a target that is not declared.
+    """
 
     name: TargetName
     digest: str
@@ -95,14 +113,16 @@ class TargetPlan(Struct, frozen=True):
     awaiting_removal: tuple[Attempt, ...]
     surplus: tuple[Surplus, ...]
     unchanged: int
+    destination: Destination | None = None
 
 
 class Plan(Struct, frozen=True):
-    """What is planned for all targets selected, by target name."""
+    """What is planned for all targets selected, by target name. `recipients` are the keys to encrypt responses to."""
 
     selection: tuple[str, ...]
     targets: Mapping[TargetName, TargetPlan]
     digest: str
+    recipients: tuple[str, ...] = ()
 
     @property
     def changes(self) -> list[Change]:

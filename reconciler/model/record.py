@@ -62,7 +62,8 @@ class Record(Struct, frozen=True, dict=True):
     address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
     replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
     place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
-    `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in).
+    `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in);
+    `observed` when it was received last by each recording of such evidence, oldest first.
     `sealings` are what was sealed once more, by attempt and the hash of what was sealed first, oldest first.
     `closed` is the last entry of a record that continues in another store, or is being copied there.
     """
@@ -77,6 +78,7 @@ class Record(Struct, frozen=True, dict=True):
     touched: Mapping[Address, str]
     accepted_losses: frozenset[str] = frozenset()
     received: Mapping[AddressRoute, str] = field(default_factory=dict)
+    observed: Mapping[AddressRoute, tuple[str, ...]] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
     rebound: str = ""
     closed: Closed | None = None
@@ -137,7 +139,7 @@ class _Fold:
         self.accepted_losses: set[str] = set()
         self.ids: set[str] = set()
         self.rebound = ""
-        self.received: dict[AddressRoute, str] = {}
+        self.observed: dict[AddressRoute, tuple[str, ...]] = {}
         self.closed: Closed | None = None
         self.sealings: dict[AttemptPlace, tuple[Sealing, ...]] = {}
 
@@ -202,17 +204,21 @@ class _Fold:
         for attempt in list(self.attempts.values()):
             if attempt.address == entry.source:
                 self.attempts[attempt.id] = replace(attempt, address=entry.address)
-        for (address, code, url), at in list(self.received.items()):
+        for (address, code, url), times in list(self.observed.items()):
             if address == entry.source:
-                self.received[entry.address, code, url] = at
+                self.observed[entry.address, code, url] = times
         self.touched[entry.source] = self.touched[entry.address] = digest
 
     def _observe(self, entry: Observed) -> None:
         """Evidence changes nothing about an address, so it does not touch it: a plan approved before it still holds."""
         url = normal_url(entry.url)
         for code, at in entry.received.items():
-            key = entry.address, code, url
-            self.received[key] = max(at, self.received.get(key, ""))
+            self._receive((entry.address, code, url), (at,))
+
+    def _receive(self, key: AddressRoute, times: tuple[str, ...]) -> None:
+        known = self.observed.get(key, ())
+        is_news = not known or times[0] > known[-1]  # as nearly always: sorting each time would take longer and longer
+        self.observed[key] = (*known, *times) if is_news else tuple(sorted({*known, *times}))
 
     def _reseal(self, entry: Resealed) -> None:
         """Who can open a response changes nothing about its address, so a plan approved before it still holds."""
@@ -247,8 +253,8 @@ class _Fold:
         self.rebound = self.rebound if theirs.rebound == base.rebound else theirs.rebound
         self.ids |= theirs.ids
         self.accepted_losses |= theirs.accepted_losses | {lost_head for _, lost_head in entry.lines}
-        for key, at in theirs.received.items():
-            self.received[key] = max(at, self.received.get(key, ""))
+        for key, times in theirs.observed.items():
+            self._receive(key, times)
         self.sealings = join_sealings(self.sealings, theirs.sealings)
 
     def _at(self, lines: Sequence[tuple[AnyEntry, str]]) -> Record:
@@ -285,7 +291,8 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         attempts=state.attempts,
         touched=state.touched,
         accepted_losses=frozenset(state.accepted_losses),
-        received=state.received,
+        received={route: times[-1] for route, times in state.observed.items()},
+        observed=state.observed,
         ids=frozenset(state.ids),
         rebound=state.rebound,
         closed=state.closed,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.errors import SelectionError
+from reconciler.errors import Refused, SelectionError
 from reconciler.model.address import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from reconciler.model.address import Address, TargetName
 
@@ -93,13 +93,46 @@ class Selection(Struct, frozen=True, dict=True):
         return (("/".join(pattern.split("/")[:2]), pattern) for pattern in self.patterns)
 
 
+class Within(Struct, frozen=True):
+    """The targets that a command may change: those that a glob matches, or with None all of them."""
+
+    pattern: str | None = None
+
+    @classmethod
+    def of(cls, pattern: str | None) -> Within:
+        """Raises SelectionError for what is no pattern over targets, the empty text too: it would allow nothing."""
+        if pattern is not None and not (is_pattern(pattern) and pattern.count("/") == 1):
+            raise SelectionError(
+                "expected a pattern region/environment",
+                where=f"--within {pattern!r}",
+                remedy="for example: --within '*/production'",
+            )
+        return cls(pattern)
+
+    def refuse_others(self, targets: Iterable[TargetName]) -> None:
+        """Raises Refused unless all of these targets may be changed."""
+        if self.pattern is None:
+            return
+        others = sorted({target for target in targets if not matches(self.pattern, target)})
+        if others:
+            raise Refused(
+                f"this would change the record of {', '.join(others)}, outside of the pattern; nothing was changed",
+                where=f"--within {self.pattern}",
+                remedy="select less, or run this where changes of these targets are approved",
+            )
+
+
 def _is_over_addresses(pattern: str) -> bool:
     return pattern.count("/") == 2
 
 
+def has_wildcard(glob: str) -> bool:
+    """Whether a glob may match more than itself."""
+    return not _WILDCARDS.isdisjoint(glob)
+
+
 def _is_name(glob: str) -> bool:
-    """Whether a glob matches nothing but itself."""
-    return _WILDCARDS.isdisjoint(glob)
+    return not has_wildcard(glob)
 
 
 def _matches_any(pattern: str, names: Collection[str]) -> bool:

@@ -5,7 +5,8 @@ import os
 from msgspec import Struct
 
 from reconciler.errors import Refused
-from reconciler.model.plan import SENDS, Plan
+from reconciler.model.plan import SENDS
+from reconciler.model.selection import Selection
 from reconciler.operations.plan import Planned, make
 from reconciler.operations.plan_file import SavedPlan
 from reconciler.operations.workspace import Workspace
@@ -30,9 +31,20 @@ class Approval(Struct, frozen=True):
         """The patterns that a saved plan was made for."""
         return self.saved.selection if self.saved else ()
 
-    def refuse_other_plan(self, plan: Plan, *, whole: bool) -> None:
-        """Raises Refused unless the plan is the approved one: all of it, or the targets selected now."""
-        if self.digest is not None and self.digest != plan.digest:
+    def refuse_other_plan(self, planned: Planned, *, whole: bool) -> None:
+        """Raises Refused unless the plan is the approved one: all of it, or the targets selected now.
+
+        An empty digest approves nothing, which is enough where there is nothing to do.
+        """
+        plan = planned.plan
+        if self.digest == "" and planned.has_work:
+            raise Refused(
+                "the digest is empty, so no plan was approved",
+                where="--expect-digest",
+                remedy="check the step that makes the plan; use the digest that it prints, or --auto-approve to apply"
+                " whatever the plan is",
+            )
+        if self.digest and self.digest != plan.digest:
             raise Refused(
                 f"the plan has changed: its digest is now {plan.digest}",
                 where=f"--expect-digest {self.digest}",
@@ -61,15 +73,20 @@ def plan_to_apply(
     *,
     allow_empty: bool,
     unsealed: bool,
+    pinned: bool,
 ) -> Planned:
     """The plan as it is now, which is the one approved if approval was given.
 
-    `unsealed` lets it store unencrypted responses on a temporary disk. Raises what `make` does, and Refused for a plan
-    that is not permitted.
+    `unsealed` lets it store unencrypted responses on a temporary disk; `pinned` takes no service address and no
+    recipient from the checkout alone. Raises what `make` does, and Refused for a plan that is not permitted.
     """
     patterns, whole = patterns or approval.selection, not patterns
+    if pinned:
+        from reconciler.operations.pinned import refuse_unpinned  # noqa: PLC0415 - few runs need it
+
+        refuse_unpinned(workspace.desired, Selection.of(patterns), workspace.variables, unsealed=unsealed)
     planned = make(workspace, patterns, accepted_duplicates, allow_empty=allow_empty)
-    approval.refuse_other_plan(planned.plan, whole=whole)
+    approval.refuse_other_plan(planned, whole=whole)
     refuse_too_many(planned.plan, max_creates)
     if not unsealed:
         _refuse_unencrypted(workspace, planned)

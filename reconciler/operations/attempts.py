@@ -64,6 +64,7 @@ class AttemptSelector(Struct, frozen=True):
         Raises Refused if that is nothing (no `noun` of what kind), and StateError.
         """
         targets = [name for name in workspace.store.targets() if self.selection.touches(name)]
+        workspace.within.refuse_others(targets if self.is_pattern else [Address(self.text).target])
         if not (targets or self.is_pattern):
             workspace.read(Address(self.text).target)
         records = workspace.records(targets)

@@ -73,6 +73,7 @@ def copy_records(
     here, there = workspace.at(source, "FROM"), workspace.at(destination, "TO")
     copying = _Copying(here, there, _name(here, source), _name(there, destination), force)
     names = targets_to_copy(here, patterns)
+    workspace.within.refuse_others(names)
     if there.store.place.has_any((here.store.place.location, here.store.place.resolved)):
         yield from copying.open_again(names)
         return

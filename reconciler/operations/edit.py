@@ -34,6 +34,7 @@ def append_drafted(
     note: str,
 ) -> Journal:
     """As `record_entries`, of a journal that `read` gives."""
+    workspace.within.refuse_others([target])
     for _ in range(_RETRIES):
         journal = read(target)
         entries = draft(journal)

@@ -38,6 +38,7 @@ def import_subscriptions(workspace: Workspace, address: str | None, patterns: tu
     by_target: dict[TargetName, list[Subscription]] = {}
     for subscription in _desired(workspace, address, patterns):
         by_target.setdefault(subscription.address.target, []).append(subscription)
+    workspace.within.refuse_others(by_target)
     importer = _Importer(workspace)
     for target in sorted(by_target):
         yield from importer.run(target, by_target[target])

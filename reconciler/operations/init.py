@@ -9,6 +9,7 @@ from reconciler.errors import HeadMoved, RecordMissing, Refused
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
+from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace, whole_selection
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
@@ -32,6 +33,7 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
     Unless forced, raises Refused on a disk that does not last, and for a record that exists, or existed, elsewhere.
     """
     names = whole_selection(patterns, workspace.desired.targets)
+    workspace.within.refuse_others(names)
     if workspace.in_ci and workspace.store.path and not force:
         raise Refused(
             "a CI runner's disk is lost with the job, so the next job would create everything again",
@@ -119,9 +121,10 @@ class Rollback(Struct, frozen=True):
 
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
     """Each selected target, read when it is asked for. Raises RecordMissing for one that never had a record."""
-    place, seen = workspace.store.place, workspace.heads.seen()
-    known = {*workspace.store.targets(), *workspace.desired.targets, *seen.targets_at(place)}
-    for name in whole_selection((pattern,), known):
+    place, seen, targets = workspace.store.place, workspace.heads.seen(), sound_targets(workspace)
+    selected = whole_selection((pattern,), {*workspace.store.targets(), *targets, *seen.targets_at(place)})
+    workspace.within.refuse_others(selected)
+    for name in selected:
         journal = load_journal(workspace.store, name)
         if journal is not None:
             refuse_closed(journal.record(), workspace.store.where(name))
@@ -155,7 +158,7 @@ def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:
 
 def _service(workspace: Workspace, name: TargetName, lost: list[KnownHead]) -> str:
     """The service for a new record: the declared one, else that of the lost record. Raises RecordMissing."""
-    target = workspace.desired.targets.get(name)
+    target = sound_targets(workspace).get(name)
     urls = [target.base_url] if target else [seen.base_url for seen in lost if seen.base_url]
     if not urls:
         raise RecordMissing(

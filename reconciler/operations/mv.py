@@ -21,11 +21,15 @@ def renames(workspace: Workspace, source: str, destination: str) -> dict[TargetN
     Raises Refused for what is no such pair, for nothing to rename, and for an address in use; and StateError.
     """
     if "*" not in source + destination:
-        return _of_one(parse_address(source), parse_address(destination))
+        pair = _of_one(parse_address(source), parse_address(destination))
+        workspace.within.refuse_others(pair)
+        return pair
     pattern, new = _pair(source, destination)
     selection = Selection.of((source,))
     found: dict[TargetName, list[Rename]] = {}
-    for target, record in workspace.records(filter(selection.touches, workspace.store.targets())).items():
+    targets = [target for target in workspace.store.targets() if selection.touches(target)]
+    workspace.within.refuse_others(targets)
+    for target, record in workspace.records(targets).items():
         for before in sorted(record.by_address()):
             match = pattern.fullmatch(before.name)
             if match and selection.has(before):

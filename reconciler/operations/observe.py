@@ -37,8 +37,9 @@ def observe(workspace: Workspace, file: Path) -> Matches:
     by_target: dict[TargetName, list[tuple[Address, str, str, str]]] = {}
     for (address, url, code), received in evidence.received.items():
         by_target.setdefault(address.target, []).append((address, url, code, received))
-    for name in names:
-        _record(workspace, name, by_target.get(name, []))
+    workspace.within.refuse_others(by_target)
+    for name in sorted(by_target):
+        _record(workspace, name, by_target[name])
     return evidence
 
 

@@ -8,6 +8,7 @@ from reconciler.model.entry import Bound
 from reconciler.model.record import Record
 from reconciler.model.url import same_service
 from reconciler.operations.edit import now_by, record_entries
+from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace, whole_selection
 
 
@@ -26,10 +27,11 @@ class Rebinding(Struct, frozen=True):
 
 def rebindings(workspace: Workspace, patterns: tuple[str, ...]) -> list[Rebinding]:
     """The selected records that are bound to something else than the settings use. Raises StateError."""
-    selected = whole_selection(patterns, workspace.desired.targets)
+    selected = whole_selection(patterns, sound_targets(workspace))
     if not patterns:  # not all that is declared needs to have a record
         known = {*workspace.store.targets(), *workspace.targets_seen()}
         selected = [name for name in selected if name in known] or selected
+    workspace.within.refuse_others(selected)
     found = [_rebinding(workspace, name, workspace.read(name).record()) for name in selected]
     return [rebinding for rebinding in found if rebinding.changes_service or rebinding.changes_account]
 
@@ -50,7 +52,7 @@ def rebind(workspace: Workspace, name: TargetName, *, force: bool) -> None:
 def _rebinding(workspace: Workspace, name: TargetName, record: Record) -> Rebinding:
     account = _account(workspace, name)
     changes_account = account is not None and record.account not in (None, account)
-    return Rebinding(name, record.base_url, workspace.desired.targets[name].base_url, changes_account)
+    return Rebinding(name, record.base_url, sound_targets(workspace)[name].base_url, changes_account)
 
 
 def _account(workspace: Workspace, name: TargetName) -> str | None:

@@ -40,10 +40,13 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
     """
     data = read_whole(file)
     if is_journal(data):
-        yield _merge(workspace, parse(data, None, str(file)), file)
+        theirs = parse(data, None, str(file))
+        workspace.within.refuse_others([theirs.target])
+        yield _merge(workspace, theirs, file)
         return
     saved = kept_in(data, file)
     targets = sorted({entry.target for entry in saved})
+    workspace.within.refuse_others(targets)
     for target in targets:
         _refuse_foreign(_read(workspace, target), saved)
     for target in targets:

@@ -15,6 +15,7 @@ from reconciler.model.record import Attempt, Record
 from reconciler.model.selection import Selection
 from reconciler.operations.edit import now_by, record_entries
 from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.operations.sound_config import recipients_in_use
 from reconciler.operations.workspace import Workspace, refuse_unmatched
 from reconciler.state.private.responses import PRIVATE_KEY, encrypt, is_encrypted, parse_identities
 from reconciler.values import Discreet
@@ -96,7 +97,9 @@ def resealing(workspace: Workspace, patterns: tuple[str, ...], keys: Sequence[st
     selection = Selection.of(patterns)
     identities = read_identity(identity)
     known = sorted({*workspace.recorded_targets(), *workspace.targets_seen()})
-    records = workspace.records(name for name in known if selection.touches(name))
+    selected = [name for name in known if selection.touches(name)]
+    workspace.within.refuse_others(selected)
+    records = workspace.records(selected)
     addresses = {attempt.address for record in records.values() for attempt in record.attempts.values()}
     refuse_unmatched(selection, known, sorted(addresses))
     chosen, unreadable, done, private = dict[TargetName, list[Kept]](), list[StateError](), 0, 0
@@ -128,7 +131,7 @@ def _recipients(workspace: Workspace, keys: Sequence[str]) -> tuple[str, ...]:
             )
         if remedy := recipient_remedy(key):
             raise SettingsError(f"key {number} is not an age X25519 public key", where="--to", remedy=remedy)
-    recipients = tuple(dict.fromkeys((*workspace.desired.recipients, *keys)))
+    recipients = tuple(dict.fromkeys((*recipients_in_use(workspace), *keys)))
     if not recipients:
         raise Refused("no keys to encrypt to", remedy="use --to age1…, or add `recipients: [age1…]` to config/")
     return recipients

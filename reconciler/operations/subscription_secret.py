@@ -16,6 +16,7 @@ from reconciler.model.record import Attempt, Record
 from reconciler.operations.attempts import live
 from reconciler.operations.edit import now_by, pick, record_entries
 from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.operations.sound_config import recipients_in_use
 from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import encrypt, private_kind, split_response
 
@@ -107,7 +108,8 @@ def store_secret(workspace: Workspace, address: Address, attempt_id: str | None,
 
     Raises Refused if no attempt, or several, can be meant, and StateError.
     """
-    recipients = workspace.desired.recipients
+    workspace.within.refuse_others([address.target])
+    recipients = recipients_in_use(workspace)
     secret = read()
 
     def draft(record: Record) -> list[SecretSet]:

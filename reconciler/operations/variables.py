@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
 
 SECRETS_DIR = "RECONCILER_SECRETS_DIR"
+DOTENV = ".env"
+RECIPIENTS = "RECONCILER_RECIPIENTS"
+"""The age public keys to encrypt responses to, separated by spaces or commas."""
 
 _FILE_LIMIT = 1 << 16
 
@@ -52,6 +55,15 @@ class Variables(Discreet, frozen=True, dict=True):
         value_and_source = self._find(name)
         return None if value_and_source is None else value_and_source[1]
 
+    def from_outside(self, name: str) -> bool:
+        """Whether `name` is set in the environment, or in a directory that it names, and not only by a `.env`.
+
+        Raises SettingsError as `get` does.
+        """
+        if self.environ.get(name):
+            return True
+        return bool(self.environ.get(SECRETS_DIR)) and self.source(name) not in (None, DOTENV)
+
     def _find(self, name: str) -> tuple[str, str] | None:
         if value := self.environ.get(name):
             return value, "the environment"
@@ -60,7 +72,7 @@ class Variables(Discreet, frozen=True, dict=True):
             if value := (_text(path) or "").strip():
                 return value, str(path)
         if value := self._dotenv.get(name):
-            return value, ".env"
+            return value, DOTENV
         return None
 
     @cached_property
@@ -76,7 +88,7 @@ class Variables(Discreet, frozen=True, dict=True):
 
     @cached_property
     def _dotenv(self) -> Mapping[str, str | None]:
-        path = self.directory / ".env"
+        path = self.directory / DOTENV
         if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
             return {}
         from dotenv import dotenv_values  # noqa: PLC0415  needed only if there is a file to read

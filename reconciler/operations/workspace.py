@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
-from reconciler.model.selection import Selection
+from reconciler.model.selection import Selection, Within
 from reconciler.operations.actor import by_run, in_actions
-from reconciler.operations.variables import Variables, number_of
+from reconciler.operations.variables import RECIPIENTS, Variables, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Workspace:
     """The settings of this run, and what follows from them; each part is built when it is first used."""
 
-    def __init__(self, notices: Notices) -> None:
-        """Raises SettingsError where the working directory is gone."""
+    def __init__(self, notices: Notices, within: str | None = None) -> None:
+        """`within`: as in `Within.of`. Raises SettingsError if the working directory is gone, and SelectionError."""
         try:
             here = Path.cwd()
         except OSError as problem:
@@ -40,6 +40,7 @@ class Workspace:
             ) from None
         self.variables = Variables(os.environ, here)
         self.notices = notices
+        self.within = Within.of(within)
         self._warned: set[str] = set()
 
     def warn_once(self, message: str) -> None:
@@ -108,11 +109,16 @@ class Workspace:
         return desired
 
     def read_desired(self) -> Desired:
-        """The desired state, read now, with the environment's overrides. Raises ConfigError."""
+        """The desired state, read now, with the environment's overrides. Raises ConfigError and SettingsError."""
         from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
 
         self.notices.say_more(f"desired state: {self.config}")
-        return load(self.config, self.variables.override)
+        desired = load(self.config, self.variables.override)
+        if self.variables.get(RECIPIENTS) is None:
+            return desired
+        from reconciler.operations.pinned import with_recipients  # noqa: PLC0415 - few runs need it
+
+        return with_recipients(desired, self.variables)
 
     @property
     def config(self) -> Path:
@@ -151,7 +157,7 @@ class Workspace:
         from reconciler.state.stores.location import holds_password  # noqa: PLC0415
 
         other = Workspace(self.notices)
-        other.heads = self.heads
+        other.heads, other.within = self.heads, self.within
         try:
             other.store = self._open(place)
         except SettingsError as problem:

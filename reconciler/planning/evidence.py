@@ -76,6 +76,17 @@ def evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
     return {code: at for code, at in last_received.items() if at >= attempt.since}
 
 
+def first_evidence(record: Record, attempt: Attempt) -> dict[str, str]:
+    """When each code of an attempt was first observed at its URL since it started; codes that never were are left out.
+
+    What was observed before, of an earlier attempt at that URL, is no evidence for this one.
+    """
+    url = normal_url(attempt.url)
+    times = {code: record.observed.get((attempt.address, code, url), ()) for code in attempt.codes}
+    since = {code: [at for at in observed if at >= attempt.since] for code, observed in times.items()}
+    return {code: observed[0] for code, observed in since.items() if observed}
+
+
 class _Deliveries:
     """The attempts that are not gone, by what they deliver and where to: a notification is not compared with each."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.errors import SelectionError
-from reconciler.model.plan import Plan, TargetPlan
+from reconciler.model.plan import Destination, Plan, TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.dependencies import with_dependencies
@@ -41,7 +41,7 @@ def make_plan(desired: Desired, records: Mapping[TargetName, Record], selection:
     planner.use(records)
     targets = {name: planner.plan(name) for name in sorted(desired.targets) if selection.touches(name)}
     digest = plan_digest({name: target.digest for name, target in targets.items()})
-    return Plan(selection.patterns, targets, digest)
+    return Plan(selection.patterns, targets, digest, tuple(sorted(desired.recipients)))
 
 
 class Planner:
@@ -100,7 +100,15 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
         awaiting_removal=_awaiting_removal(held, selection),
         surplus=tuple(_without_wanted_elsewhere(surplus, record, wanted)),
         unchanged=sum(address not in changed and selection.has(address) for address in wanted),
+        destination=_destination(target, record),
     )
+
+
+def _destination(target: Target, record: Record) -> Destination:
+    resealed_to = frozenset(
+        key for sealings in record.sealings.values() for sealing in sealings for key in sealing.recipients
+    )
+    return Destination(target.base_url, target.auth_url, target.audience_base, record.base_url, resealed_to)
 
 
 def _refuse_unmatched(desired: Desired, records: Mapping[TargetName, Record], selection: Selection) -> None:

@@ -151,17 +151,29 @@ def _only_target(parity: Parity, difference: Difference) -> TargetName | None:
 
 
 def _how(parity: Parity, views: list[View], only: TargetName | None) -> str:
+    if View.PROVEN in views:
+        return f"desired in {parity.b}, but not observed long enough in {parity.a}"
     if View.GATE in views:
         state = "in force differently" if only is None else "not in force"
         return f"desired in {parity.b}, but {state} in {parity.a}"
     return " and ".join(views) + ("" if only is None else f" in {only} only")
 
 
-_VERBS = {View.DESIRED: ("desires", "desires"), View.IN_FORCE: ("has", "has"), View.GATE: ("has", "desires")}
+_VERBS = {
+    View.DESIRED: ("desires", "desires"),
+    View.IN_FORCE: ("has", "has"),
+    View.GATE: ("has", "desires"),
+    View.PROVEN: ("proves", "desires"),
+}
 """What the first and the second target do with what is compared."""
 
 
 def _parity_rows(parity: Parity, difference: Difference) -> tuple[tuple[str, str], ...]:
+    if difference.what is View.PROVEN:
+        return tuple(
+            ("-", f"{code}: never observed") if at is None else ("~", f"{code}: first observed {at}")
+            for code, at in difference.unproven.items()
+        )
     if difference.a is None or difference.b is None:
         return ()
     a, b = _VERBS[difference.what]

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
-from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus
+from reconciler.model.parity import Pairs, View
+from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
@@ -42,9 +43,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "tool_version": __version__,
         "digest": plan.digest,
         "selection": list(plan.selection),
-        "targets": {
-            target.name: {"digest": target.digest, "head": target.head, "entries": target.entries} for target in targets
-        },
+        "targets": {target.name: _target(target) for target in targets},
+        "recipients": list(plan.recipients),
         "changes": [_change(change) for change in changes],
         "awaiting_removal": [_attempt(attempt) for target in targets for attempt in target.awaiting_removal],
         "surplus": [_surplus(surplus) for target in targets for surplus in target.surplus],
@@ -55,6 +55,18 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "surplus": plan.surplus,
             "awaiting_removal": plan.awaiting_removal,
         },
+    }
+
+
+def _target(target: TargetPlan) -> dict[str, object]:
+    there = target.destination
+    return {
+        "digest": target.digest,
+        "head": target.head,
+        "entries": target.entries,
+        "base_url": there and there.base_url,
+        "auth_url": there and there.auth_url,
+        "audience_base": there and there.audience_base,
     }
 
 
@@ -144,8 +156,10 @@ def _mistake(mistake: Mistake) -> dict[str, object]:
     }
 
 
-def parity_document(parity: Parity) -> dict[str, object]:
-    """Whether two targets match."""
+def parity_document(parity: Parity | Pairs) -> dict[str, object]:
+    """Whether two targets match, or the targets of two patterns pair by pair."""
+    if isinstance(parity, Pairs):
+        return _pairs(parity)
     return {
         "format_version": FORMAT_VERSION,
         "a": parity.a,
@@ -159,12 +173,23 @@ def parity_document(parity: Parity) -> dict[str, object]:
     }
 
 
+def _pairs(pairs: Pairs) -> dict[str, object]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "in_line": pairs.in_line,
+        "pairs": [parity_document(parity) for parity in pairs.compared],
+        "unpaired": [{"target": left.target, "counterpart": left.counterpart} for left in pairs.unpaired],
+    }
+
+
 def _difference(difference: Difference) -> dict[str, object]:
+    unproven = {"unproven": dict(difference.unproven)} if difference.what is View.PROVEN else {}
     return {
         "name": difference.name,
         "what": difference.what,
         "a": None if difference.a is None else dict(difference.a),
         "b": None if difference.b is None else dict(difference.b),
+        **unproven,
     }
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from reconciler.mistake import Validation
-    from reconciler.model.parity import Parity
+    from reconciler.model.parity import Pairs, Parity
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
     from reconciler.model.removal import RemovalRequest
@@ -92,7 +92,7 @@ REMOVALS: Formats[Sequence[RemovalRequest]] = {
     "json": _json(removals_document),
     "markdown": lambda requests: _markdown().removals_markdown(requests),
 }
-PARITY: Formats[Parity] = {
+PARITY: Formats[Parity | Pairs] = {
     "text": parity_text,
     "json": _json(parity_document),
     "markdown": lambda parity: _markdown().parity_markdown(parity),

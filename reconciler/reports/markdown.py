@@ -7,12 +7,13 @@ at its end.
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.model.parity import Parity
+from reconciler.model.parity import Pairs, Parity
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
+from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
@@ -23,6 +24,7 @@ from reconciler.reports.wording import (
     counted,
     in_words,
     needs_attention,
+    pairs_summary,
     parity_summary,
     pending,
     plan_summary,
@@ -33,6 +35,7 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
     surplus_advice,
+    unpaired_words,
 )
 
 LIMIT = 65_000
@@ -57,7 +60,10 @@ def plan_markdown(plan: Plan) -> str:
     """A plan: the warnings, a table for each target, and the details folded away."""
     paper = _Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
     targets = [plan.targets[name] for name in sorted(plan.targets)]
-    paper.bullets("Warnings", [row for target in targets for row in _warnings(target)])
+    changed = [f"- {code(text)}\n" for text in deviations(plan)]
+    paper.bullets("Warnings", changed + [row for target in targets for row in _warnings(target)])
+    destinations = [row for target in targets for row in _destination(target)]
+    paper.bullets("Service and keys in use", [*destinations, f"- {code(recipients_line(plan))}\n"])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(plan)])
     for target in targets:
         if target.changes:
@@ -71,6 +77,13 @@ def plan_markdown(plan: Plan) -> str:
     ]
     paper.fold("Awaiting removal by the operator", awaiting)
     return paper.text(f"\nDigest: {code(plan.digest)}\n")
+
+
+def _destination(target: TargetPlan) -> list[str]:
+    if target.destination is None:
+        return []
+    words = ", ".join(f"{purpose} {code(url)}" for purpose, url in service_addresses(target.destination))
+    return [f"- {code(target.name)} {words}\n"]
 
 
 def _warnings(target: TargetPlan) -> list[str]:
@@ -141,13 +154,28 @@ def _result_row(result: Result) -> str:
     return f"| {SIGNS[result.action]} | {code(result.address)} | {in_words(result.outcome)} | {status} | {detail} |\n"
 
 
-def parity_markdown(parity: Parity) -> str:
-    """Whether two targets match, and how they differ."""
+def parity_markdown(parity: Parity | Pairs) -> str:
+    """Whether two targets match, and how they differ; of two patterns what has no counterpart, then each pair."""
+    if isinstance(parity, Pairs):
+        return _pairs(parity)
     paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
+    _write_parity(paper, parity)
+    return paper.text("")
+
+
+def _pairs(pairs: Pairs) -> str:
+    paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(pairs_summary(pairs))}\n")
+    paper.bullets("Without a counterpart", [f"- {code(unpaired_words(left))}\n" for left in pairs.unpaired])
+    for parity in pairs.compared:
+        paper.block("\n", [f"#### {code(parity_summary(parity))}\n"])
+        _write_parity(paper, parity)
+    return paper.text("")
+
+
+def _write_parity(paper: "_Paper", parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared exceptions", declared)
-    return paper.text("")
 
 
 def _disparity(disparity: Disparity) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.parity import Pairs
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER, how_to_resolve
+from reconciler.reports.destinations import deviations, recipients_line, service_line
 from reconciler.reports.difference import declared_disparities, delivery, disparities
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
@@ -19,6 +21,7 @@ from reconciler.reports.wording import (
     ignore_block,
     in_words,
     listed,
+    pairs_summary,
     parity_summary,
     pending,
     plan_summary,
@@ -29,6 +32,7 @@ from reconciler.reports.wording import (
     resolve_advice,
     status_word,
     surplus_advice,
+    unpaired_words,
     validation_summary,
 )
 
@@ -82,14 +86,22 @@ _PROOF_TONES = {Proof.PROVEN: Tone.ADDED, Proof.SILENT: Tone.WARNING, Proof.NEVE
 
 
 def plan_text(plan: Plan) -> list[Line]:
-    """A plan, target by target; only the summary if there is nothing to do."""
+    """A plan, target by target; a target with nothing to do in a line, before the summary."""
     lines: list[Line] = []
-    for name in sorted(plan.targets):
-        target_lines = _target_lines(plan.targets[name])
+    rest: list[Line] = []
+    for target in (plan.targets[name] for name in sorted(plan.targets)):
+        target_lines = _target_lines(target)
+        there = "" if target.destination is None else service_line(target.destination)
         if target_lines:
-            lines += [Line(name, Tone.HEADING), *target_lines, Line("")]
+            lines += [Line(target.name, Tone.HEADING), *([Line(f"  {there}", Tone.FAINT)] if there else [])]
+            lines += [*target_lines, Line("")]
+        elif there:
+            rest.append(Line(f"{target.name}  {there}", Tone.FAINT))
+    lines += [*rest, *([Line("")] if rest else [])]
     lines.append(Line(plan_summary(plan), Tone.HEADING if plan.changes else Tone.PLAIN))
     lines += [Line(f"  {text}", Tone.WARNING) for text in pending(plan)]
+    lines += [Line(f"  warning: {text}", Tone.WARNING) for text in deviations(plan)]
+    lines.append(Line(recipients_line(plan), Tone.FAINT))
     if plan.changes:
         lines.append(Line(f"Digest: {plan.digest}", Tone.FAINT))
     return lines
@@ -209,8 +221,10 @@ def validation_text(validation: Validation) -> list[Line]:
     return [*lines, Line(validation_summary(validation))]
 
 
-def parity_text(parity: Parity) -> list[Line]:
-    """Whether two targets match, and how they differ."""
+def parity_text(parity: Parity | Pairs) -> list[Line]:
+    """Whether two targets match, and how they differ; of two patterns each pair, and what has no counterpart."""
+    if isinstance(parity, Pairs):
+        return _pairs_lines(parity)
     lines = []
     for disparity in disparities(parity):
         lines.append(Line(f"  ~ {disparity.name}  {disparity.how}", Tone.CHANGED))
@@ -220,6 +234,13 @@ def parity_text(parity: Parity) -> list[Line]:
     block = [Line(text, Tone.FAINT) for text in ignore_block(parity)]
     lines += [Line(""), *block, Line("")] if block else []
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]
+
+
+def _pairs_lines(pairs: Pairs) -> list[Line]:
+    lines = [line for parity in pairs.compared for line in [*parity_text(parity), Line("")]]
+    for left in pairs.unpaired:
+        lines += [Line(unpaired_words(left), Tone.CHANGED if left.matters else Tone.FAINT), Line("")]
+    return [*lines, Line(pairs_summary(pairs), Tone.HEADING)]
 
 
 def status_text(standings: Iterable[TargetStatus]) -> list[Line]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
+from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Health, Result
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from reconciler.mistake import Validation
-    from reconciler.model.parity import Parity
+    from reconciler.model.parity import Pairs, Parity, Unpaired
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
     from reconciler.model.result import Finding
     from reconciler.model.status import ObservedAttempt, TargetStatus
@@ -196,9 +197,22 @@ def parity_summary(parity: Parity) -> str:
     return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."
 
 
+def unpaired_words(left: Unpaired) -> str:
+    """A target without a counterpart."""
+    return f"{left.target} has no counterpart: {left.counterpart} is not declared"
+
+
+def pairs_summary(pairs: Pairs) -> str:
+    """How many pairs match, in a sentence."""
+    matching = sum(parity.in_line for parity in pairs.compared)
+    words = [f"{matching} of {counted(len(pairs.compared), 'pair')} match{'es' if len(pairs.compared) == 1 else ''}"]
+    words += [counted(len(pairs.unpaired), "target has", "targets have") + " no counterpart"] if pairs.unpaired else []
+    return f"{', '.join(words)}."
+
+
 def ignore_block(parity: Parity) -> list[str]:
     """What to write into config/ if the targets are meant to differ: YAML, after a line that says where to."""
-    names = sorted({difference.name for difference in parity.differences})
+    names = sorted({difference.name for difference in parity.differences if difference.what is not View.PROVEN})
     if not names:
         return []
     items = []

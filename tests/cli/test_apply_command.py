@@ -50,6 +50,20 @@ class TestApproval:
         begun.lose_answer()
         begun.step("apply", code=3)
 
+    def test_an_empty_digest_approves_nothing(self, begun: Partner) -> None:
+        """A step that should have given the digest and gave none is no approval: refused, before any call."""
+        with begun.appending():
+            done = begun.step("apply", "--expect-digest", "", code=1)
+        assert "Error: --expect-digest: the digest is empty, so no plan was approved; check the step that" in done.err
+        assert begun.service.untouched
+
+    @pytest.mark.parametrize("digest", [["--expect-digest", ""], []])
+    def test_where_there_is_nothing_to_do_nothing_is_approved(self, begun: Partner, digest: list[str]) -> None:
+        """An empty plan needs no digest."""
+        begun.step("apply", "--auto-approve")
+        with begun.appending():
+            assert "Nothing to do.\n" in begun.step("apply", *digest).out
+
     def test_max_creates(self, begun: Partner) -> None:
         """As many as are allowed go through."""
         begun.succeed("apply", "--auto-approve", "--max-creates", "1")

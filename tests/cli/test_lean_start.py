@@ -46,7 +46,7 @@ NEEDLESS = {"dataclasses", "getpass", "logging", "queue", "random", "shutil", "s
 
 MODULES = {
     "cli": 10, "desired": 15, "disk": 4, "errors": 1, "mistake": 1, "model": 16, "operations": 9, "planning": 10,
-    "reports": 8, "state": 17, "values": 1,
+    "reports": 9, "state": 17, "values": 1,
 }  # fmt: skip
 """How many modules of each room a plan may load."""
 

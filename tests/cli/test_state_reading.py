@@ -203,10 +203,25 @@ class TestReading:
         assert {"actor": "octo", "url": "https://git.example/a/b/actions/runs/7"} == partner.entries[0]["by"]
 
     def test_what_a_run_in_actions_does_not_say_is_left_out(self, partner: Partner) -> None:
-        """Of the URL of the run as well."""
-        partner.environment["GITHUB_ACTIONS"] = "true"
+        """Of the URL of the run as well: a part of it leads nowhere."""
+        partner.environment |= {"GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://git.example"}
         partner.begin(offers=["ONB10011"])
-        assert {"url": "//actions/runs/"} == partner.entries[0]["by"]
+        assert {} == partner.entries[0]["by"]
+
+    @pytest.mark.parametrize("triggering", ["octo", "lead"])
+    def test_whoever_runs_a_run_again(self, partner: Partner, triggering: str) -> None:
+        """Is named beside the actor of the run, and the URL is that of the attempt, on a server of one's own too."""
+        partner.environment |= {
+            "GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "octo", "GITHUB_TRIGGERING_ACTOR": triggering,
+            "GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7",
+            "GITHUB_RUN_ATTEMPT": "2",
+        }  # fmt: skip
+        partner.begin(offers=["ONB10011"])
+        again = {} if triggering == "octo" else {"triggering_actor": triggering}
+        url = "https://git.example/a/b/actions/runs/7/attempts/2"
+        assert {"actor": "octo", **again, "url": url} == partner.entries[0]["by"]
+        name = "octo" if triggering == "octo" else "lead, rerunning a run of octo"
+        assert f"{name} ({url})" in partner.succeed("state", "history").out
 
 
 class TestVerify:

@@ -294,6 +294,10 @@ def test_meaningless(entries: list[AnyEntry], number: int, what: str) -> None:
     [
         ({"user": "deployer", "host": "build-7"}, "deployer on build-7"),
         ({"actor": "deployer", "user": "runner", "url": "https://ci.example/1"}, "deployer (https://ci.example/1)"),
+        (
+            {"actor": "deployer", "triggering_actor": "lead", "url": "https://ci.example/1"},
+            "lead, rerunning a run of deployer (https://ci.example/1)",
+        ),
         ({}, "?"),
     ],
 )

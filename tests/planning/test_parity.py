@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from support.value_scene import EUROPE, PLACE, USA, Scene, hooks, target
+from support.value_scene import BY, EUROPE, PLACE, USA, Scene, address_of, hooks, target
 
+from reconciler.errors import SelectionError
+from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, ParityException
+from reconciler.model.entry import Observed
 from reconciler.model.parity import View
-from reconciler.planning.parity import compare, gate
+from reconciler.planning.parity import compare, gate, pair_up
 
 
 @pytest.fixture
@@ -145,3 +148,124 @@ def test_gate_tells_nothing_unused(scene: Scene) -> None:
     parity = gate(desired, scene.records, EUROPE, USA)
     assert (True, (), 2) == (parity.in_line, parity.unused, len(parity.ignored))
     assert (EUROPE, USA) == (parity.a, parity.b)
+
+
+FIRST, SECOND, THIRD = "2026-11-20T14:00:00Z", "2026-11-21T14:00:00Z", "2026-11-22T14:00:00Z"
+"""After all that has happened in a scene."""
+
+
+def observe(scene: Scene, name: str, at: str, *codes: str, url: str | None = None) -> None:
+    """Record that notifications were received."""
+    received = dict.fromkeys(codes, at)
+    seen = Observed(at=at, by=BY, address=address_of(name), url=url or hooks(name), received=received)
+    scene._tell(EUROPE, seen)
+
+
+def unproven(scene: Scene, observed_by: str) -> dict[str, dict[str, str | None]]:
+    """What is not proven in europe/staging of what usa/staging desires, by name."""
+    found = gate(scene.desired, scene.records, EUROPE, USA, observed_by).differences
+    assert all(one.what is View.PROVEN for one in found)
+    return {one.name: dict(one.unproven) for one in found}
+
+
+def test_proven(scene: Scene) -> None:
+    """Each code that is desired must have been observed; what is in force and was never heard of is named."""
+    scene.apply()
+    observe(scene, "offers", FIRST, "ONB10011")
+    observe(scene, "applications", FIRST, "ONB10002")
+    assert {"applications": {"ONB10001": None}} == unproven(scene, THIRD)
+    observe(scene, "applications", SECOND, "ONB10001")
+    assert {} == unproven(scene, THIRD)
+    assert {"applications": {"ONB10001": SECOND}} == unproven(scene, FIRST)
+
+
+def test_the_first_observation_counts(scene: Scene) -> None:
+    """Later ones, in whatever order they were recorded, do not make it start anew."""
+    scene.apply()
+    for at in (SECOND, FIRST, THIRD):
+        observe(scene, "offers", at, "ONB10011")
+        observe(scene, "applications", at, "ONB10001", "ONB10002")
+    assert {} == unproven(scene, FIRST)
+    assert THIRD == max(scene.records[EUROPE].received.values())
+
+
+def test_a_replaced_url_starts_anew(scene: Scene) -> None:
+    """Notifications at the old URL say nothing about the new one."""
+    scene.apply()
+    observe(scene, "offers", FIRST, "ONB10011")
+    observe(scene, "applications", FIRST, "ONB10001", "ONB10002")
+    for target_name in (EUROPE, USA):
+        scene.want(f"{target_name}/offers", "ONB10011", hooks("new"))
+    scene.apply()
+    assert {"offers": {"ONB10011": None}} == unproven(scene, THIRD)
+    observe(scene, "offers", SECOND, "ONB10011", url=hooks("new"))
+    assert {"offers": {"ONB10011": SECOND}} == unproven(scene, FIRST)
+    assert {} == unproven(scene, SECOND)
+
+
+def test_a_new_create_at_an_old_url_starts_anew(scene: Scene) -> None:
+    """What an attempt that is gone has delivered there does not prove the one that came after it."""
+    scene.apply()
+    observe(scene, "offers", "2026-11-19T14:00:00Z", "ONB10011")  # before the attempt
+    observe(scene, "applications", FIRST, "ONB10001", "ONB10002")
+    assert {"offers": {"ONB10011": None}} == unproven(scene, THIRD)
+
+
+def test_what_is_renamed_stays_proven(scene: Scene) -> None:
+    """The subscription is the same, and its evidence goes with it."""
+    scene.apply()
+    observe(scene, "offers", FIRST, "ONB10011")
+    observe(scene, "applications", FIRST, "ONB10001", "ONB10002")
+    scene.move("offers", "deals")
+    for target_name in (EUROPE, USA):
+        scene.drop(f"{target_name}/offers")
+        scene.want(f"{target_name}/deals", "ONB10011", hooks("offers"))
+    assert {} == unproven(scene, FIRST)
+
+
+def test_what_is_not_in_force_is_not_proven_either(scene: Scene) -> None:
+    """It is said as at any gate, and once; a declared exception sets aside what is unproven too."""
+    scene.apply()
+    observe(scene, "applications", FIRST, "ONB10001", "ONB10002")
+    scene.retire(next(one.id for one in scene.all_attempts() if one.address == f"{EUROPE}/offers"))
+    (found,) = gate(scene.desired, scene.records, EUROPE, USA, THIRD).differences
+    assert ("offers", View.GATE) == (found.name, found.what)
+    declared = gate(declaring(scene.desired, "offers"), scene.records, EUROPE, USA, THIRD)
+    assert declared.in_line
+
+
+DECLARED = [TargetName(name) for name in ("asia/staging", "europe/production", "europe/staging", "usa/production")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairs", "others"),
+    [
+        ("*/staging", "*/production", ["europe"], ["asia", "usa"]),
+        ("e*/staging", "e*/production", ["europe"], []),
+        ("asia/*", "usa/*", [], ["production", "staging"]),
+    ],
+)
+def test_pairs(a: str, b: str, pairs: list[str], others: list[str]) -> None:
+    """Targets pair by the segment that the patterns share; one without its counterpart is not lost."""
+    found, left = pair_up(a, b, DECLARED)
+    assert (pairs, others) == tuple([one.split("/")[a.endswith("*")] for one, _ in some] for some in (found, left))
+    assert all(one.split("/")[not a.endswith("*")] == a.split("/")[not a.endswith("*")] for one, _ in found + left)
+    assert all(two.split("/")[not a.endswith("*")] == b.split("/")[not a.endswith("*")] for _, two in found + left)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("*/staging", "*/staging"),
+        ("*/staging", "europe/production"),
+        ("*/*", "*/production"),
+        ("*/staging", "*/prod*"),
+        ("*", "*/production"),
+        ("*/staging/offers", "*/production/offers"),
+        ("*/nowhere", "*/never"),
+    ],
+)
+def test_what_makes_no_pairs(a: str, b: str) -> None:
+    """Patterns that differ elsewhere, or name nothing, are an error."""
+    with pytest.raises(SelectionError):
+        pair_up(a, b, DECLARED)

@@ -149,7 +149,7 @@ def test_disparities_that_are_the_same_are_one() -> None:
     both = [Difference("a", View.DESIRED, ONE, None), Difference("a", View.IN_FORCE, codes[0], None)]
     assert [("a", "desired and in force in europe/staging only", [])] == told(*both)
     rows = [("-", "eventCodes: ONB10002 in europe/staging only")]
-    both = [Difference("a", view, *codes) for view in (View.DESIRED, View.IN_FORCE)]
+    both = [Difference("a", view, codes[0], codes[1]) for view in (View.DESIRED, View.IN_FORCE)]
     assert [("a", "desired and in force", rows)] == told(*both)
     for other in (Difference("a", View.IN_FORCE, None, ONE), Difference("b", View.IN_FORCE, ONE, None)):
         assert 2 == len(told(Difference("a", View.DESIRED, ONE, None), other))

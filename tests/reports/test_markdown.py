@@ -81,6 +81,11 @@ def test_plan(scene: Scene) -> None:
 - `europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3`
 
+**Service and keys in use**
+
+- `europe/staging` at `https://api.service.example`, tokens from `https://login.service.example`
+- `Responses are not encrypted: no recipients`
+
 **Waiting for you**
 
 - `1 subscription awaits removal; run: reconciler removals`
@@ -187,13 +192,18 @@ def want_everything(scene: Scene, number: int) -> None:
 
 
 def test_no_changes(scene: Scene) -> None:
-    """Nothing to do: the sentence and the digest."""
+    """Nothing to do: the sentence, where a change would go, and the digest."""
     plan = scene.plan()
     assert (
         read(plan_markdown(plan))
         == f"""\
 <!-- reconciler:plan {plan.digest} -->
 ### No changes. 0 subscriptions match the configuration.
+
+**Service and keys in use**
+
+- `europe/staging` at `https://api.service.example`, tokens from `https://login.service.example`
+- `Responses are not encrypted: no recipients`
 
 Digest: `{plan.digest}`
 """

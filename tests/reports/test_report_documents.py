@@ -26,9 +26,13 @@ PLAN_TEMPLATE = """\
     "europe/staging": {
       "digest": "%(target)s",
       "head": "%(head)s",
-      "entries": 6
+      "entries": 6,
+      "base_url": "https://api.service.example",
+      "auth_url": "https://login.service.example",
+      "audience_base": "https://api.service.example"
     }
   },
+  "recipients": [],
   "changes": [
     {
       "address": "europe/staging/loans",

@@ -14,6 +14,9 @@ from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
 
+SERVICE = "at https://api.service.example, tokens from https://login.service.example"
+UNENCRYPTED = "Responses are not encrypted: no recipients"
+
 
 @pytest.fixture
 def scene() -> Scene:
@@ -33,15 +36,20 @@ def planned(scene: Scene) -> str:
 
 
 def test_nothing_to_do(scene: Scene) -> None:
-    """Nothing to do is one sentence."""
-    assert [Line("No changes. 0 subscriptions match the configuration.")] == plan_text(scene.plan())
+    """Nothing to do is one sentence, with where a change would go."""
+    assert plan_text(scene.plan()) == [
+        Line(f"europe/staging  {SERVICE}", Tone.FAINT),
+        Line(""),
+        Line("No changes. 0 subscriptions match the configuration."),
+        Line(UNENCRYPTED, Tone.FAINT),
+    ]
 
 
 def test_unchanged(scene: Scene) -> None:
     """One subscription is one."""
     scene.want("offers", "ONB10011", hooks("offers"))
     scene.hold("offers", "ONB10011", hooks("offers"))
-    assert "No changes. 1 subscription matches the configuration.\n" == planned(scene)
+    assert "\nNo changes. 1 subscription matches the configuration.\n" in planned(scene)
 
 
 def test_create(scene: Scene) -> None:
@@ -49,13 +57,15 @@ def test_create(scene: Scene) -> None:
     scene.want("offers", "ONB10011 LOA10013", hooks("offers"))
     assert (
         planned(scene)
-        == """\
+        == f"""\
 europe/staging
+  {SERVICE}
   + europe/staging/offers  create
       eventCodes: LOA10013, ONB10011
       webhookUrl: https://hooks.partner.example/offers
 
 Plan: 1 create call (1 new), 0 unchanged.
+{UNENCRYPTED}
 Digest: (digest)
 """
     )
@@ -67,14 +77,16 @@ def test_extend(scene: Scene) -> None:
     scene.hold("offers", "ONB10011", hooks("offers"))
     assert (
         planned(scene)
-        == """\
+        == f"""\
 europe/staging
+  {SERVICE}
   ~ europe/staging/offers  extend
       sends LOA10013 to https://hooks.partner.example/offers
       then delivers LOA10013, ONB10011 to https://hooks.partner.example/offers
       warning: this endpoint must now accept two signing secrets: https://hooks.partner.example/offers
 
 Plan: 1 create call (1 extended), 0 unchanged.
+{UNENCRYPTED}
 Digest: (digest)
 """
     )
@@ -86,8 +98,9 @@ def test_replace(scene: Scene) -> None:
     scene.hold("offers", "ONB10001 ONB10002", hooks("old"))
     assert (
         planned(scene)
-        == """\
+        == f"""\
 europe/staging
+  {SERVICE}
   ± europe/staging/offers  replace
       the URL changed from https://hooks.partner.example/old
       sends ONB10001 to https://hooks.partner.example/new
@@ -95,6 +108,7 @@ europe/staging
       delivers ONB10001 twice until then
 
 Plan: 1 create call (1 replaced), 0 unchanged.
+{UNENCRYPTED}
 Digest: (digest)
 """
     )
@@ -111,8 +125,9 @@ def test_all_else(scene: Scene) -> None:
     scene.lose("lost", "ONB10005", hooks("lost"))
     assert (
         planned(scene)
-        == """\
+        == f"""\
 europe/staging
+  {SERVICE}
   ↺ europe/staging/back  restore
       it awaits removal but is in config/ again
       keeps delivering ONB10001 to https://hooks.partner.example/back (attempt a1)
@@ -134,13 +149,14 @@ reconciler state removed europe/staging/back --attempt a1
 Plan: 1 restored, 1 retirement, 1 blocked, 1 unchanged.
   1 subscription awaits removal; run: reconciler removals
   1 subscription delivers surplus event codes; run: reconciler status
+{UNENCRYPTED}
 Digest: (digest)
 """
     )
 
 
 def test_targets(scene: Scene) -> None:
-    """Targets follow each other by name; one with nothing to say is left out."""
+    """Targets follow each other by name; one with nothing to do has no heading."""
     scene.declare(target(USA, base_url="https://api.usa.example"))
     scene.want("usa/staging/offers", "ONB10011", hooks("offers"))
     headings = [line.text for line in plan_text(scene.plan()) if line.tone is Tone.HEADING]

@@ -53,6 +53,7 @@ def test_plan(scene: Scene) -> None:
     scene.want("changed", "ONB10006 ONB10007", hooks("changed"))
     assert tones(plan_text(scene.plan())) == [
         ("europe/staging", Tone.HEADING),
+        ("at https://api.service.example,", Tone.FAINT),
         ("+ europe/staging/added", Tone.ADDED),
         ("eventCodes: ONB10005", Tone.PLAIN),
         ("webhookUrl: https://hooks.partner.example/added", Tone.PLAIN),
@@ -68,6 +69,7 @@ def test_plan(scene: Scene) -> None:
         ("Plan: 2", Tone.HEADING),
         ("1 subscription", Tone.WARNING),
         ("1 subscription", Tone.WARNING),
+        ("Responses are", Tone.FAINT),
         (f"Digest: {scene.plan().digest}", Tone.FAINT),
     ]
 

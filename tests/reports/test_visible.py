@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 quick = settings(max_examples=50, deadline=None)
 
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-OURS = ("  ", "Plan: ", "Digest: sha256:", "No changes. ", "Applied: ", "Nothing to do.", "europe/staging")
+OURS = (
+    "  ", "Plan: ", "Digest: sha256:", "No changes. ", "Applied: ", "Nothing to do.", "Responses are", "europe/staging",
+)  # fmt: skip
 
 everything = st.text(st.characters())  # surrogates too
 nasty = st.sampled_from(

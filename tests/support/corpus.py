@@ -31,6 +31,10 @@ SENTENCES = {
 }
 """The JSON members that are not compared, and why; whether they are empty is."""
 
+ADDED_TO_PLANS = ("recipients",)
+ADDED_TO_TARGETS = ("base_url", "auth_url", "audience_base")
+"""The members that plans, and their targets, have gained since: they must be there; all the others are compared."""
+
 VARIABLES = {
     "LOGNAME": "operator",
     **{
@@ -243,7 +247,18 @@ def comparable(out: str) -> str:
         return out
     printed = json.loads(out)
     assert rendered(printed) == out
-    return rendered(_blanked(printed))
+    return rendered(_blanked(_without_added(printed)))
+
+
+def _without_added(printed: Any) -> Any:
+    if not (isinstance(printed, dict) and {"digest", "changes"} <= printed.keys()):
+        return printed
+    for name in ADDED_TO_PLANS:
+        del printed[name]
+    for target in printed["targets"].values():
+        for name in ADDED_TO_TARGETS:
+            del target[name]
+    return printed
 
 
 def rendered(printed: object) -> str:

@@ -15,7 +15,7 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.outcome import Outcome
-from reconciler.model.parity import Difference, Parity, View
+from reconciler.model.parity import Difference, Pairs, Parity, Unpaired, View
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
 from reconciler.model.selection import Selection
@@ -78,12 +78,16 @@ def values(*, differing: bool = True) -> dict[str, Any]:
     }
 
 
-def _parity(*, differing: bool) -> Parity:
+def _parity(*, differing: bool) -> Pairs:
     side = {"eventCodes": ["ONB10001"], "webhookUrl": hooks("a")}
     other = {"eventCodes": ["ONB10002"], "webhookUrl": hooks("b")} if differing else None
     exception = ParityException("*/*/loans", "not sold there", PLACE)
     differences = (Difference("offers", View.DESIRED, side, other), Difference("left", View.IN_FORCE, None, side))
-    return Parity(EUROPE, USA, differences, ((Difference("loans", View.DESIRED, side, None), exception),), (exception,))
+    ignored = ((Difference("loans", View.DESIRED, side, None), exception),)
+    missing = {"ONB10001": None, "ONB10002": AT}
+    proof = (Difference("offers", View.PROVEN, {"eventCodes": []}, {"eventCodes": [*missing]}, missing),)
+    pairs = Parity(EUROPE, USA, differences, ignored, (exception,)), Parity(EUROPE, USA, proof, (), ())
+    return Pairs(pairs, (Unpaired(EUROPE, USA, matters=differing),))
 
 
 def laced(value: Any, text: str) -> Any:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.options import cli_command, target_option, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.resealing import Kept, Resealing, resealing
@@ -25,14 +25,17 @@ from reconciler.reports.wording import counted
 @click.option(
     "--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity file to decrypt them with."
 )
-def command(terminal: Terminal, targets: tuple[str, ...], keys: tuple[str, ...], identity: Path | None) -> int:
+@within_option
+def command(
+    terminal: Terminal, targets: tuple[str, ...], keys: tuple[str, ...], identity: Path | None, within: str | None
+) -> int:
     """Encrypt recorded responses and secrets to other age keys as well.
 
     Use this before an age key is replaced, or for a person who joins. Whatever is encrypted in the record and can be
     decrypted with the identity is encrypted again, to the recipients of config/ and to each --to, and added to the
     record. What the record has already stays: who could decrypt it still can. Private files stay as they are.
     """
-    edit = resealing(Workspace(terminal), targets, keys, identity)
+    edit = resealing(Workspace(terminal, within), targets, keys, identity)
     _preview(terminal, edit)
     if edit.chosen:
         ask(f"Encrypt them to {'this key' if len(edit.recipients) == 1 else 'these keys'}?")

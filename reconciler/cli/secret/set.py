@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from reconciler.cli.options import attempt_option, cli_command, known
+from reconciler.cli.options import attempt_option, cli_command, known, within_option
 from reconciler.cli.terminal.questions import ask_hidden, has_terminal
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
@@ -18,14 +18,15 @@ _LIMIT = 1 << 16
 @cli_command("set")
 @click.argument("address", shell_complete=known("address"))
 @attempt_option
-def command(terminal: Terminal, address: str, attempt: str | None) -> None:
+@within_option
+def command(terminal: Terminal, address: str, attempt: str | None, within: str | None) -> None:
     """Store a secret obtained outside of the create response.
 
     Use this if the secret of ADDRESS was not in its create response, for example if the operator sent it. Reads the
     secret from standard input or prompts on a terminal; it is never an argument. Encrypts it to the `recipients` of
     config/; without recipients, stores it in a private file on this machine.
     """
-    workspace = Workspace(terminal)
+    workspace = Workspace(terminal, within)
     owner = parse_address(address)
     store_secret(workspace, owner, attempt, _read)
     terminal.print_line(f"  {owner}: secret saved")

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command, known
+from reconciler.cli.options import cli_command, known, within_option
 from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.init import Rollback, accept, rollbacks
@@ -15,14 +15,15 @@ from reconciler.reports.wording import counted
     "-t", "--target", metavar="TARGET", required=True, shell_complete=known("target"), help="Target of the record."
 )
 @click.option("--force", is_flag=True, help="Skip the confirmation.")
-def command(terminal: Terminal, target: str, force: bool) -> None:
+@within_option
+def command(terminal: Terminal, target: str, force: bool, within: str | None) -> None:
     """Accept a rolled back or lost record.
 
     Use this only if the newer record is lost for good, for example after restoring a backup. Subscriptions in the lost
     entries may be created a second time: try to find the newer record first. If no record is left, initializes a new
     one.
     """
-    workspace = Workspace(terminal)
+    workspace = Workspace(terminal, within)
     for rollback in rollbacks(workspace, target):
         if not rollback.lost:
             result = "nothing to accept: the record contains every entry last seen"

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command, known, target_option
+from reconciler.cli.options import cli_command, known, target_option, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.import_ import import_subscriptions
 from reconciler.operations.workspace import Workspace
@@ -12,7 +12,10 @@ from reconciler.operations.workspace import Workspace
 @click.argument("address", required=False, shell_complete=known("address"))
 @click.option("--all", "everything", is_flag=True, help="Import everything in config/ that is not recorded.")
 @target_option
-def command(terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...]) -> None:
+@within_option
+def command(
+    terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...], within: str | None
+) -> None:
     """Import subscriptions that were created manually.
 
     Records ADDRESS as existing, as config/ defines it now; with --all, everything that config/ defines. Skips what is
@@ -21,7 +24,7 @@ def command(terminal: Terminal, address: str | None, everything: bool, targets: 
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
     is_empty = True
-    for done in import_subscriptions(Workspace(terminal), address, targets):
+    for done in import_subscriptions(Workspace(terminal, within), address, targets):
         is_empty = False
         if done.codes:
             codes, url = ", ".join(done.codes), done.subscription.url

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.options import cli_command, target_option, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.init import Initialized, initialize
 from reconciler.operations.workspace import Workspace
@@ -11,14 +11,15 @@ from reconciler.operations.workspace import Workspace
 @cli_command("init")
 @target_option
 @click.option("--force", is_flag=True, help="Initialize even on a CI runner's disk, or if a record existed before.")
-def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
+@within_option
+def command(terminal: Terminal, targets: tuple[str, ...], force: bool, within: str | None) -> None:
     """Initialize the state record.
 
     Creates an empty journal for each selected target that has none. An empty journal means that nothing exists at the
     service; if subscriptions were created manually, import them with `state import`.
     """
     any_new = False
-    for initialized in initialize(Workspace(terminal), targets, force=force):
+    for initialized in initialize(Workspace(terminal, within), targets, force=force):
         any_new = any_new or initialized.new
         _show(terminal, initialized)
     if any_new:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from reconciler.cli.options import cli_command, known
+from reconciler.cli.options import cli_command, known, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.address import Address
@@ -17,7 +17,8 @@ from reconciler.reports.attempts import preview_line
 @cli_command("mv")
 @click.argument("source", metavar="FROM", shell_complete=known("address"))
 @click.argument("destination", metavar="TO", shell_complete=known("address"))
-def command(terminal: Terminal, source: str, destination: str) -> None:
+@within_option
+def command(terminal: Terminal, source: str, destination: str, within: str | None) -> None:
     """Rename a subscription (no call).
 
     Use this if a subscription recorded as FROM is now called TO in config/. To swap two names, use a temporary third
@@ -27,7 +28,7 @@ def command(terminal: Terminal, source: str, destination: str) -> None:
         reconciler state mv '*/production/offers' '*/production/deals'
         reconciler state mv 'europe/staging/old-*' 'europe/staging/new-*'
     """
-    workspace = Workspace(terminal)
+    workspace = Workspace(terminal, within)
     by_target = renames(workspace, source, destination)
 
     def show(attempts: Iterable[Attempt], after: Address) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import cli_command, target_option
+from reconciler.cli.options import cli_command, target_option, within_option
 from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.rebind import rebind, rebindings
@@ -12,13 +12,14 @@ from reconciler.operations.workspace import Workspace
 @cli_command("rebind")
 @target_option
 @click.option("--force", is_flag=True, help="Skip the confirmation.")
-def command(terminal: Terminal, targets: tuple[str, ...], force: bool) -> None:
+@within_option
+def command(terminal: Terminal, targets: tuple[str, ...], force: bool, within: str | None) -> None:
     """Point the record at the service and account in the current settings.
 
     Use this if the service moved to another URL or issued a new client id. The recorded subscriptions must exist there;
     reconciler cannot check this.
     """
-    workspace = Workspace(terminal)
+    workspace = Workspace(terminal, within)
     changes = rebindings(workspace, targets)
     if not changes:
         terminal.print_line(

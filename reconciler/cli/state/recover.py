@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import cli_command
+from reconciler.cli.options import cli_command, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.recover import Recovery, recover
@@ -16,7 +16,8 @@ from reconciler.reports.wording import counted
 
 @cli_command("recover")
 @click.argument("file", type=click.Path(path_type=Path))
-def command(terminal: Terminal, file: Path) -> int:
+@within_option
+def command(terminal: Terminal, file: Path, within: str | None) -> int:
     """Recover unsaved results or another copy of the record.
 
     FILE is either the recovery file named by an apply that could not save its results, or another copy of the journal:
@@ -25,7 +26,7 @@ def command(terminal: Terminal, file: Path) -> int:
     commands refuse.
     """
     recoveries = []
-    for recovery in recover(Workspace(terminal), file):
+    for recovery in recover(Workspace(terminal, within), file):
         recoveries.append(recovery)
         _show(terminal, recovery)
     if not recoveries:

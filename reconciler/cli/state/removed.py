@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import attempts_option, cli_command, known, target_option
+from reconciler.cli.options import attempts_option, cli_command, known, target_option, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
@@ -17,8 +17,14 @@ from reconciler.reports.line import Line
 @target_option
 @attempts_option
 @click.option("--force", is_flag=True, help="Also record a live subscription whose removal was not requested.")
+@within_option
 def command(
-    terminal: Terminal, address: str | None, targets: tuple[str, ...], attempts: tuple[str, ...], force: bool
+    terminal: Terminal,
+    address: str | None,
+    targets: tuple[str, ...],
+    attempts: tuple[str, ...],
+    force: bool,
+    within: str | None,
 ) -> None:
     """Record that the operator has deleted a subscription.
 
@@ -28,7 +34,7 @@ def command(
     if (address is None) == (not targets):
         raise click.UsageError("expected either ADDRESS|PATTERN or -t PATTERN")
     selector = AttemptSelector.of(address, attempts) if address else AttemptSelector.of_targets(targets, attempts)
-    edit = removal(Workspace(terminal), selector, force=force)
+    edit = removal(Workspace(terminal, within), selector, force=force)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "was deleted"))
     if selector.is_pattern:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from reconciler.cli.options import attempts_option, cli_command, known
+from reconciler.cli.options import attempts_option, cli_command, known, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.record import Attempt
@@ -25,8 +25,15 @@ from reconciler.reports.line import Line
     "--force", is_flag=True, help="Resolve even if the call may still be in flight, or if notifications contradict it."
 )
 @attempts_option
+@within_option
 def command(
-    terminal: Terminal, pattern: str, created: bool | None, note: str | None, force: bool, attempts: tuple[str, ...]
+    terminal: Terminal,
+    pattern: str,
+    created: bool | None,
+    note: str | None,
+    force: bool,
+    attempts: tuple[str, ...],
+    within: str | None,
 ) -> None:
     """Resolve an unknown outcome.
 
@@ -37,7 +44,7 @@ def command(
     if created is None:
         raise click.UsageError("use --created or --not-created")
     selector = AttemptSelector.of(pattern, attempts)
-    resolution = Resolution(Workspace(terminal), selector, created=created, note=note, force=force)
+    resolution = Resolution(Workspace(terminal, within), selector, created=created, note=note, force=force)
     _show_evidence(terminal, resolution)
     resolution.refuse(resolution.attempts)
     if not (created or force):

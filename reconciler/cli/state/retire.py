@@ -2,7 +2,7 @@
 
 import click
 
-from reconciler.cli.options import attempts_option, cli_command, known
+from reconciler.cli.options import attempts_option, cli_command, known, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
@@ -16,7 +16,8 @@ from reconciler.reports.text import removal_text
 @click.argument("address", metavar="ADDRESS|PATTERN", shell_complete=known("pattern"))
 @attempts_option
 @click.option("--withdraw", is_flag=True, help="Cancel the removal request: the subscription stays.")
-def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdraw: bool) -> None:
+@within_option
+def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdraw: bool, within: str | None) -> None:
     """Request the removal of a subscription.
 
     Records that the subscription is to be removed and prints the request to send to the operator. It keeps delivering
@@ -24,7 +25,7 @@ def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdra
     selects live subscriptions only.
     """
     selector = AttemptSelector.of(address, attempts)
-    edit = retirement(Workspace(terminal), selector, withdraw=withdraw)
+    edit = retirement(Workspace(terminal, within), selector, withdraw=withdraw)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "stays" if withdraw else "is to be removed"))
     if selector.is_pattern:

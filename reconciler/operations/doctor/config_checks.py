@@ -6,6 +6,7 @@ from reconciler.mistake import Mistake
 from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.operations.doctor.found import failed, failure, ok
+from reconciler.operations.pinned import with_recipients
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.wording import counted
 
@@ -20,6 +21,10 @@ def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
     except SettingsError as unusable:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
+    try:
+        desired = with_recipients(desired, workspace.variables)
+    except SettingsError as unusable:
+        findings.append(failure(_CHECK, "config/", unusable))
     if problem is None:
         counts = f"{counted(len(desired.subscriptions), 'subscription')} on {counted(len(desired.targets), 'target')}"
         return desired, [ok(_CHECK, "config/", f"valid: {counts}"), *findings]
