@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 CREDENTIALS = {"CLIENT_ID": "client", "CLIENT_SECRET": "the-client-secret"}
 REGIONS = ("europe", "usa")
+ENVIRONMENTS = ("staging", "production")
 
 
 def one_client_sandbox() -> Sandbox:
@@ -24,7 +25,13 @@ def one_client_sandbox() -> Sandbox:
 def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
     """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
     forge = Forge(path)
-    forge.secrets = {f"{region.upper()}_{name}": value for region in REGIONS for name, value in CREDENTIALS.items()}
+    forge.secrets = {
+        f"RECONCILER_{region}_{environment}_{name}".upper(): value
+        for region in REGIONS
+        for environment in ENVIRONMENTS
+        for name, value in CREDENTIALS.items()
+    } | {"RECORD_KEY": "a-deploy-key"}
+    forge.variables = variables(sandbox)
     declare(forge, sandbox, ["ONB10001"])
     forge.push("Declare subscriptions")
     forge.project.step("state", "init", "--state", "git:reconciler-state")
@@ -47,14 +54,14 @@ def declare(forge: Forge, sandbox: Sandbox, codes: list[str]) -> None:
     forge.project.write("config/all.yaml", "\n".join(lines) + "\n")
 
 
-def variables(sandbox: Sandbox, environment: str) -> dict[str, str]:
-    """The variables of a GitHub environment: the addresses as they were approved."""
-    found = {}
-    for region in REGIONS:
-        target = sandbox.world.targets[f"{region}/{environment}"]
-        found[f"{region.upper()}_AUTH_URL"] = target.provider.auth_url
-        found[f"{region.upper()}_BASE_URL"] = target.base_url
-        found[f"{region.upper()}_AUDIENCE_BASE"] = target.provider.audience_base
+def variables(sandbox: Sandbox) -> dict[str, str]:
+    """The variables of the GitHub environments: the addresses, and who may read responses, as they were approved."""
+    found = {"RECONCILER_RECIPIENTS": RECIPIENT}
+    for name, target in sandbox.world.targets.items():
+        prefix = f"RECONCILER_{name}_".replace("/", "_").upper()
+        found[f"{prefix}AUTH_URL"] = target.provider.auth_url
+        found[f"{prefix}BASE_URL"] = target.base_url
+        found[f"{prefix}AUDIENCE_BASE"] = target.provider.audience_base
     return found
 
 
@@ -63,8 +70,8 @@ def committed(sandbox: Sandbox, environment: str) -> list[tuple[str, tuple[str, 
     return sorted((one.target, one.codes) for one in sandbox.world.commits if one.target.endswith(environment))
 
 
-def push(forge: Forge, sandbox: Sandbox, environment: str, **extra: str) -> tuple[int, str]:
-    """Run the jobs of a push, up to the apply of an environment."""
-    forge.variables = variables(sandbox, environment)
-    done = forge.run("push", {}, job=f"apply-{environment}", extra=extra)
+def push(forge: Forge, *approved: str, **extra: str) -> tuple[int, str]:
+    """Run the jobs of a push, with these stages approved; the exit code and the log."""
+    forge.approved = approved
+    done = forge.run("push", {}, extra=extra)
     return done.code, done.log

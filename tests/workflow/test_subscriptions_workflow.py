@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push, variables
+from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
     plans = [json.loads(path.read_text()) for path in (forge.path / "artifacts").rglob("plan.json")]
     assert [8] == [plan["summary"]["create"] for plan in plans]
     assert "### Plan: 8 create calls (8 new)" in done.summary
-    assert 2 == done.summary.count("<!-- reconciler:parity -->")
+    assert [f"{region}/staging and {region}/production match" in done.summary for region in REGIONS] == [True, True]
 
 
 def test_pull_request_from_here(forge: Forge) -> None:
@@ -58,18 +58,18 @@ def test_pull_request_from_here(forge: Forge) -> None:
 def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
     """A merge applies staging, then production; a second run changes nothing, and a new code goes the same way."""
     wanted = [(f"{region}/%s", codes) for region in REGIONS for codes in (("ONB10001",), ("ONB10011",))]
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert 0 == code, log
     assert [(name % "staging", codes) for name, codes in wanted] == committed(sandbox, "staging")
     assert [] == committed(sandbox, "production")
-    code, log = push(forge, sandbox, "production")
+    code, log = push(forge, "staging", "production")
     assert 0 == code, log
     assert [(name % "production", codes) for name, codes in wanted] == committed(sandbox, "production")
-    assert (0, 8) == (push(forge, sandbox, "production")[0], len(sandbox.world.commits))
+    assert (0, 8) == (push(forge, "staging", "production")[0], len(sandbox.world.commits))
     assert "the-client-secret" not in log
     declare(forge, sandbox, ["ONB10001", "ONB10002"])
     forge.push("Subscribe to another code")
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert (0, 10) == (code, len(sandbox.world.commits)), log
     assert ("ONB10002",) == sandbox.world.commits[-1].codes
 
@@ -77,30 +77,25 @@ def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
 def test_production_waits_for_staging(forge: Forge, sandbox: Sandbox) -> None:
     """Where staging has an unknown outcome, production is not applied."""
     sandbox.world.fail_next("500", count=1, target="usa/staging")
-    assert 0 != push(forge, sandbox, "staging")[0]
-    code, log = push(forge, sandbox, "production")
+    assert 0 != push(forge, "staging")[0]
+    code, log = push(forge, "staging", "production")
     assert 0 != code, log
     assert [] == committed(sandbox, "production")
 
 
 def test_runner_dies(forge: Forge, sandbox: Sandbox) -> None:
-    """A runner that dies after the intent leaves it on the branch; the next one finds it and creates nothing twice."""
-    code, log = push(forge, sandbox, "staging", RECONCILER_TEST_FAILPOINT="after-send:1:kill")
+    """Runners that die after the intent leave it on the branch; the next find it, and nothing is created twice."""
+    code, log = push(forge, "staging", RECONCILER_TEST_FAILPOINT="after-send:1:kill")
     assert 0 != code, log
-    assert 1 == len(sandbox.world.commits)
-    forge.git(forge.work, "commit", "-q", "--allow-empty", "-m", "Try again")
-    forge.git(forge.work, "push", "-q", "origin", "main")
-    code, log = push(forge, sandbox, "staging")
+    assert len(REGIONS) == len(sandbox.world.commits)
+    code, log = push(forge, "staging")
     assert 0 != code, log
     addresses = [(one.target, one.codes) for one in sandbox.world.commits]
     assert len(set(addresses)) == len(addresses) == 4
-    done = forge.run(
-        "workflow_dispatch",
-        {"inputs": {"environment": "staging", "operation": "resolve --created", "force": "true",
-                    "address": "europe/staging/applications", "to": "", "attempt": "", "note": "it arrives"}},
-    )  # fmt: skip
+    asked = {"operation": "state resolve --created", "address": "*/staging/applications", "force": "true"}
+    done = forge.run("workflow_dispatch", {"inputs": {**asked, "note": "it arrives", "value": ""}})
     assert 0 == done.code, done.log
-    assert (0, 4) == (push(forge, sandbox, "staging")[0], len(sandbox.world.commits))
+    assert (0, 4) == (push(forge, "staging")[0], len(sandbox.world.commits))
 
 
 @pytest.mark.parametrize("related", [True, False], ids=["configuration", "something else"])
@@ -112,24 +107,23 @@ def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox, related: bool
     forge.git(forge.work, "commit", "-q", "-m", "Newer")
     forge.git(forge.work, "push", "-q", "origin", "HEAD:main")
     forge.git(forge.work, "checkout", "-q", "main")
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert (related, related) == (code != 0, "the branch main has moved on to" in log), log
     assert (0 if related else 4) == len(sandbox.world.commits)
 
 
 def test_addresses_that_are_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
     """An environment that does not say where secrets go sends none."""
-    forge.variables = variables(sandbox, "staging")
-    del forge.variables["USA_BASE_URL"]
-    done = forge.run("push", {}, job="apply-staging")
-    assert 0 != done.code
-    assert "Failure - Main Stop unless what was approved is known" in done.log
-    assert (0, []) == (sandbox.world.requests.total(), sandbox.world.commits)
+    del forge.variables["RECONCILER_USA_STAGING_BASE_URL"]
+    code, log = push(forge, "staging", "production")
+    assert 0 != code
+    assert "--pinned: not set outside of the checkout: usa/staging:" in log
+    assert {"europe/staging"} == {one.target for one in sandbox.world.commits}
 
 
 def test_history_of_the_branch(forge: Forge, sandbox: Sandbox) -> None:
     """The branch reads as a history, and holds no secret."""
-    assert 0 == push(forge, sandbox, "staging")[0]
+    assert 0 == push(forge, "staging")[0]
     assert "offers" in forge.on_branch()
     everything = forge.git(forge.origin, "log", "-p", "--all")
     secrets = [one.secret for one in sandbox.world.commits]
