@@ -41,9 +41,9 @@ def set_up_repository(terminal: Terminal, workspace: Workspace, directory: Path)
         ask("Set this up?")
     failed = [change for change in changes if not _make(terminal, gh, change)]
     if secrets:
-        terminal.print_line("To set by hand, since only you have the values; gh asks for each:")
+        terminal.print_line("To set manually, since only you have the values; gh asks for each:")
         for secret in secrets:
-            terminal.print_line(f"  gh secret set {secret.name} --env {secret.environment}")
+            terminal.print_line(f"  gh secret set {secret.name} -e {secret.environment}")
     if failed:
         raise ReconcilerError(f"{len(failed)} of {len(changes)} could not be set up", remedy="see above")
     if not changes and not secrets:

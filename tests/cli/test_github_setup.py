@@ -58,11 +58,11 @@ def test_all_of_it_once(clone: Project) -> None:
     assert ["refs/heads/main"] == review["conditions"]["ref_name"]["include"]
     (key,) = now["keys"]
     assert (False, True) == (key["read_only"], key["key"].startswith("ssh-ed25519 "))
-    assert all(f"gh secret set {name} --env " in done.out for name in SECRETS)
+    assert all(f"gh secret set {name} -e " in done.out for name in SECRETS)
     calls = now["calls"]
     again = clone.succeed("init", "--github", "--apply")
     assert calls == repository(clone)["calls"]
-    assert all(f"gh secret set {name} --env " in again.out for name in SECRETS)
+    assert all(f"gh secret set {name} -e " in again.out for name in SECRETS)
 
 
 def test_what_is_whole(clone: Project) -> None:
@@ -110,7 +110,7 @@ def test_it_asks_first(clone: Project) -> None:
 @pytest.mark.parametrize(
     ("refused", "what", "instead"),
     [
-        ("PUT /environments/.*", "environment staging", "nobody is asked before an apply"),
+        ("PUT /environments/.*", "environment staging", "an apply asks no one"),
         ("POST /rulesets", "ruleset reconciler", "Another store can refuse it"),
         ("POST /keys", "deploy key", "use `record: token`"),
     ],

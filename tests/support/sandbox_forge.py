@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.address import TargetName
 from reconciler.sandbox import Sandbox
 from support.forge import Forge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -16,19 +18,20 @@ REGIONS = ("europe", "usa")
 ENVIRONMENTS = ("staging", "production")
 
 
-def one_client_sandbox() -> Sandbox:
+def one_client_sandbox(regions: Sequence[str] = REGIONS) -> Sandbox:
     """The service, with one client for every target."""
-    targets = ("europe/staging", "europe/production", "usa/staging", "usa/production")
-    return Sandbox(credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"])))
+    targets = [f"{region}/{environment}" for region in regions for environment in ENVIRONMENTS]
+    return Sandbox(
+        targets=targets, credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"]))
+    )
 
 
 def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
     """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
     forge = Forge(path)
     forge.secrets = {
-        f"RECONCILER_{region}_{environment}_{name}".upper(): value
-        for region in REGIONS
-        for environment in ENVIRONMENTS
+        f"{TargetName(target).variable_prefix}{name}": value
+        for target in sandbox.world.targets
         for name, value in CREDENTIALS.items()
     } | {"RECORD_KEY": "a-deploy-key"}
     forge.variables = variables(sandbox)
@@ -58,7 +61,7 @@ def variables(sandbox: Sandbox) -> dict[str, str]:
     """The variables of the GitHub environments: the addresses, and who may read responses, as they were approved."""
     found = {"RECONCILER_RECIPIENTS": RECIPIENT}
     for name, target in sandbox.world.targets.items():
-        prefix = f"RECONCILER_{name}_".replace("/", "_").upper()
+        prefix = TargetName(name).variable_prefix
         found[f"{prefix}AUTH_URL"] = target.provider.auth_url
         found[f"{prefix}BASE_URL"] = target.base_url
         found[f"{prefix}AUDIENCE_BASE"] = target.provider.audience_base

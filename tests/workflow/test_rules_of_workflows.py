@@ -48,6 +48,15 @@ def test_no_token_writes_the_repository() -> None:
         assert job["steps"][0]["name"] == "Stop unless the environment has the key to the record"
 
 
+def test_nothing_is_restored_beside_secrets() -> None:
+    """The action restores no cache in a job of an environment: it is given credentials there, or told not to."""
+    for name, job in jobs(RECONCILE, STAGE):
+        if "environment" in job:
+            (action,) = [step for step in job["steps"] if step.get("uses", "").endswith("/actions/reconcile")]
+            assert action["with"].get("cache") == "never" or "client-secret" in action["with"], name
+            assert action["with"].get("cache", "auto") in {"never", "auto"}
+
+
 def test_no_group_waits_for_an_approval() -> None:
     """GitHub holds a group while its job waits for a reviewer, so that a run nobody approves would block the rest."""
     for name, job in jobs(RECONCILE, STAGE):

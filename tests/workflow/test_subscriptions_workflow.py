@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
+from support.forge import ROOT
 from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push
 
 if TYPE_CHECKING:
@@ -72,6 +74,51 @@ def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
     code, log = push(forge, "staging")
     assert (0, 10) == (code, len(sandbox.world.commits)), log
     assert ("ONB10002",) == sandbox.world.commits[-1].codes
+
+
+def test_three_regions_in_a_fresh_repository(tmp_path: Path) -> None:
+    """A copy of the caller, and a config/ with one region more: from plan to production with no other edit."""
+    regions = ("asia-south", *REGIONS)
+    with one_client_sandbox(regions) as sandbox:
+        forge = declared_repository(tmp_path / "forge", sandbox)
+        code, log = push(forge, "staging", "production")
+        assert 0 == code, log
+        targets = {f"{region}/{environment}" for region in regions for environment in ("staging", "production")}
+        assert targets == {one.target for one in sandbox.world.commits}
+        assert 12 == len(sandbox.world.commits)
+
+
+def test_merge_queue(forge: Forge, sandbox: Sandbox) -> None:
+    """What is about to be merged is checked, without a comment and without a secret."""
+    forge.secrets = {}
+    done = forge.run("merge_group", {"merge_group": {"head_ref": "refs/heads/gh-readonly-queue/main/pr-1"}})
+    assert (0, []) == (done.code, list((forge.path / "comments").iterdir())), done.log
+    assert "### Plan: 8 create calls (8 new)" in done.summary
+    assert [] == sandbox.world.commits
+
+
+@pytest.mark.parametrize("event", ["pull_request", "schedule", "push"])
+def test_the_example_is_green(forge: Forge, sandbox: Sandbox, event: str) -> None:
+    """With the addresses of the example and without a record, as in the repository of the workflows, no job fails."""
+    forge.project.write("config/all.yaml", "targets: {}\n")
+    forge.git(forge.work, "rm", "-q", "-r", "--cached", "config")
+    (forge.work / "config/all.yaml").unlink()
+    forge.git(forge.work, "push", "-q", "origin", ":reconciler-state")
+    copytree(ROOT / "config", forge.work / "config", dirs_exist_ok=True)
+    forge.push("Begin again")
+    done = forge.run(event, FROM_HERE if event == "pull_request" else {})
+    assert 0 == done.code, done.log
+    assert "there is no service to plan for" in done.summary
+    assert 0 == sandbox.world.requests.total()
+
+
+def test_without_the_key_to_the_record(forge: Forge, sandbox: Sandbox) -> None:
+    """An environment that was not given the key stops before anything is sent; no token takes its place silently."""
+    del forge.secrets["RECORD_KEY"]
+    code, log = push(forge, "staging")
+    assert 0 != code
+    assert "the environment staging has no secret RECORD_KEY" in log
+    assert 0 == sandbox.world.requests.total()
 
 
 def test_production_waits_for_staging(forge: Forge, sandbox: Sandbox) -> None:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import job
 import operations
+from given import take_store_credentials
 from stages import named_stages
 
 from reconciler.cli.main import leave
@@ -192,6 +193,7 @@ COMMANDS = {"preview": preview, "mend": mend}
 def main() -> int:
     """Run one of the commands; the exit code of the step."""
     try:
+        take_store_credentials()
         return COMMANDS[sys.argv[1]]()
     except (job.Refusal, ReconcilerError) as problem:
         job.complain(problem)

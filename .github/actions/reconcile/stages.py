@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import job
 import operations
+from given import take_store_credentials
 
 from reconciler.cli.main import leave
 from reconciler.errors import ReconcilerError
@@ -139,6 +140,7 @@ COMMANDS = {"request": request, "targets": targets, "parity": parity, "gate": ga
 def main() -> int:
     """Run one of the commands; the exit code of the step."""
     try:
+        take_store_credentials()
         return COMMANDS[sys.argv[1]]()
     except (job.Refusal, ReconcilerError) as problem:
         job.complain(problem)

@@ -84,5 +84,5 @@ class SetSecret(Struct, frozen=True):
 
 Change = AddEnvironment | AllowBranch | AddRuleset | ReplaceKey | SetVariable | SetSecret
 
-KEY_TITLE = "reconciler record"
+KEY_TITLE = "state record"
 """The title of the deploy key, by which it is found again."""

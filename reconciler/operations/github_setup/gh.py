@@ -34,7 +34,7 @@ class Gh:
             raise SettingsError(
                 "gh, the command-line client of GitHub, is not installed",
                 where="--apply",
-                remedy="install it and run `gh auth login`, or set up by hand what is listed without --apply",
+                remedy="install it and run `gh auth login`, or set up manually what is listed without --apply",
             )
         self._path, self._directory = path, directory
 
@@ -57,7 +57,7 @@ class Gh:
             command, cwd=self._directory, check=False, input=value and value.encode(), stderr=subprocess.PIPE
         )
         if done.returncode:
-            raise Refused(_last_line(done.stderr), where=f"secret {name}", remedy="set it by hand")
+            raise Refused(_last_line(done.stderr), where=f"secret {name}", remedy="set it manually")
 
     def _api(self, method: str, path: str, body: Mapping[str, object] | None) -> Any:
         command = [self._path, "api", "--method", method, path]

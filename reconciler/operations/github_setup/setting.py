@@ -54,13 +54,13 @@ def instead(change: Change) -> str:
     match change:
         case AddEnvironment() | AllowBranch():
             return (
-                "Without required reviewers nobody is asked before an apply: what is merged is applied. Then only who"
-                " may merge protects, and a leaked right to push reaches the secrets."
+                "Without required reviewers an apply asks no one: what is merged is applied. Then only the right to"
+                " merge protects, and a leaked right to push reaches the secrets."
             )
         case AddRuleset():
             return (
-                "Without rulesets whoever may push can rewrite the record. What notices it is the record itself: the"
-                " last known heads of every machine, and of the runs. Another store can refuse it: see STORES.md."
+                "Without rulesets, everyone with the right to push can rewrite the record. The last known heads of the"
+                " machines and of the runs notice it. Another store can refuse it: see STORES.md."
             )
         case ReplaceKey():
             return (
