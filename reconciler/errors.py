@@ -16,6 +16,7 @@
     │   ├── RecordClosed            1   continues in another store, or is being copied there
     │   ├── HeadMoved               1   another run appended first
     │   └── StoreUnavailable        1   the store could not be read or written
+    ├── GitHubError                 1   the API of GitHub
     └── ServiceError                1   the lending service
         ├── TokenError              1   no access token available
         └── CallFailed              1   a call that is not a create failed
@@ -121,6 +122,10 @@ class HeadMoved(StateError):
 
 class StoreUnavailable(StateError):
     """The store could not be read or written. An append may have reached it nevertheless."""
+
+
+class GitHubError(ReconcilerError):
+    """A call of the API of GitHub failed, or the settings for it cannot be used."""
 
 
 class ServiceError(ReconcilerError):

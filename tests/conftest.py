@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytest_plugins = [
-    f"support.{name}" for name in ("lending_service", "object_servers", "partner", "postgres", "service_fixtures")
+    f"support.{name}"
+    for name in ("hub", "lending_service", "object_servers", "partner", "postgres", "service_fixtures")
 ]
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")

@@ -22,9 +22,9 @@ from reconciler.desired import patches, sections, targets
 from reconciler.desired.single_sections import PARITY_KEYS, VERIFICATION_KEYS
 from reconciler.model.entry import AnyEntry, Entry
 from reconciler.model.plan import LOCAL, SENDS, Action
+from reconciler.notifications.notification import parse_notification
 from reconciler.reports.wording import SIGNS
 from reconciler.sandbox.notification import notification_body
-from reconciler.service.notifications import parse_notification
 from reconciler.state import stores
 from reconciler.state.stores import location
 

@@ -11,7 +11,8 @@ import platform
 import re
 import shlex
 import signal
-from contextlib import suppress
+import socket
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ LEFT_OUT = {
     ],
     "config/README.md": [],
     ".github/BAD_DAY.md": [],
+    ".github/RECEIVER.md": [],
 }
 """Why blocks of the pages are not run, in their order."""
 ENVIRONMENT = {
@@ -50,6 +52,13 @@ ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "partner",
     "GIT_COMMITTER_EMAIL": "partner@partner.example",
 }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has at the moment."""
+    with ExitStack() as open_ones:
+        servers = [open_ones.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(server.getsockname()[1]) for server in servers]
 
 
 @pytest.fixture
@@ -68,7 +77,8 @@ def reader(tmp_path: Path, scenes: Scenes, monkeypatch: pytest.MonkeyPatch) -> I
         monkeypatch.delenv(name)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    names = {"/home/partner": str(home), "partner on laptop": f"partner on {platform.node()}", **scenes.names}
+    ports = {shown: str(port) for shown, port in zip(("8010", "8011"), free_ports(2), strict=True)}
+    names = {**ports, "/home/partner": str(home), "partner on laptop": f"partner on {platform.node()}", **scenes.names}
     reader = Reader(Project(home / "empty"), names)
     yield reader
     for child in reader.background:

@@ -59,21 +59,11 @@ def command(
     workspace = Workspace(terminal)
     approval = Approval(auto_approve, expect_digest, read_plan_file(plan_file) if plan_file else None)
     planned = plan_to_apply(
-        workspace,
-        targets,
-        approval,
-        accepted_duplicates,
-        max_creates,
-        allow_empty=allow_empty,
-        unsealed=unsealed,
-        pinned=pinned,
-    )
+        workspace, targets, approval, accepted_duplicates, max_creates,
+        allow_empty=allow_empty, unsealed=unsealed, pinned=pinned,
+    )  # fmt: skip
     must_ask = planned.has_work and not approval.given
-    if must_ask and not has_terminal():
-        raise Refused(
-            "no terminal: cannot ask for approval",
-            remedy="use --auto-approve, a plan file, or --expect-digest DIGEST",
-        )
+    _refuse_without_terminal(must_ask)
     workspace.warn_of_host_only_locks()
     session = ApplySession(workspace, planned)
     if form == "text" and planned.has_work:
@@ -83,6 +73,14 @@ def command(
     applied = _carry_out(terminal, session, planned.plan)
     terminal.print_report(APPLIED[form](applied))
     return applied_exit_code(applied)
+
+
+def _refuse_without_terminal(must_ask: bool) -> None:
+    if must_ask and not has_terminal():
+        raise Refused(
+            "no terminal: cannot ask for approval",
+            remedy="use --auto-approve, a plan file, or --expect-digest DIGEST",
+        )
 
 
 def _carry_out(terminal: Terminal, session: ApplySession, plan: Plan) -> Applied:

@@ -16,9 +16,9 @@ def command(terminal: Terminal, shell: str) -> None:
     targets, addresses and attempts. To load it in each new shell:
 
     \b
-        bash: echo 'eval "$(reconciler completion bash)"' >>~/.bashrc
-        zsh:  echo 'eval "$(reconciler completion zsh)"' >>~/.zshrc
-        fish: reconciler completion fish >~/.config/fish/completions/reconciler.fish
+        echo 'eval "$(reconciler completion bash)"' >>~/.bashrc
+        echo 'eval "$(reconciler completion zsh)"' >>~/.zshrc
+        reconciler completion fish >~/.config/fish/completions/reconciler.fish
     """
     program = click.get_current_context().find_root()
     complete = get_completion_class(shell)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.options import COMMON_OPTIONS, write_options
+from reconciler.cli.options import COMMON_OPTIONS, Context, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +22,8 @@ class LazyGroup(click.Group):
 
     A module of `package` that is named after the command, with `_` for `-`, holds it as `command`.
     """
+
+    context_class = Context
 
     def __init__(self, *args: Any, package: str, table: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -25,13 +25,15 @@ COMMANDS: Mapping[str, str] = {
     "apply": "Apply the plan.",
     "status": "Show what is in force and what needs attention.",
     "removals": "Show the requests to send to the operator.",
-    "parity": "Compare two targets.",
+    "parity": "Compare targets.",
     "state": "Inspect and repair the state record.",
     "secret": "Show or set the secret of a subscription.",
     "token": "Print an access token.",
     "lead": "Work with leads.",
     "doctor": "Check the set-up.",
+    "github": "Report to pull requests and issues on GitHub.",
     "listen": "Receive notifications until interrupted.",
+    "replay": "Send captured notifications again.",
     "verification": "Detect how notifications are signed.",
     "sandbox": "Run a local sandbox of the service.",
     "schema": "Print the JSON Schema of the files in config/.",
@@ -39,6 +41,10 @@ COMMANDS: Mapping[str, str] = {
     "demo": "Run a full cycle against the embedded sandbox.",
     "drill": "Rehearse a bad day against the embedded sandbox.",
 }
+
+
+_SECONDS = 10.0  # for what is done after a command
+_SECONDS_LEFT = 2.0  # for the same after a signal: a runner ends what has not ended after 10 seconds
 
 
 @click.group(
@@ -101,9 +107,24 @@ def run(args: Sequence[str] | None = None, invocation: Invocation | None = None)
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:
-        return _run(args, invocation)
+        code = _run(args, invocation)
     except Interrupted as problem:  # once more, while it was said why it ends
-        return problem.exit_code
+        code = problem.exit_code
+    _end(invocation, _SECONDS_LEFT if code > 128 else _SECONDS)
+    return code
+
+
+def _end(invocation: Invocation, seconds: float) -> None:
+    """Do what is to be done after a command. Nothing of it changes the exit code: what is done is done."""
+    if "terminal" in vars(invocation):
+        try:
+            invocation.terminal.do_endings(seconds)
+        except Interrupted:
+            invocation.terminal.warn("interrupted at the end: the witness may not have recorded this run")
+        except Exception as problem:  # noqa: BLE001 - its text may hold anything
+            from reconciler.cli.terminal.logs import kind_and_place  # noqa: PLC0415
+
+            invocation.terminal.warn(f"internal error at the end ({kind_and_place(problem)}); please report it")
 
 
 def _run(args: Sequence[str] | None, invocation: Invocation) -> int:
@@ -157,10 +178,7 @@ def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
             return problem.exit_code
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
-            from reconciler.state.private.responses import PRIVATE_KEY  # noqa: PLC0415
-
-            what = PRIVATE_KEY.sub("(private key)", problem.format_message().rstrip("."))
-            terminal.complain(f"{what}; see: {path} --help")
+            terminal.complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
         case OSError():
             terminal.complain(
                 f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from click.shell_completion import CompletionItem
 
@@ -62,8 +62,38 @@ COMMON_OPTIONS = [
 """The flags of the settings table. They win over the variables of the same meaning."""
 
 
+class _Help(click.HelpFormatter):
+    """A help text in which words break at spaces alone, and what stands between backquotes does not.
+
+    Without a regular expression, which is paid for at each start.
+    """
+
+    def write_text(self, text: str) -> None:
+        super().write_text(_joined(text))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(term, _joined(text)) for term, text in rows], col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace("\0", " ").replace("\1", "-")
+
+
+def _joined(text: str) -> str:
+    """`text` with other characters where it must not be wrapped; no help has those."""
+    parts = text.replace("-", "\1").split("`")
+    return "`".join("\0".join(part.split()) if number % 2 else part for number, part in enumerate(parts))
+
+
+class Context(click.Context):
+    """The context of a command, with its help as a terminal shows it."""
+
+    formatter_class = _Help
+
+
 class Command(click.Command):
     """A command whose help only names the flags that every command takes."""
+
+    context_class = Context
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does it; if a target was given without -t, the error says so."""

@@ -18,7 +18,8 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
 
     For each target: subscriptions in force and whether notifications prove that they deliver (see `state observe`);
     creates with an unknown outcome; subscriptions awaiting removal, with the request to the operator; surplus event
-    codes. Targets without a record are listed on stderr. Exits with 1 if a record is damaged or missing.
+    codes. A target without a record is shown as that; JSON leaves it out, and stderr names it. Exits with 1 if a record
+    is damaged or missing.
     """
     status = read_status(Workspace(terminal), targets)
     terminal.print_report(STATUS[form](status.targets))

@@ -18,7 +18,8 @@ def command(terminal: Terminal, form: str) -> int:
 
     Prints every mistake with its file, line, column and a fix. Warns of a configuration without subscriptions, and of
     files that are not read. Needs no credentials, no state record and no network. With --format github, prints
-    annotations of GitHub Actions.
+    annotations of GitHub Actions: the first ten mistakes and ten warnings, which is what it shows of a step, then the
+    others as lines of the log.
     """
     validation = validate(Workspace(terminal))
     if form == "text":

@@ -43,12 +43,16 @@ class ObservedAttempt(Struct, frozen=True):
 
 
 class TargetStatus(Struct, frozen=True):
-    """The status of one target: its attempts by address, and its plan, which is empty if it is not declared."""
+    """The status of one target: its attempts by address, and its plan, which is empty if it is not declared.
+
+    One that is not `recorded` has no record yet, so nothing is known of it.
+    """
 
     name: TargetName
     attempts: tuple[ObservedAttempt, ...]
     plan: TargetPlan
     declared: bool = True
+    recorded: bool = True
 
 
 class Unexplained(Struct, frozen=True):

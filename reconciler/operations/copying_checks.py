@@ -9,7 +9,8 @@ from reconciler.model.address import TargetName
 from reconciler.model.clock import stamp
 from reconciler.model.record import Record
 from reconciler.model.url import service_key
-from reconciler.operations.workspace import Workspace, whole_selection
+from reconciler.operations.selecting import whole_selection
+from reconciler.operations.workspace import Workspace
 
 
 def targets_to_copy(here: Workspace, patterns: tuple[str, ...]) -> list[TargetName]:

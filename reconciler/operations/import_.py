@@ -16,7 +16,8 @@ from reconciler.model.url import normal_url
 from reconciler.operations.edit import now_by, parse_address, record_entries
 from reconciler.operations.known_results import KnownResults, with_known_results
 from reconciler.operations.same_service import concerning, read_usable, warn_of_unread
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.selecting import refuse_unmatched
+from reconciler.operations.workspace import Workspace
 from reconciler.planning.planner import Planner
 from reconciler.reports.wording import how_to_resolve_attempt
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records

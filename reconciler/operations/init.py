@@ -9,8 +9,9 @@ from reconciler.errors import HeadMoved, RecordMissing, Refused
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
+from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
-from reconciler.operations.workspace import Workspace, whole_selection
+from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
@@ -89,11 +90,15 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
         )
     use = f"use it with --state {others[0].location}" if others[0].resolved else "use that store with --state"
     raise Refused(
-        f"a record with {others[0].length} exists at {others[0].location}",
+        f"a record with {others[0].length} exists {_seen_at(others[0])}",
         where=where,
         remedy=f"{use}, or its subscriptions will be created again; to initialize a new one anyway,"
         f" run: reconciler state init -t {name} --force",
     )
+
+
+def _seen_at(known: KnownHead) -> str:
+    return f"at {known.location}" if known.location else f"in another store, last seen {known.source}"
 
 
 def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:

@@ -7,7 +7,8 @@ from reconciler.errors import RecordMissing, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.record import Record
 from reconciler.model.selection import Selection
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.selecting import refuse_unmatched
+from reconciler.operations.workspace import Workspace
 
 
 class Listing(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """What an operation reports to the user while it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from reconciler.errors import ReconcilerError
@@ -20,3 +20,7 @@ class Notices(Protocol):
     def print_problem(self, problem: ReconcilerError) -> None: ...
     def work_is_done(self) -> None: ...
     def start_logging(self) -> None: ...
+
+    def at_end(self, do: Callable[[float], None]) -> None:
+        """Have something done after the command, whatever it came to, in as many seconds as it is given."""
+        ...

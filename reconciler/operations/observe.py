@@ -1,10 +1,7 @@
 """Records received notifications as evidence that subscriptions deliver."""
 
-import json
-import re
 import time
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -18,13 +15,12 @@ from reconciler.operations.edit import now_by, record_entries
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import Matches, Received, match_notifications
-from reconciler.receiver.captured import Captured, captured_in
+from reconciler.receiver.captured import captured_in
+from reconciler.receiver.selection import event_code, received_at
 from reconciler.reports.wording import counted
 
 _AHEAD = 300.0
 """Seconds by which the receiver's clock may be ahead of this machine's."""
-
-_LEAP_SECOND = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:)60")
 
 
 def observe(workspace: Workspace, file: Path) -> Matches:
@@ -46,8 +42,8 @@ def observe(workspace: Workspace, file: Path) -> Matches:
 def _sightings(notices: Notices, file: Path) -> Iterator[Received]:
     unusable = ahead = 0
     latest = time.time() + _AHEAD
-    for captured in captured_in(file, partial(_warn_of_incomplete, notices)):
-        at, code = _when(captured), _code_of(captured)
+    for captured in captured_in(file, partial(warn_of_incomplete, notices)):
+        at, code = received_at(captured), event_code(captured)
         if captured.verified is False or at is None or code is None:
             unusable += 1
         elif at > latest:
@@ -62,30 +58,9 @@ def _sightings(notices: Notices, file: Path) -> Iterator[Received]:
             notices.warn(f"{file}: ignored {counted(count, 'line')}: {why}")
 
 
-def _warn_of_incomplete(notices: Notices, problem: SettingsError) -> None:
+def warn_of_incomplete(notices: Notices, problem: SettingsError) -> None:
+    """Warn of a line that is still being written."""
     notices.warn(f"{problem.where}: ignored an incomplete last line: {problem.what}")
-
-
-def _when(captured: Captured) -> float | None:
-    """When it was received, in epoch seconds; None for a line without a time, or with one before 1970.
-
-    A leap second counts as the second before it.
-    """
-    try:
-        at = datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", captured.at))
-        seconds = at.timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if at.tzinfo is not None and seconds >= 0 else None
-
-
-def _code_of(captured: Captured) -> str | None:
-    try:
-        document = json.loads(captured.body)
-    except (ValueError, RecursionError):
-        return None
-    code = document.get("EventCode") if isinstance(document, dict) else None
-    return code if isinstance(code, str) else None
 
 
 def _record(workspace: Workspace, name: TargetName, evidence: Iterable[tuple[Address, str, str, str]]) -> None:

@@ -8,8 +8,9 @@ from reconciler.model.entry import Bound
 from reconciler.model.record import Record
 from reconciler.model.url import same_service
 from reconciler.operations.edit import now_by, record_entries
+from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
-from reconciler.operations.workspace import Workspace, whole_selection
+from reconciler.operations.workspace import Workspace
 
 
 class Rebinding(Struct, frozen=True):

@@ -15,8 +15,9 @@ from reconciler.model.record import Attempt, Record
 from reconciler.model.selection import Selection
 from reconciler.operations.edit import now_by, record_entries
 from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.sound_config import recipients_in_use
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.workspace import Workspace
 from reconciler.state.private.responses import PRIVATE_KEY, encrypt, is_encrypted, parse_identities
 from reconciler.values import Discreet
 

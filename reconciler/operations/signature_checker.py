@@ -7,11 +7,11 @@ from typing import assert_never
 
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.desired import Verification
+from reconciler.notifications.signatures import SignatureMatch, verify
 from reconciler.operations.kept_secrets import Recorded, read_identity, secrets_of_all
 from reconciler.operations.workspace import Workspace
 from reconciler.receiver.exchange import Request
 from reconciler.reports.wording import counted
-from reconciler.service.signatures import SignatureMatch, verify
 
 _REREAD_SECONDS = 2.0
 

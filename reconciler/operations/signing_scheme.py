@@ -9,10 +9,10 @@ from msgspec.structs import asdict
 
 from reconciler.errors import Refused, SettingsError
 from reconciler.model.desired import Verification
+from reconciler.notifications.signatures import infer
 from reconciler.operations.input_files import read_input
 from reconciler.operations.workspace import Workspace
 from reconciler.receiver.captured import LINE_LIMIT, Captured, parse_captured
-from reconciler.service.signatures import infer
 
 
 def read_captured(path: Path) -> Captured:

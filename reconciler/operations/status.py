@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.errors import StateError, StoreUnavailable
+from reconciler.model.address import TargetName
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.status import TargetStatus
@@ -13,7 +14,7 @@ from reconciler.operations.known_results import KnownResults
 from reconciler.operations.plan import Planned, survey
 from reconciler.operations.same_service import warn_of_unread
 from reconciler.operations.workspace import Workspace
-from reconciler.planning.status import status_of, status_of_undeclared
+from reconciler.planning.status import status_of, status_of_undeclared, status_without_record
 
 
 class StatusReport(Struct, frozen=True):
@@ -25,7 +26,7 @@ class StatusReport(Struct, frozen=True):
 
 
 def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport:
-    """The status of the selected targets whose records can be used; warns of the others.
+    """The status of the selected targets but for those whose records cannot be used, of which it warns.
 
     Raises what `survey` does if no record can be used.
     """
@@ -36,9 +37,10 @@ def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport
 
 def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport:
     """As `read_status`, with every address of a target of which one is selected."""
-    planned, whole = _plan(workspace, patterns)
+    planned, missing, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
-    return StatusReport(_standings(planned), planned.verdict, whole)
+    standings = [*standings_of(planned), *map(status_without_record, missing)]
+    return StatusReport(standings, planned.verdict, whole)
 
 
 def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
@@ -48,25 +50,25 @@ def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
     return replace(standing, attempts=attempts, plan=replace(standing.plan, awaiting_removal=awaiting))
 
 
-def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, bool]:
-    """The plan for the targets selected whose record can be used, and whether no record is lost or damaged."""
+def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, list[TargetName], bool]:
+    """The plan for the targets whose record can be used, those without one, and whether none is lost or damaged."""
     try:
-        return survey(workspace, patterns, allow_empty=True), True
+        return survey(workspace, patterns, allow_empty=True), [], True
     except StoreUnavailable:
         raise
     except StateError:
         selection, read = Selection.of(patterns), KnownResults(workspace).read
-        usable, whole = workspace.usable_records(
+        usable, missing, whole = workspace.usable_records(
             read, [name for name in workspace.desired.targets if selection.touches(name)]
         )
         if not usable:
             raise
         planned = survey(workspace, tuple(record.target for record in usable), allow_empty=True)
-        return replace(planned, selection=selection), whole
+        return replace(planned, selection=selection), missing, whole
 
 
-def _standings(planned: Planned) -> list[TargetStatus]:
-    """Every target selected, and those that are not declared and have something in force."""
+def standings_of(planned: Planned) -> list[TargetStatus]:
+    """Every target selected that has a record, and those that are not declared and have something in force."""
     now = datetime.now(UTC)
     declared = [status_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
     others = [

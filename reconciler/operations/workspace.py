@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ConfigError, RecordMissing, SelectionError, SettingsError, StateError
-from reconciler.model.selection import Selection, Within
+from reconciler.model.selection import Within
 from reconciler.operations.actor import by_run, in_actions
 from reconciler.operations.variables import RECIPIENTS, Variables, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from reconciler.model.address import Address, TargetName
+    from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired, Target
     from reconciler.model.record import Record
     from reconciler.operations.notices import Notices
@@ -187,10 +187,15 @@ class Workspace:
 
     @cached_property
     def heads(self) -> Heads:
-        """The heads remembered on this machine."""
+        """The heads remembered on this machine, and those that a witness has seen. Raises SettingsError."""
         from reconciler.state.heads.remembered import Heads  # noqa: PLC0415
 
-        return Heads(self.cache_directory)
+        heads = Heads(self.cache_directory)
+        if kind := self.variables.get("RECONCILER_WITNESS"):
+            from reconciler.operations.witness import consult  # noqa: PLC0415 - few runs have a witness
+
+            consult(heads, kind, self.variables, self.notices)
+        return heads
 
     @cached_property
     def responses(self) -> PrivateFiles:
@@ -247,41 +252,26 @@ class Workspace:
 
     def usable_records(
         self, read: Callable[[TargetName], Record], targets: Iterable[TargetName]
-    ) -> tuple[list[Record], bool]:
-        """The records of targets that `read` can use, and whether none is damaged or lost; it warns of the others."""
-        records, whole = [], True
+    ) -> tuple[list[Record], list[TargetName], bool]:
+        """The records of targets that `read` can use; the targets without one; and whether none is damaged or lost.
+
+        Warns of those that cannot be used.
+        """
+        records, missing, whole = [], [], True
         for target in targets:
             try:
                 records.append(read(target))
             except RecordMissing as problem:
+                missing.append(target)
                 self.notices.warn(str(problem))
             except StateError as problem:
                 self.notices.print_problem(problem)
                 whole = False
-        return records, whole
+        return records, missing, whole
 
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""
         return {target: self.read(target).record() for target in targets}
-
-
-def whole_selection(patterns: tuple[str, ...], targets: Iterable[TargetName]) -> list[TargetName]:
-    """The targets that patterns over targets select. Raises SelectionError for patterns that match none."""
-    known, selection = sorted(targets), Selection.of(patterns)
-    refuse_unmatched(selection, known, [])
-    return [name for name in known if selection.touches(name)]
-
-
-def refuse_unmatched(selection: Selection, targets: list[TargetName], addresses: list[Address]) -> None:
-    """Raises SelectionError for patterns that match none of what is to be selected from."""
-    if missing := selection.unmatched(targets, addresses):
-        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
-
-        raise SelectionError(
-            f"matches no target{' and no address' if addresses else ''}{suggestion(missing, [*targets, *addresses])}",
-            where=" ".join(f"-t {pattern}" for pattern in missing),
-            remedy=f"known targets: {', '.join(targets) or 'none'}",
-        )
 
 
 def _home(variable: str, below: str) -> Path:

@@ -13,6 +13,7 @@ from reconciler.model.status import Evidence, ObservedAttempt, Proof, TargetStat
 from reconciler.planning.evidence import evidence_for
 
 if TYPE_CHECKING:
+    from reconciler.model.address import TargetName
     from reconciler.model.record import Attempt, Record
 
 SILENT_AFTER = timedelta(days=30)
@@ -23,7 +24,7 @@ def status_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStatus:
     """The status of the target of `record` at `now` (UTC), with the plan that is left for it."""
     since = (now.astimezone(UTC) - SILENT_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
     attempts = [attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE]
-    ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.since, attempt.id))
+    ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.since))  # then as recorded
     return TargetStatus(record.target, tuple(_observed(attempt, record, since) for attempt in ordered), plan)
 
 
@@ -36,11 +37,19 @@ def status_of_undeclared(record: Record, now: datetime) -> TargetStatus:
         head=record.head,
         entries=record.entries,
         changes=(),
-        awaiting_removal=tuple(sorted(awaiting, key=lambda attempt: (attempt.address, attempt.id))),
+        awaiting_removal=tuple(sorted(awaiting, key=lambda attempt: attempt.address)),
         surplus=(),
         unchanged=0,
     )
     return replace(status_of(record, plan, now), declared=False)
+
+
+def status_without_record(target: TargetName) -> TargetStatus:
+    """The status of a declared target that has no record yet: nothing is known of it."""
+    plan = TargetPlan(
+        name=target, digest="", head="", entries=0, changes=(), awaiting_removal=(), surplus=(), unchanged=0
+    )
+    return TargetStatus(target, (), plan, recorded=False)
 
 
 def _observed(attempt: Attempt, record: Record, since: str) -> ObservedAttempt:

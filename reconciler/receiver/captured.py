@@ -27,22 +27,38 @@ class Captured(Struct, frozen=True):
     verified: bool | None = None
     duplicate: bool = False
     confirmed: bool = True
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def sent_headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers as they were sent, in order, but for those whose values were left out."""
+        fields = self.fields or tuple(self.headers.items())
+        return tuple((name, value) for name, value in fields if not (_is_unrecorded(name) and value == LEFT_OUT))
 
 
 def line_of(captured: Captured) -> bytes:
     """The line, with its newline; pure ASCII, so that no terminal or shell interprets anything in it."""
-    headers = {name: LEFT_OUT if name.lower() in UNRECORDED else text for name, text in captured.headers.items()}
+    headers = {name: _recorded(name, text) for name, text in captured.headers.items()}
+    fields = [(name, _recorded(name, text)) for name, text in captured.fields]
     document = {
         "at": captured.at,
         "path": captured.path,
         "url": captured.url,
         "headers": headers,
+        **({"header_list": fields} if fields else {}),
         **_body_fields(captured.body),
         "verified": captured.verified,
         "duplicate": captured.duplicate,
         **({} if captured.confirmed else {"confirmed": False}),
     }
     return json.dumps(document).encode() + b"\n"
+
+
+def _is_unrecorded(name: str) -> bool:
+    return name.lower() in UNRECORDED
+
+
+def _recorded(name: str, text: str) -> str:
+    return LEFT_OUT if _is_unrecorded(name) else text
 
 
 def _body_fields(body: bytes) -> dict[str, str]:
@@ -70,7 +86,16 @@ def parse_captured(line: bytes, where: object = None) -> Captured:
         raise _invalid("`headers` must be strings by name", where)
     if not isinstance(verified, bool | None) or not all(isinstance(flag, bool) for flag in (duplicate, confirmed)):
         raise _invalid("`verified`, `duplicate` and `confirmed` must be true or false", where)
-    return Captured(at, _body(document, where), path, url, headers, verified, duplicate, confirmed)
+    body, fields = _body(document, where), _fields(document.get("header_list", []), where)
+    return Captured(at, body, path, url, headers, verified, duplicate, confirmed, fields)
+
+
+def _fields(pairs: object, where: object) -> tuple[tuple[str, str], ...]:
+    if isinstance(pairs, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs
+    ):
+        return tuple((name, text) for name, text in pairs)
+    raise _invalid("`header_list` must be pairs of strings", where)
 
 
 def _body(document: Mapping[str, Any], where: object) -> bytes:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.receiver.captured import Captured, line_of
+from reconciler.receiver.endpoint import Answer
 from reconciler.receiver.exchange import Request, Response
 from reconciler.receiver.readable import unreadable
 from reconciler.receiver.redeliveries import Redeliveries
@@ -29,8 +30,9 @@ class Behaviour(Struct, frozen=True):
 class Delivery(Struct, frozen=True):
     """One request and the status it was answered with.
 
-    `number` counts the deliveries of a notification, from 1; None for what was refused unread. `problem` is what was
-    wrong with the request, or why it failed.
+    `number` counts the deliveries of a notification, from 1; None for what was refused unread or cannot be read.
+    `problem` is what was wrong with the request, or why it failed; `endpoint` what it was answered where it was passed
+    on.
     """
 
     request: Captured
@@ -38,6 +40,7 @@ class Delivery(Struct, frozen=True):
     status: int
     number: int | None = None
     problem: str | None = None
+    endpoint: Answer | None = None
 
 
 class Receiver:
@@ -45,7 +48,8 @@ class Receiver:
 
     `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check` gives
     what is wrong with the signature of a request, None if it is right; `sleep` waits for a number of seconds, or less
-    when the receiver is about to end.
+    when the receiver is about to end. `pass_on` sends a request to an endpoint after it was saved: the receiver then
+    answers as the endpoint did, to any body.
     """
 
     def __init__(
@@ -55,12 +59,14 @@ class Receiver:
         behaviour: Behaviour | None = None,
         check: Callable[[Request], str | None] | None = None,
         sleep: Callable[[float], object] = time.sleep,
+        pass_on: Callable[[Request], Answer] | None = None,
     ) -> None:
         self._save = save
         self._report = report
         self._behaviour = behaviour or Behaviour()
         self._check = check
         self._sleep = sleep
+        self._pass_on = pass_on
         self._redeliveries = Redeliveries()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
@@ -86,9 +92,11 @@ class Receiver:
         if bad_signature is not None and self._behaviour.enforce:
             return self._refuse_signature(request, captured, Response(401, bad_signature))
         problem = unreadable(request.body)
-        if problem is not None:
+        if problem is None:
+            return self._receive(request, captured, bad_signature)
+        if self._pass_on is None:
             return _refused(request, captured, Response(400, problem))
-        return self._receive(request, captured, bad_signature)
+        return self._accept(request, captured, None, problem)
 
     def _refuse_signature(self, request: Request, captured: Captured, refusal: Response) -> tuple[Delivery, Response]:
         """Refuse, and save what may be a notification: it can be the only evidence of a create of unknown outcome."""
@@ -102,14 +110,23 @@ class Receiver:
         if number <= self._behaviour.fail_first:
             failed = Response(503, f"simulated failure {number} of {self._behaviour.fail_first}")
             return _refused(request, captured, failed, number)
-        response = Response(self._behaviour.status)
+        return self._accept(request, captured, number, bad_signature)
+
+    def _accept(
+        self, request: Request, captured: Captured, number: int | None, problem: str | None
+    ) -> tuple[Delivery, Response]:
+        """Save a request, unless it is not to be confirmed, pass it on, and answer it."""
+        response, answer = Response(self._behaviour.status), None
         if response.is_confirmation:
             captured = replace(captured, duplicate=self._redeliveries.confirm(captured.path, captured.body))
             failure = self._save_line(captured)
             if failure is not None:
                 return _refused(request, captured, failure, number)
+        if self._pass_on is not None:
+            answer = self._pass_on(request)
+            response = answer.response()
         self._sleep(self._behaviour.delay)
-        return Delivery(captured, request.method, response.status, number, bad_signature), response
+        return Delivery(captured, request.method, response.status, number, problem, answer), response
 
     def _save_line(self, captured: Captured) -> Response | None:
         """The answer if a request could not be saved, so that the service delivers it again."""
@@ -139,4 +156,4 @@ def _captured(request: Request) -> Captured:
     scheme = request.header("x-forwarded-proto")
     url = f"{scheme if scheme in ('http', 'https') else 'http'}://{host}{request.target}" if host else None
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return Captured(at, request.body, request.target, url, request.headers)
+    return Captured(at, request.body, request.target, url, request.headers, fields=request.fields)

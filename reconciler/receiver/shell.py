@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from email.errors import FirstHeaderLineIsContinuationDefect, MissingHeaderBodySeparatorDefect
 from email.message import Message
 from http.client import HTTPMessage
 from http.client import responses as reason_phrases
@@ -16,6 +17,7 @@ from reconciler.receiver.pace import PacedSocket, TooSlow
 
 HEAD_LIMIT = 64 * 1024
 _ANSWER_SECONDS = 10.0  # for a sender to take the answer
+_MALFORMED = (FirstHeaderLineIsContinuationDefect, MissingHeaderBodySeparatorDefect)
 _FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
 
 
@@ -87,6 +89,8 @@ class _Connection(LoopbackConnection):
 
     def _read(self) -> Request:
         headers = _joined(self.headers)
+        if any(isinstance(defect, _MALFORMED) for defect in self.headers.defects):
+            raise Unread(400, "malformed header")
         if sum(len(name) + len(value) for name, value in headers.items()) > HEAD_LIMIT:
             raise Unread(431, f"the headers are larger than {HEAD_LIMIT} bytes")
         length = check_framing(
@@ -94,7 +98,8 @@ class _Connection(LoopbackConnection):
         )
         if self._awaits_go_ahead:
             self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return Request(self.command, self.path, headers, read_body(self.rfile, length))
+        body = read_body(self.rfile, length)
+        return Request(self.command, self.path, headers, body, fields=_fields(self.headers, headers))
 
     def handle_expect_100(self) -> bool:
         """Postpone the go-ahead until it is known that the body will be read."""
@@ -136,3 +141,9 @@ def _joined(message: Message) -> Mapping[str, str]:
         text = str(value).strip()
         joined[key] = (joined[key][0], f"{joined[key][1]}, {text}") if key in joined else (name, text)
     return dict(joined.values())
+
+
+def _fields(message: Message, joined: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The headers in order, each as often as it was sent; empty if they are those in `joined`."""
+    fields = tuple((name, str(value).strip()) for name, value in message.items())
+    return () if fields == tuple(joined.items()) else fields

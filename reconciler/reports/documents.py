@@ -194,8 +194,9 @@ def _difference(difference: Difference) -> dict[str, object]:
 
 
 def status_document(standings: Iterable[TargetStatus]) -> dict[str, object]:
-    """The status of every target."""
-    return {"format_version": FORMAT_VERSION, "targets": {standing.name: _standing(standing) for standing in standings}}
+    """The status of every target that has a record."""
+    targets = {standing.name: _standing(standing) for standing in standings if standing.recorded}
+    return {"format_version": FORMAT_VERSION, "targets": targets}
 
 
 def _standing(standing: TargetStatus) -> dict[str, object]:

@@ -2,13 +2,22 @@
 
 from reconciler.mistake import Mistake, Validation
 from reconciler.reports.visible import visible
+from reconciler.reports.wording import counted
+
+SHOWN = 10
+"""How many errors, and how many warnings, GitHub shows of one step; it drops the others without a word."""
 
 
 def validation_github(validation: Validation) -> str:
-    """A command for each mistake and each warning."""
-    commands = [annotation("error", mistake) for mistake in validation.mistakes]
-    commands += [annotation("warning", warning) for warning in validation.warnings]
-    return "".join(f"{command}\n" for command in commands)
+    """A command for each of the first mistakes and warnings, and the others as lines of the log."""
+    lines = []
+    for kind, found in (("error", validation.mistakes), ("warning", validation.warnings)):
+        lines += [annotation(kind, mistake) for mistake in found[:SHOWN]]
+    for kind, found in (("error", validation.mistakes), ("warning", validation.warnings)):
+        others = found[SHOWN:]
+        lines += [f"{counted(len(others), f'more {kind}')}, only in this log:"] if others else []
+        lines += [f"  {visible(str(mistake))}" for mistake in others]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def annotation(kind: str, mistake: Mistake) -> str:

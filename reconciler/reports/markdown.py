@@ -58,7 +58,7 @@ def code(text: str) -> str:
 
 def plan_markdown(plan: Plan) -> str:
     """A plan: the warnings, a table for each target, and the details folded away."""
-    paper = _Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
+    paper = Paper(f"<!-- reconciler:plan {plan.digest} -->\n", f"### {plan_summary(plan)}\n")
     targets = [plan.targets[name] for name in sorted(plan.targets)]
     changed = [f"- {code(text)}\n" for text in deviations(plan)]
     paper.bullets("Warnings", changed + [row for target in targets for row in _warnings(target)])
@@ -117,7 +117,7 @@ def _details(change: Change) -> list[str]:
 
 def applied_markdown(applied: Applied) -> str:
     """The results of an apply: what needs attention, then every address, then the requests to the operator."""
-    paper = _Paper(
+    paper = Paper(
         "<!-- reconciler:apply -->\n",
         f"### {applied_summary(applied)}\n",
     )
@@ -158,13 +158,13 @@ def parity_markdown(parity: Parity | Pairs) -> str:
     """Whether two targets match, and how they differ; of two patterns what has no counterpart, then each pair."""
     if isinstance(parity, Pairs):
         return _pairs(parity)
-    paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
+    paper = Paper("<!-- reconciler:parity -->\n", f"### {code(parity_summary(parity))}\n")
     _write_parity(paper, parity)
     return paper.text("")
 
 
 def _pairs(pairs: Pairs) -> str:
-    paper = _Paper("<!-- reconciler:parity -->\n", f"### {code(pairs_summary(pairs))}\n")
+    paper = Paper("<!-- reconciler:parity -->\n", f"### {code(pairs_summary(pairs))}\n")
     paper.bullets("Without a counterpart", [f"- {code(unpaired_words(left))}\n" for left in pairs.unpaired])
     for parity in pairs.compared:
         paper.block("\n", [f"#### {code(parity_summary(parity))}\n"])
@@ -172,7 +172,7 @@ def _pairs(pairs: Pairs) -> str:
     return paper.text("")
 
 
-def _write_parity(paper: "_Paper", parity: Parity) -> None:
+def _write_parity(paper: "Paper", parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared exceptions", declared)
@@ -186,13 +186,13 @@ def _disparity(disparity: Disparity) -> str:
 def status_markdown(standings: Iterable[TargetStatus]) -> str:
     """The status of every target: what needs attention first, and how many changes are left."""
     standings = list(standings)
-    paper = _Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
+    paper = Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
     unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unresolved]
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     paper.bullets("Unknown outcomes", advice)
     paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
-    for standing in standings:
+    for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
     requests = [_request(attempt) for standing in standings for attempt in standing.plan.awaiting_removal]
@@ -208,7 +208,7 @@ def _standing_row(standing: ObservedAttempt) -> str:
 
 def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
-    paper = _Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
+    paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
     for request in requests:
         rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
         after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
@@ -216,8 +216,8 @@ def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     return paper.text("")
 
 
-class _Paper:
-    """A report while it is written: lines that no longer fit are counted instead."""
+class Paper:
+    """A report of `parts` while it is written: lines that no longer fit are counted instead."""
 
     def __init__(self, *parts: str) -> None:
         self._parts = list(parts)

@@ -272,7 +272,7 @@ def _standing_lines(standing: ObservedAttempt) -> list[Line]:
 
 
 def _left_line(standing: TargetStatus) -> Line:
-    done = standing.declared and not standing.plan.changes
+    done = standing.declared and standing.recorded and not standing.plan.changes
     return Line(f"  {changes_left(standing)}", Tone.ADDED if done else Tone.WARNING)
 
 

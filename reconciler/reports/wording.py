@@ -67,6 +67,8 @@ def surplus_advice(surplus: Surplus) -> str:
 
 def changes_left(standing: TargetStatus) -> str:
     """How many changes are left to apply to a target."""
+    if not standing.recorded:
+        return f"no state record; to start one, run: reconciler state init -t {standing.name}"
     if not standing.declared:
         return "not declared in config/: not managed"
     if not standing.plan.changes:
@@ -94,7 +96,7 @@ def listed(records: Iterable[Record]) -> list[Attempt]:
     attempts = [
         attempt for record in records for attempt in record.attempts.values() if attempt.status is not Status.GONE
     ]
-    return sorted(attempts, key=lambda attempt: (attempt.address, attempt.since, attempt.id))
+    return sorted(attempts, key=lambda attempt: (attempt.address, attempt.since))  # then as recorded
 
 
 def needs_attention(outcome: Done) -> bool:

@@ -6,7 +6,9 @@ from threading import Event
 from typing import Self
 
 from reconciler.sandbox.deliveries import Deliveries
+from reconciler.sandbox.events import Started
 from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.memory import Memory
 from reconciler.sandbox.routes import Routes
 from reconciler.sandbox.shell import Server
 from reconciler.sandbox.targets import DOCUMENTED_TARGETS, check_names, lay_out
@@ -40,6 +42,17 @@ class Sandbox:
         self.world = World(lay_out(self.url, targets, credentials), plan, token_lifetime=token_lifetime)
         self.deliveries = Deliveries(self.world, retry_interval)
         self._routes = Routes(self.world, self.deliveries, self.url)
+
+    def continue_from(self, memory: Memory) -> None:
+        """Continue where an earlier run stopped, and remember what happens from now on; to be called before `start`.
+
+        Faults and counts of requests begin anew. The run had the same URLs and accounts if the port and the credentials
+        are those of `memory`.
+        """
+        accounts = {name: (target.client_id, target.client_secret) for name, target in self.world.targets.items()}
+        memory.append(Started(self._server.server_port, accounts))
+        self.world.continue_from(memory.events, memory.append)
+        self.deliveries.restore(memory.events)
 
     def start(self) -> None:
         self._server.start(self._routes.handle, self.world.log_failure)

@@ -8,73 +8,43 @@ import time
 import uuid
 from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import Lock
+from typing import assert_never
 
-from msgspec import Struct
-
+from reconciler.sandbox.events import (
+    Attempted,
+    Commit,
+    Created,
+    DeliveryAttempt,
+    Event,
+    Issued,
+    Lead,
+    LeadCreated,
+    Removed,
+    Revoked,
+    Started,
+    Token,
+    Triggered,
+)  # fmt: skip
 from reconciler.sandbox.faults import Fault, FaultPlan, Kind
 from reconciler.sandbox.targets import Provider, Target
-from reconciler.values import Discreet
-
-
-class Commit(Discreet, frozen=True):
-    """A subscription that was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent."""
-
-    unprinted = ("secret",)
-
-    sequence: int
-    at: float
-    target: str
-    codes: tuple[str, ...]
-    url: str
-    id: str
-    secret: str
-
-
-class Lead(Struct, frozen=True):
-    """A lead that was created."""
-
-    at: float
-    target: str
-    id: str
-    document: Mapping[str, object]
-
-
-class Token(Struct, frozen=True):
-    """An access token that was issued. `expires_at` is in epoch seconds; `spared`: it replaces a revoked one."""
-
-    provider: str
-    client_id: str
-    audience: str
-    expires_at: int
-    spared: bool
-
-
-class DeliveryAttempt(Struct, frozen=True):
-    """One attempt to deliver a notification. `number` counts from 1; `status` is None without an answer."""
-
-    at: float
-    subscription_id: str
-    target: str
-    code: str
-    url: str
-    number: int
-    status: int | None
-    detail: str
 
 
 class World:
     """All state of a sandbox, in memory, behind one lock. The lists are logs: they only grow.
 
+    Events are remembered before they count, if `continue_from` said where.
+
     `requests` counts by endpoint (`token`, `create`, `lead`) and place: a target, or the name of an identity provider.
     """
 
     def __init__(
-        self, targets: Mapping[str, Target], faults: FaultPlan | None = None, *, token_lifetime: int = 86_400
-    ) -> None:
+        self, targets: Mapping[str, Target], faults: FaultPlan | None = None, *, token_lifetime: int = 86_400,
+    ) -> None:  # fmt: skip
         self.targets = targets
         self.token_lifetime = token_lifetime
+        self._append: Callable[[Event], object] = _forget
         self.commits: list[Commit] = []
         self.leads: list[Lead] = []
         self.tokens: dict[str, Token] = {}
@@ -85,6 +55,32 @@ class World:
         self._revoked: set[str] = set()
         self._faults = faults or FaultPlan({})
         self._lock = Lock()
+
+    def remember(self, event: Event) -> None:
+        """Have an event survive this run."""
+        self._append(event)
+
+    def continue_from(self, events: Iterable[Event], append: Callable[[Event], object]) -> None:
+        """Take over what happened in an earlier run, and remember what happens from now on with `append`."""
+        self._append = append
+        for event in events:
+            match event:
+                case Created(commit):
+                    self.commits.append(commit)
+                case Removed(subscription_id):
+                    self._removed.add(subscription_id)
+                case LeadCreated(lead):
+                    self.leads.append(lead)
+                case Issued(text, token):
+                    self.tokens[text] = token
+                case Revoked(text):
+                    self._revoked.add(text)
+                case Attempted(attempt=attempt):
+                    self.delivery_attempts.append(attempt)
+                case Started() | Triggered():
+                    pass
+                case _:
+                    assert_never(event)
 
     def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
         """Let the next `count` requests (to `target`) meet a fault, before any random one. Raises SettingsError."""
@@ -117,7 +113,9 @@ class World:
         with self._lock:
             revoked = [self.tokens[text] for text in self._revoked]
             spared = any((other.client_id, other.audience) == (client_id, audience) for other in revoked)
-            self.tokens[token] = Token(provider.name, client_id, audience, expires_at, spared)
+            issued = Token(provider.name, client_id, audience, expires_at, spared)
+            self.remember(Issued(token, issued))
+            self.tokens[token] = issued
         return token
 
     def find_token(self, text: str) -> Token | None:
@@ -131,7 +129,8 @@ class World:
     def revoke_token(self, text: str | None) -> None:
         """Make a token invalid before it expires."""
         with self._lock:
-            if text in self.tokens:
+            if text is not None and text in self.tokens:
+                self.remember(Revoked(text))
                 self._revoked.add(text)
 
     def commit_subscription(self, target: str, codes: tuple[str, ...], url: str) -> Commit:
@@ -146,12 +145,14 @@ class World:
                 id=str(uuid.uuid4()),
                 secret=b64encode(secrets.token_bytes(32)).decode(),
             )
+            self.remember(Created(commit))
             self.commits.append(commit)
             return commit
 
     def add_lead(self, target: str, document: Mapping[str, object]) -> Lead:
         lead = Lead(time.time(), target, str(uuid.uuid4()), document)
         with self._lock:
+            self.remember(LeadCreated(lead))
             self.leads.append(lead)
         return lead
 
@@ -162,6 +163,7 @@ class World:
                 subscription_id not in self._removed
             )
             if exists:
+                self.remember(Removed(subscription_id))
                 self._removed.add(subscription_id)
             return exists
 
@@ -207,6 +209,10 @@ class World:
                 "deliveries": [_describe_delivery(attempt) for attempt in self.delivery_attempts],
                 "failures": list(self.failures),
             }
+
+
+def _forget(_: Event) -> None:
+    """Remember nothing."""
 
 
 def _describe_delivery(attempt: DeliveryAttempt) -> dict[str, object]:

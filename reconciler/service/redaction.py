@@ -50,11 +50,12 @@ def reveals(text: str, secrets: Collection[str]) -> bool:
 def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> str:
     """`text` as one redacted line of at most `limit` characters, without control or invisible characters.
 
-    The terminal sets a command that follows "run: " on a line of its own: what the service says must not look so.
+    The terminal sets a command that follows "run: " or "see: " on a line of its own: what the service says must not
+    look so.
     """
     redacted = redact(text[:_CONSIDERED], secrets)
     shown = "".join(character if character.isprintable() else " " for character in redacted)
-    line = " ".join(shown.split()).replace("run: ", "run:")
+    line = " ".join(shown.split()).replace("run: ", "run:").replace("see: ", "see:")
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -35,10 +35,10 @@ targets:
 RUN = "run:\n    reconciler"
 COMMAND_LINES = {
     # Flags of every command
-    "no such command": ("bogus", "No such command 'bogus'; see: reconciler --help"),
-    "no such state command": ("state bogus", "No such command 'bogus'; see: reconciler state --help"),
+    "no such command": ("bogus", "No such command 'bogus'; see:\n    reconciler --help"),
+    "no such state command": ("state bogus", "No such command 'bogus'; see:\n    reconciler state --help"),
     "no such option": ("plan --bogus", "No such option"),
-    "flags without a command": ("-v", "Missing command; see: reconciler --help"),
+    "flags without a command": ("-v", "Missing command; see:\n    reconciler --help"),
     "colour": ("plan --color sometimes", "Invalid value for '--color'"),
     "log format": ("--log-format xml plan", "Invalid value for '--log-format'"),
     "empty flag": ("plan --config ''", "--config: the value is empty; set a value or remove the option"),
@@ -82,11 +82,11 @@ COMMAND_LINES = {
     "show nothing": ("state show europe/staging/x", "europe/staging/x: not in the state record; "),
     "history of nothing": ("state history europe/staging/x", "europe/staging/x: not in the state record; "),
     "show elsewhere": ("state show asia/staging/x", "no state record for asia/staging; check --state"),
-    "import what": ("state import", "expected an ADDRESS, or --all (with optional -t); see: reconciler state "),
+    "import what": ("state import", "expected an ADDRESS, or --all (with optional -t); see:\n    reconciler state "),
     "import undesired": ("state import europe/staging/x", "europe/staging/x: not defined in config/; define it in "),
     "import none": ("state import --all -t 'asia/*'", "-t asia/*: matches no target and no address; known"),
     "import one of two": ("state import --all -t 'europe/*' -t 'asia/*'", "-t asia/*: matches no target and no "),
-    "resolve how": ("state resolve europe/staging/offers", "use --created or --not-created; see: "),
+    "resolve how": ("state resolve europe/staging/offers", "use --created or --not-created; see:\n    "),
     "resolve nothing": ("state resolve '*/*' --created", f"*/*: no create with an unknown outcome; {RUN} state list"),
     "retire nothing": ("state retire europe/staging/x", f"europe/staging/x: no attempt in force; {RUN} state list"),
     "removed nothing": ("state removed europe/staging/x", f"europe/staging/x: no attempt in force; {RUN} state list"),

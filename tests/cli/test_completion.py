@@ -93,7 +93,7 @@ def test_no_command_is_loaded_for_its_name(project: Project) -> None:
         ("state show ", [f"{STAGING}/loans", OFFERS, f"{PRODUCTION}/loans", f"{PRODUCTION}/offers"]),
         (f"state mv {OFFERS} usa/production/l", ["usa/production/loans"]),
         ("token -t u", [PRODUCTION]),
-        (f"parity {STAGING} u", [PRODUCTION]),
+        (f"parity {STAGING} u", ["usa/*", PRODUCTION]),
         ("--config nowhere plan -t ", []),
         ("plan --config nowhere -t ", []),
         ("--state nowhere state show europe/staging/o", [OFFERS]),

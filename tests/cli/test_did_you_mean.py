@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 OFFERS = "europe/staging/offers"
 LINES = {
-    "statsu": "No such command 'statsu' (did you mean status or state?); see: reconciler --help",
-    "mv a b": "No such command 'mv' (did you mean `reconciler state mv`?); see: reconciler --help",
-    "state plan": "No such command 'plan' (did you mean `reconciler plan`?); see: reconciler state --help",
-    "state lst": "No such command 'lst' (did you mean list?); see: reconciler state --help",
-    "plan europe/staging": "(did you mean -t europe/staging?); see: reconciler plan --help",
-    "plan x": "Got unexpected extra argument (x); see: reconciler plan --help",
+    "statsu": "No such command 'statsu' (did you mean status or state?); see:\n    reconciler --help",
+    "mv a b": "No such command 'mv' (did you mean `reconciler state mv`?); see:\n    reconciler --help",
+    "state plan": "No such command 'plan' (did you mean `reconciler plan`?); see:\n    reconciler state --help",
+    "state lst": "No such command 'lst' (did you mean list?); see:\n    reconciler state --help",
+    "plan europe/staging": "(did you mean -t europe/staging?); see:\n    reconciler plan --help",
+    "plan x": "Got unexpected extra argument (x); see:\n    reconciler plan --help",
     "plan -t europe/stagin": "-t europe/stagin: matches no target or address (did you mean europe/staging?); declared",
     "plan -t europe/staging/ofers": f"matches no target or address (did you mean {OFFERS}?); declared targets: ",
     "token -t europe/stagin": "target not declared in config/ (did you mean europe/staging?); declared targets: ",

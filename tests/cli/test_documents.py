@@ -22,10 +22,13 @@ def test_the_plan_document(partner: Partner) -> None:
         document[key] for key in ("format_version", "tool_version", "selection")
     ]
     assert [
-        "format_version", "tool_version", "digest", "selection", "targets", "changes", "awaiting_removal", "surplus",
-        "summary",
+        "format_version", "tool_version", "digest", "selection", "targets", "recipients", "changes",
+        "awaiting_removal", "surplus", "summary",
     ] == list(document)  # fmt: skip
-    assert ["digest", "head", "entries"] == list(document["targets"]["europe/staging"])
+    there = document["targets"]["europe/staging"]
+    assert ["digest", "head", "entries", "base_url", "auth_url", "audience_base"] == list(there)
+    assert (partner.service.base_url, partner.service.auth_url) == (there["base_url"], there["auth_url"])
+    assert [] == document["recipients"]
     extend, create = document["changes"]
     assert ["address", "action", "before", "after", "request", "reasons", "warnings"] == list(create)
     url = "https://hooks.partner.example/offers"
@@ -58,14 +61,15 @@ def test_a_thousand_subscriptions(partner: Partner) -> None:
     partner.begin(**{f"s{number}": [f"ABC{number:05}"] for number in range(1000)})
     done = partner.succeed("state", "import", "--all")
     assert 1000 == done.out.count(": imported, ABC")
-    assert "No changes. 1000 subscriptions match the configuration.\n" == partner.step("plan").out
+    assert "\nNo changes. 1000 subscriptions match the configuration.\n" in partner.step("plan").out
 
 
 def test_nothing_at_all(partner: Partner) -> None:
     """A target without subscriptions: nothing to do is no error."""
     partner.begin()
     assert "The configuration is valid: 0 subscriptions on 1 target.\n" == partner.succeed("validate").out
-    assert "No changes. 0 subscriptions match the configuration.\n" == partner.step("plan", "--detailed-exitcode").out
+    planned = partner.step("plan", "--detailed-exitcode").out
+    assert "\nNo changes. 0 subscriptions match the configuration.\n" in planned
     assert "Nothing to do.\n" == partner.step("apply").out
 
 

@@ -262,3 +262,80 @@ def test_nothing_to_observe(partner: Project, place: str) -> None:
     partner.write("seen.jsonl", "")
     done = partner.run("state", "observe", "seen.jsonl", "--state", place)
     assert (0, "No notifications.\n") == (done.code, done.out) if place == "state" else done.code == 1
+
+
+PATTERNS = ("parity", "*/staging", "*/production")
+USA = """\
+targets:
+  usa/staging: {auth_url: https://login.example, base_url: https://us.example}
+"""
+
+
+@pytest.mark.parametrize("form", PARITY)
+def test_patterns(partner: Project, form: str) -> None:
+    """Each pair is compared; a target without its counterpart is said, and is a difference."""
+    done = partner.step(*PATTERNS, "--format", form)
+    partner.write("config/usa.yaml", USA)
+    done = partner.step(*PATTERNS, "--format", form, code=2)
+    if form == "json":
+        assert [("europe/staging", True)] == [(one["a"], one["in_line"]) for one in done.document["pairs"]]
+        assert [{"target": "usa/staging", "counterpart": "usa/production"}] == done.document["unpaired"]
+        assert done.document["in_line"] is False
+    else:
+        told = unescape(done.out)
+        assert "europe/staging and europe/production match." in told
+        assert "usa/staging has no counterpart: usa/production is not declared" in told
+        assert "1 of 1 pair matches, 1 target has no counterpart." in told
+
+
+def test_patterns_at_a_gate(partner: Project) -> None:
+    """A target that nothing follows stops nothing; one that follows nothing does."""
+    partner.step("apply", "--auto-approve", "-t", "europe/staging")
+    partner.write("config/usa.yaml", USA)
+    done = partner.step(*PATTERNS, "--gate")
+    assert "usa/staging has no counterpart" in done.out
+    partner.write("config/usa.yaml", USA.replace("usa/staging", "usa/production"))
+    done = partner.step(*PATTERNS, "--gate", code=2)
+    assert "usa/production has no counterpart: usa/staging is not declared" in done.out
+
+
+def test_an_exception_that_one_pair_needs_is_used(partner: Project) -> None:
+    """It is called unused only where no pair needs it."""
+    other = USA.partition("\n")[2].replace("usa/staging", "usa/production").replace("us.example", "usa.example")
+    partner.write("config/usa.yaml", USA + other)
+    partner.write("config/parity.yaml", "parity: {ignore: [{address: offers, reason: not yet}]}\n")
+    assert "unused parity exception for offers" in partner.step(*PATTERNS).err
+    partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
+    assert "" == partner.step(*PATTERNS).err
+
+
+def test_proven(partner: Project) -> None:
+    """Production may follow once each code was observed in staging, and if asked for, long enough ago."""
+    pair = ("parity", "europe/staging", "europe/production")
+    partner.step("apply", "--auto-approve", "-t", "europe/staging")
+    partner.step(*pair, "--gate")
+    done = partner.step(*pair, "--proven", code=2)
+    assert "offers  desired in europe/production, but not observed long enough in europe/staging" in done.out
+    assert "- ONB10011: never observed" in done.out
+    assert "parity:" not in done.out  # no advice to declare it an intended difference
+    partner.write("seen.jsonl", line("/staging/offers"))
+    partner.step("state", "observe", "seen.jsonl")
+    partner.step(*pair, "--proven")
+    partner.step(*PATTERNS, "--proven")
+    done = partner.step(*pair, "--proven", "--soak", "24h", "--format", "json", code=2)
+    (difference,) = done.document["differences"]
+    assert ("offers", "desired but not proven") == (difference["name"], difference["what"])
+    assert ["ONB10011"] == list(difference["unproven"])
+    assert difference["unproven"]["ONB10011"] is not None
+
+
+@pytest.mark.parametrize("soak", ["", "24", "h", "0h", "1w", "-1h", "1.5h", "1h30m"])
+def test_what_is_no_duration(partner: Project, soak: str) -> None:
+    """Is named, with examples."""
+    done = partner.step(*PATTERNS, "--proven", "--soak", soak, code=1)
+    assert "expected a whole number and s, m, h or d, for example 90s, 30m, 24h or 7d" in " ".join(done.err.split())
+
+
+def test_soak_alone(partner: Project) -> None:
+    """How long something must be proven says nothing where nothing must be."""
+    assert "--soak needs --proven" in partner.step(*PATTERNS, "--gate", "--soak", "1h", code=1).err

@@ -154,7 +154,7 @@ def test_the_keys_that_are_refused(sealed: Partner, keys: Keys) -> None:
         (["--to", private.lower()], "Error: --to: key 1 is a private key, which every user "),
         (["--to", f"{keys.new[:-1]}!"], "Error: --to: key 1 is not an age X25519 public key; use the public key "),
         (["--to", f"{keys.new[:-4]}qqqq"], "Error: --to: key 1 is not an age X25519 public key; its checksum "),
-        ([private], "Error: Got unexpected extra argument ((private key)); see: reconciler secret reseal --help"),
+        ([private], "Error: Got unexpected extra argument ((private key)); see:\n    reconciler secret reseal --help"),
         (["--identity", private], "Error: --identity: expected a file, got a private key, which every user "),
         (["--to", ""], "Error: --to: key 1 is not an age X25519 public key; "),
     ):

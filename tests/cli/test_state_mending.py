@@ -587,7 +587,7 @@ class TestMv:
         assert 3 == advice.count("reconciler state mv ")
         with partner.appending("moved", "moved", "moved"):
             assert 0 == partner.shell(advice.replace("reconciler ", '"$reconciler" ')).code
-        assert "No changes. 2 subscriptions match the configuration.\n" == partner.step("plan").out
+        assert "\nNo changes. 2 subscriptions match the configuration.\n" in partner.step("plan").out
         partner.step("apply", "--auto-approve")
         assert partner.service.untouched
 

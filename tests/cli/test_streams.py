@@ -281,7 +281,7 @@ def test_an_apply_that_nobody_listens_to(partner: Partner) -> None:
         out, _ = process.communicate(timeout=60)
     assert (0, True) == (process.returncode, out.endswith(b"Applied: 40 create calls (40 new): 40 created.\n"))
     assert 40 == partner.kinds.count("outcome")
-    assert "No changes. 40 subscriptions match the configuration.\n" == partner.step("plan").out
+    assert "\nNo changes. 40 subscriptions match the configuration.\n" in partner.step("plan").out
 
 
 def test_what_comes_in_quick_succession_is_written_together() -> None:
@@ -304,9 +304,9 @@ def test_a_signal_while_it_ends(begun: Partner, first: str) -> None:
     """A second signal, while it is said that the first has come, changes nothing."""
     hook = "import sys, types\noutput = types.ModuleType('output')\n"
     hook += f"def end(self, text):\n    sys.stderr.write(text)\n    {first or 'pass'}\n"
-    hook += (
-        "output.Terminal = type('Terminal', (), {'__init__': lambda self, flags: None, 'given_up': (), 'end': end})\n"
-    )
+    hook += "attributes = {'__init__': lambda self, flags: None, 'given_up': (), 'end': end}\n"
+    hook += "attributes['do_endings'] = lambda self, seconds: None\n"
+    hook += "output.Terminal = type('Terminal', (), attributes)\n"
     hook += "class Plan(types.ModuleType):\n    @property\n    def command(self):\n        import os, signal\n"
     hook += "        os.kill(os.getpid(), signal.SIGINT)\n"
     hook += "sys.modules['reconciler.cli.terminal.terminal'] = output\n"

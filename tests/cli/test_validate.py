@@ -5,8 +5,28 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from support.project import Project
+
+
+@pytest.mark.parametrize("count", [10, 11, 25])
+def test_github_shows_ten_of_each_kind(project: Project, count: int) -> None:
+    """The others are in the log, after how many they are, in lines that are no command."""
+    text = "targets: {a/b: {auth_url: https://a.example, base_url: https://a.example}}\nsubscriptions:\n  a/b:\n"
+    for number in range(count):
+        text += f"    w{number}: {{eventCodes: [XYZ{number:05}], webhookUrl: https://a.example/w{number}}}\n"
+        text += f"    e{number}: {{eventCodes: [ONB{number:05}], webhookUrl: '::error::{number}'}}\n"
+    project.write("config/all.yaml", text)
+    done = project.step("validate", "--format", "github", code=1)
+    lines = done.out.splitlines()
+    for kind, begin in (("error", "::error "), ("warning", "::warning ")):
+        assert 10 == sum(line.startswith(begin) for line in lines)
+        more = [line for line in lines if f" more {kind}" in line]
+        words = f"{count - 10} more {kind}{'' if count == 11 else 's'}, only in this log:"
+        assert ([words] if count > 10 else []) == more
+    assert 2 * (count - 10) == sum(line.startswith("  config/all.yaml:") for line in lines)
 
 
 def test_every_format_tells_every_mistake_and_warning(project: Project) -> None:

@@ -70,6 +70,20 @@ class TestLine:
         line = line_of(Captured("t", b"{}", headers={name: "Bearer s3cret", "X-Signature": "sha256=00"}))
         assert {name: "(not recorded)", "X-Signature": "sha256=00"} == parse_captured(line).headers
 
+    def test_headers_that_came_twice(self) -> None:
+        """Are kept in order and as often as they came, without the credentials among them."""
+        fields = (("X-A", "1"), ("authorization", "Bearer s3cret"), ("x-a", "\xff"))
+        captured = Captured("t", b"{}", headers={"X-A": "1, \xff", "authorization": "Bearer s3cret"}, fields=fields)
+        read = parse_captured(line_of(captured))
+        assert (("X-A", "1"), ("x-a", "\xff")) == read.sent_headers()
+        assert b"s3cret" not in line_of(captured)
+
+    def test_headers_that_came_once(self) -> None:
+        """Need no list of their own."""
+        captured = Captured("t", b"{}", headers={"b": "1", "A": "2", "Cookie": "(not recorded)"})
+        assert (("b", "1"), ("A", "2")) == parse_captured(line_of(captured)).sent_headers()
+        assert "header_list" not in json.loads(line_of(captured))
+
     def test_a_body_that_is_no_text(self) -> None:
         """Is kept as base64."""
         assert {"body_base64": "/w=="}.items() <= json.loads(line_of(Captured("t", b"\xff"))).items()
@@ -103,7 +117,8 @@ class TestParse:
             b'{"at": "t", "body": "\\ud800"}', b'{"at": "t", "body": "", "path": 1}',
             b'{"at": "t", "body": "", "url": 1}', b'{"at": "t", "body": "", "headers": []}',
             b'{"at": "t", "body": "", "headers": {"X": 1}}', b'{"at": "t", "body": "", "verified": 1}',
-            b'{"at": "t", "body": "", "duplicate": null}',
+            b'{"at": "t", "body": "", "duplicate": null}', b'{"at": "t", "body": "", "header_list": {}}',
+            b'{"at": "t", "body": "", "header_list": [["a"]]}', b'{"at": "t", "body": "", "header_list": [["a", 1]]}',
         ],
     )  # fmt: skip
     def test_what_is_no_captured_request(self, line: bytes) -> None:

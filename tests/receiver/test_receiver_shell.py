@@ -147,6 +147,8 @@ class TestRefused:
         [
             (b"Content-Length: 1048577\r\n", b"", 413),
             (b"Content-Length: 99999999999999999999\r\n", b"", 400),
+            (b"Name : v\r\nContent-Length: 2\r\n", b"{}", 400),
+            (b"no header\r\nContent-Length: 2\r\n", b"{}", 400),
             (b"Content-Length: -1\r\n", b"", 400),
             (b"Content-Length: +1\r\n", b"", 400),
             (b"Content-Length: \xb2\r\n", b"", 400),
@@ -164,7 +166,7 @@ class TestRefused:
             (b"X: y\r\n" * 200, b"", 431),
             (b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000 + b"\r\n", b"", 431),
         ],
-        ids=range(18),
+        ids=range(20),
     )
     def test_is_answered(self, server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
         """With what is wrong, and the connection ends."""

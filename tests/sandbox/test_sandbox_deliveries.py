@@ -21,9 +21,9 @@ from support.sandbox_client import STAGING, subscribe
 from werkzeug import Response
 
 from reconciler.errors import Refused
+from reconciler.posting import Post
 from reconciler.sandbox import Sandbox, deliveries
 from reconciler.sandbox.notification import notification_body
-from reconciler.sandbox.posting import Post
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -247,7 +247,7 @@ def test_nothing_leaves_the_machine(sandbox: Sandbox) -> None:
 def test_call_that_was_cut_before_it_began_is_sent_all_the_same(httpserver: HTTPServer) -> None:
     """There is nothing to cut yet, and cutting is no error."""
     httpserver.expect_request("/offers").respond_with_data(status=204)
-    post = Post(httpserver.url_for("/offers"), b"{}", {}, 5)
+    post = Post(httpserver.url_for("/offers"), b"{}", [], 5)
     post.cut()
 
     assert post.send() == 204

@@ -309,4 +309,4 @@ def test_import_stays_lean() -> None:
 
     assert not {"httpx", "click", "pydantic", "yaml", "cryptography"} & loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("reconciler.")}
-    assert {"errors", "loopback", "model", "sandbox", "values"} == rooms
+    assert {"disk", "errors", "loopback", "model", "posting", "sandbox", "values"} == rooms

@@ -69,6 +69,11 @@ sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
 """
 
 
+def without_progress(shown: str) -> str:
+    """What a terminal has shown but for lines that were drawn again and again."""
+    return _PROGRESS.sub("", shown)
+
+
 class Screen:
     """A pseudo-terminal, and what appears on it."""
 
@@ -98,7 +103,7 @@ class Screen:
         with self._changed:
             assert self._changed.wait_for(lambda: _END in self._shown, 10)
             taken, self._shown = self._shown.partition(_END)[0], b""
-        return _PROGRESS.sub("", taken.decode())
+        return without_progress(taken.decode())
 
     def _read(self) -> None:
         while True:
@@ -116,12 +121,13 @@ class Reader:
     """Somebody who pastes commands into a terminal, in the directory and with the variables of `project`.
 
     `names` are what the page shows for what is otherwise here, such as the home directory; `bound` are the ids, keys
-    and ports that the page has shown, with those of this run. `later` is how many seconds have passed that did not. A
-    question is answered with yes.
+    and ports that the page has shown, with those of this run. The terminal has so many `columns`. `later` is how many
+    seconds have passed that did not. A question is answered with yes.
     """
 
-    def __init__(self, project: Project, names: Mapping[str, str]) -> None:
+    def __init__(self, project: Project, names: Mapping[str, str], columns: int = WIDTH) -> None:
         self.project = project
+        self.columns = columns
         self.names = dict(names)
         self.bound: dict[str, str] = {}
         self.background: list[int] = []
@@ -135,7 +141,7 @@ class Reader:
         words = shlex.split(command)
         if words[0] == "reconciler" and not _FOR_SHELL.search(re.sub(r"'[^']*'", "", command)):
             self.project.before_steps = _AT_TERMINAL.format(
-                terminal=os.ttyname(self.screen.theirs), later=self.later, columns=WIDTH
+                terminal=os.ttyname(self.screen.theirs), later=self.later, columns=self.columns
             )
             code = finish(self.project.start_step(*words[1:])).code
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -18,9 +19,17 @@ if TYPE_CHECKING:
 
 
 def at_terminal(
-    project: Project, *arguments: str, answers: dict[str, str] | None = None, program: str | Path = EXECUTABLE
+    project: Project,
+    *arguments: str,
+    answers: dict[str, str] | None = None,
+    program: str | Path = EXECUTABLE,
+    typed: str = "",
+    stop_at: str = "",
 ) -> Finished:
     """Run `reconciler`, or another program, at a terminal, and type an answer when its prompt has appeared.
+
+    Something may have been typed before there was a prompt. What runs until it is interrupted is, when `stop_at` has
+    appeared.
 
     What appears, results and the rest, is the `out` of what is given back; its lines end as they do elsewhere. The
     terminal is so wide that no line of it wraps, unless the project's environment has COLUMNS.
@@ -36,8 +45,9 @@ def at_terminal(
         start_new_session=True,  # so that the terminal of whoever runs the tests is not asked
     )
     os.close(theirs)
+    os.write(ours, typed.encode())
     try:
-        shown = _converse(ours, dict(answers or {}))
+        shown = _converse(ours, dict(answers or {}), process, stop_at)
         return Finished(process.wait(20), shown.replace("\r\n", "\n"), "")
     finally:
         os.close(ours)
@@ -45,7 +55,7 @@ def at_terminal(
         process.wait()
 
 
-def _converse(terminal: int, answers: dict[str, str]) -> str:
+def _converse(terminal: int, answers: dict[str, str], process: subprocess.Popen[bytes], stop_at: str) -> str:
     shown, deadline = b"", time.monotonic() + 30
     while time.monotonic() < deadline:
         ready, _, _ = select.select([terminal], [], [], 1)
@@ -58,5 +68,8 @@ def _converse(terminal: int, answers: dict[str, str]) -> str:
         shown += read
         for prompt in [one for one in answers if one.encode() in shown]:
             os.write(terminal, answers.pop(prompt).encode())
+        if stop_at and stop_at.encode() in shown:
+            process.send_signal(signal.SIGINT)
+            stop_at = ""
     assert not answers, f"never asked for: {list(answers)}; shown: {shown.decode()}"
     return shown.decode()

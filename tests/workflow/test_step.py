@@ -55,6 +55,18 @@ def test_a_log_that_nobody_reads(partner: Partner) -> None:
     assert ["begun", "bound", "intent", "outcome"] == partner.kinds
 
 
+@pytest.mark.parametrize("left", [0, 100, 1 << 20])
+def test_a_summary_that_is_nearly_full(partner: Partner, left: int) -> None:
+    """What does not fit is left out by sections: a summary of more than a mebibyte is not shown at all."""
+    partner.begin(offers=["ONB10011"])
+    summary = partner.write("summary", "#" * ((1 << 20) - left))
+    with Path(os.devnull).open("wb") as stderr:
+        assert 0 == step(partner, stderr.fileno(), GITHUB_STEP_SUMMARY=str(summary))
+    written = summary.read_text().lstrip("#")
+    assert summary.stat().st_size <= 1 << 20
+    assert (left == 1 << 20) == ("</code> | created" in written)
+
+
 @pytest.mark.parametrize("approved", [True, False], ids=["with a digest", "without"])
 def test_max_creates(partner: Partner, approved: bool) -> None:
     """It limits a plan that was approved by its digest, too."""

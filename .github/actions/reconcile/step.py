@@ -20,6 +20,7 @@ from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
 from reconciler.errors import Interrupted, ReconcilerError, SettingsError
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.cutting import SUMMARY_LIMIT, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,8 +182,16 @@ def _summarise(report: Path) -> None:
     """Put a report on the job's summary, and name it; where there is none, the log says why."""
     text = report.read_text(encoding="utf-8") or "reconciler ended before there was a report; the log says why.\n"
     report.write_text(text, encoding="utf-8")
-    _append("GITHUB_STEP_SUMMARY", text)
+    _append("GITHUB_STEP_SUMMARY", cut(text, SUMMARY_LIMIT - _summary_size(), "see the artifact of this run"))
     _tell({"report-file": str(report)})
+
+
+def _summary_size() -> int:
+    """The bytes that the summary has by now: one that is too large is not shown at all."""
+    try:
+        return Path(os.environ["GITHUB_STEP_SUMMARY"]).stat().st_size
+    except (KeyError, OSError):
+        return 0
 
 
 def _tell(outputs: dict[str, str]) -> None:

@@ -10,7 +10,8 @@ from reconciler.errors import StateError
 from reconciler.model.joining import all_entries
 from reconciler.model.selection import Selection
 from reconciler.operations.edit import not_recorded, parse_address
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.selecting import refuse_unmatched
+from reconciler.operations.workspace import Workspace
 from reconciler.reports.history import history_text
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from typing import Any
 
 _NAME = (
     r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))"  # elsewhere it is part of a path: `my reconciler state/`
-    r"reconciler (?=(?:init|validate|plan|apply|state|secret|status|removals|parity|verification)\b)"
+    r"reconciler (?=(?:init|validate|plan|apply|state|secret|status|removals|parity|verification|github|replay)\b)"
 )
 _OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")
-_INTRODUCED = r"run: (?=(?:reconciler|git|chmod|tail|psql|pip) )"
+INTRODUCTIONS = ("run:", "see:")
+_INTRODUCED = r"(?<=run|see): (?=(?:reconciler|git|chmod|tail|psql|pip) )"
 _END = r"; (?=\S|$)"
 
 
@@ -39,13 +40,13 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
 
 
 def apart(text: str) -> str:
-    """`text` with each command that follows "run:" on a line of its own."""
-    first, *rest = re.split(_INTRODUCED, text) if "run: " in text else [text]
+    """`text` with each command that follows "run:" or "see:" on a line of its own."""
+    first, *rest = re.split(_INTRODUCED, text) if any(f"{word} " in text for word in INTRODUCTIONS) else [text]
     lines = [first]
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     for part in rest:
         command, following = _divided(part)
-        lines[-1] += "run:"
+        lines[-1] += ":"
         lines += [f"{indent}  {command}", f"{indent}{following}"]
     return "\n".join(lines).rstrip() if rest else text
 

@@ -11,9 +11,9 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Interrupted, ServiceError
+from reconciler.notifications.notification import parse_notification
 from reconciler.operations.interrupts import interrupts
 from reconciler.reports.visible import visible
-from reconciler.service.notifications import parse_notification
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from reconciler.cli.terminal.terminal import Terminal
+    from reconciler.notifications.notification import Notification, OffersProvided
+    from reconciler.receiver.endpoint import Answer
     from reconciler.receiver.receiver import Delivery
-    from reconciler.service.notifications import Notification, OffersProvided
 
 _QUEUE_LIMIT = 1000
 _PATIENCE = 5.0  # seconds for a reader of stdout to make room
@@ -109,9 +110,14 @@ def delivery_line(delivery: Delivery) -> str:
         "problem": delivery.problem,
         "eventCode": None if notification is None else notification.event_code,
         "mistakes": mistakes,
+        **({} if delivery.endpoint is None else {"endpoint": _endpoint_fields(delivery.endpoint)}),
     }
     line = f'{json.dumps(document)[:-1]}, "notification": {_embedded(delivery)}}}'
     return line.replace("##[", r"##\u005b")  # only a string can contain it, and a runner of Actions would execute it
+
+
+def _endpoint_fields(answer: Answer) -> dict[str, object]:
+    return {"status": answer.status, "milliseconds": answer.milliseconds, "problem": answer.problem}
 
 
 def _embedded(delivery: Delivery) -> str:
@@ -170,7 +176,9 @@ def _remarks(delivery: Delivery) -> str:
     verified = {True: "verified", False: "unverified", None: ""}[delivery.request.verified]
     retried = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
     duplicate = "duplicate" if delivery.request.duplicate else ""
-    return "".join(f"  {remark}" for remark in (verified, retried, duplicate) if remark)
+    answer = delivery.endpoint
+    passed_on = f"endpoint: {answer.text}" if answer else ""
+    return "".join(f"  {remark}" for remark in (verified, retried, duplicate, passed_on) if remark)
 
 
 def _print_offers(console: Console, provided: OffersProvided) -> None:

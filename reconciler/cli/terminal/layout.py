@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.reports.line import Line, Row, Tone
 
-_WHOLE = re.compile(r"`[^`]*`|-> \S+|\(attempt \S+\)|(?<=see: )reconciler .*")
+_WHOLE = re.compile(r"`[^`]*`|-> \S+|\(attempt \S+\)|(?<![\w-])--?[a-z][a-z-]* (?:'[^']*'|[^\s-]\S*)")
 _GAP = "  "
 
 
 def wrapped(text: str, width: int, *, follows: bool = False) -> list[str]:
     """A line as lines of at most `width` columns; a word that is longer, such as a URL, stays whole.
 
-    So does what stands between backquotes, and a line that is a command. What `follows` a command of its message is
-    indented already.
+    So does what stands between backquotes, an option with the word after it, and a line that is a command. What
+    `follows` a command of its message is indented already.
     """
     bare = text.lstrip()
     if len(text) <= width or bare.startswith("$ "):

@@ -24,7 +24,7 @@ import click
 
 from reconciler.cli import columns
 from reconciler.cli.terminal.actions import annotate
-from reconciler.cli.terminal.commands import apart, with_flags
+from reconciler.cli.terminal.commands import INTRODUCTIONS, apart, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import harmless_line
@@ -35,16 +35,6 @@ if TYPE_CHECKING:
 
     from reconciler.reports.formats import Report
 
-_STYLES: dict[Tone, dict[str, object]] = {
-    Tone.PLAIN: {},
-    Tone.HEADING: {"bold": True},
-    Tone.ADDED: {"fg": "green"},
-    Tone.CHANGED: {"fg": "yellow"},
-    Tone.REMOVED: {"fg": "red"},
-    Tone.WARNING: {"fg": "yellow"},
-    Tone.ERROR: {"fg": "red", "bold": True},
-    Tone.FAINT: {"dim": True},
-}
 _CLEAR = "\r\x1b[2K"
 _GATHERING = 0.05  # seconds between writes in the background: nobody reads faster
 _PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
@@ -61,6 +51,7 @@ class Terminal:
         self.given_up: set[str] = set()
         self.has_live_line = False
         self._is_done = False
+        self._endings: list[Callable[[float], None]] = []
         self._reader_left = False
         self._later: SimpleQueue[Callable[[], None] | None] | None = None
 
@@ -108,6 +99,16 @@ class Terminal:
     def reader_has_left(self) -> bool:
         """Whether the reader of stdout has closed it."""
         return self._reader_left
+
+    def at_end(self, do: Callable[[float], None]) -> None:
+        """Have something done after the command, in as many seconds as it is given."""
+        self._endings.append(do)
+
+    def do_endings(self, seconds: float) -> None:
+        """Do what was to be done after the command, once."""
+        endings, self._endings = self._endings, []
+        for ending in endings:
+            ending(seconds)
 
     # Everything else, on stderr
 
@@ -168,7 +169,7 @@ class Terminal:
         if self.flags.get("log_format") == "json":
             from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            self._write_err(as_object(level, logger, with_flags(text, self.flags)))
+            self._write_err(as_object(level, logger, _without_keys(with_flags(text, self.flags))))
         else:
             self._write_err(self._joined([line], sys.stderr, self.wants_colour(err=True)))
 
@@ -220,16 +221,20 @@ class Terminal:
 
     def _shown(self, line: Line, width: int | None, colour: bool) -> str:
         """A line with each command that it names apart, whole and without colour."""
-        parts = apart(with_flags(_with_distances(line.text), self.flags)).split("\n")
+        parts = apart(_without_keys(with_flags(_with_distances(line.text), self.flags))).split("\n")
         shown = []
         for number, part in enumerate(parts):
-            is_command = number > 0 and parts[number - 1].endswith("run:")
+            is_command = number > 0 and parts[number - 1].endswith(INTRODUCTIONS)
             rows = [harmless_line(part)] if number else [part]
             if width is not None and not is_command:
                 from reconciler.cli.terminal.layout import wrapped  # noqa: PLC0415 - of no use without a terminal
 
                 rows = wrapped(rows[0], width, follows=number > 0)
-            shown += _styled(rows, line.tone, follows=number > 0) if colour and not is_command else rows
+            if colour and not is_command:
+                from reconciler.cli.terminal.colour import styled  # noqa: PLC0415 - only where it is wanted
+
+                rows = styled(rows, line.tone, follows=number > 0)
+            shown += rows
         return "\n".join(shown)
 
     def wants_colour(self, *, err: bool = False) -> bool:
@@ -266,6 +271,15 @@ def _write_all(queue: SimpleQueue[Callable[[], None] | None], pause: Callable[[f
             pause(_GATHERING)
 
 
+def _without_keys(text: str) -> str:
+    """`text` without age private keys: one may have been typed where something else belongs, and be repeated in it."""
+    if "age-secret-key-" not in text.lower():
+        return text
+    from reconciler.state.private.responses import PRIVATE_KEY  # noqa: PLC0415 - few texts have one
+
+    return PRIVATE_KEY.sub("(private key)", text)
+
+
 def _with_distances(text: str) -> str:
     """`text` with how far the moments are that it names; JSON and Markdown are the same at any time."""
     if " 2" not in text or not any(mark in text for mark in ("until 2", "after 2", "create started 2")):
@@ -275,25 +289,3 @@ def _with_distances(text: str) -> str:
     from reconciler.reports.times import with_distances  # noqa: PLC0415 - few lines need it
 
     return with_distances(text, datetime.now(UTC))
-
-
-def _styled(rows: list[str], tone: Tone, *, follows: bool) -> list[str]:
-    """The rows of one line in colour; of a warning or an error the label or what is wrong, and not the remedy."""
-    style = _STYLES[tone]
-    left = _painted("\n".join(rows), tone, follows=follows) if style else 0
-    styled = []
-    for row in rows:
-        head, rest = row[: max(left, 0)], row[max(left, 0) :]
-        styled.append(click.style(head, **style) + rest if head else rest)  # type: ignore[arg-type]
-        left -= len(row) + 1
-    return styled
-
-
-def _painted(text: str, tone: Tone, *, follows: bool) -> int:
-    """How many characters of a line have its colour; `follows`: it is what comes after a command."""
-    if tone not in (Tone.WARNING, Tone.ERROR):
-        return len(text)
-    label, colon, _ = text.partition(":")
-    if follows:
-        return 0
-    return len(label + colon) if label.strip().lower() in ("error", "warning") else len(text.partition(";")[0])

@@ -17,7 +17,8 @@ from reconciler.operations.doctor.record_checks import RecordChecks
 from reconciler.operations.doctor.ruleset_checks import ruleset_findings
 from reconciler.operations.doctor.setting_checks import common_settings, target_settings
 from reconciler.operations.doctor.token_checks import token_job
-from reconciler.operations.workspace import Workspace, refuse_unmatched
+from reconciler.operations.selecting import refuse_unmatched
+from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
 from reconciler.service.probing import Prober
 from reconciler.service.token_cache import TokenCache

@@ -47,6 +47,16 @@ class KnownHead(Struct, frozen=True):
         """The number of its entries, in words."""
         return count_entries(self.entries)
 
+    @property
+    def read_here(self) -> bool:
+        """Whether this machine has read it, so that it was durable."""
+        return True
+
+    @property
+    def source(self) -> str:
+        """Who has seen it, in words."""
+        return "on this machine"
+
     def was_at(self, place: StoreLocation) -> bool:
         """Whether it was seen in the store at `place`."""
         return place.has_any((self.location, self.resolved, *self.places))

@@ -41,6 +41,10 @@ class Heads:
 
     def __init__(self, directory: Path) -> None:
         self.warning: str | None = None
+        self.witnessed: Sequence[KnownHead] = ()
+        """Heads that a witness has seen: they count like those remembered."""
+        self.noted: dict[TargetName, tuple[KnownHead, StoreLocation]] = {}
+        """What a witness is to be told: the head of each journal that this run appended to, and its store."""
         self._cache = directory
         self._directory = directory / "heads"
         self._patience = _PATIENCE
@@ -51,7 +55,8 @@ class Heads:
 
         Raises SettingsError if the directory, or a file in it, cannot be read or is not safe.
         """
-        return self._listing.read(target)
+        seen = self._listing.read(target)
+        return replace(seen, witnessed=self.witnessed) if self.witnessed else seen
 
     @staticmethod
     def check(journal: Journal, seen: Seen, place: StoreLocation) -> None:
@@ -78,6 +83,13 @@ class Heads:
         if appended:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
         return self._write(head, lambda known: _covers(journal, known, appended), is_new=bool(appended))
+
+    def note(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> None:
+        """Note the head of a journal for a witness; the arguments are those of `remember`."""
+        record, head = journal.record(), [journal.head, *appended][-1]
+        entries = len(journal.lines) + len(appended)
+        known = KnownHead(record.id, journal.target, head, entries, place.location, place.resolved, record.base_url)
+        self.noted[journal.target] = known, place
 
     def accept(self, journal: Journal, place: StoreLocation) -> str | None:
         """As `remember`, whatever was remembered before."""
@@ -134,15 +146,16 @@ def replaced_heads(record: Record, seen: Seen, place: StoreLocation) -> list[Kno
 def missing_heads(journal: Journal, seen: Seen, place: StoreLocation) -> list[KnownHead]:
     """The heads last seen of the journal, or at `place`, that it neither contains nor accepts as lost."""
     record = journal.record()
-    known = seen.records.get(record.id)
-    own = [] if known is None or _covers(journal, known) else [known]
+    own = [known for known in seen.of_record(record.id) if not _covers(journal, known)]
+    own.sort(key=lambda known: -known.entries)
     return own + replaced_heads(record, seen, place)
 
 
 def record_replaced(record: Record, known: KnownHead, place: StoreLocation) -> RecordRolledBack:
     """The error for a record at a location where another one was last seen."""
     return RecordRolledBack(
-        f"the state record of {record.target} was replaced: expected record {known.record} ({known.length}), found"
+        f"the state record of {record.target} was replaced: expected record {known.record}"
+        f" ({known.length}{_witness(known)}), found"
         f" record {record.id} ({count_entries(record.entries)}), which does not list what {known.record} created",
         where=place.location,
         remedy="a branch or directory may have been deleted, or `state init` run on another machine; restore the other"
@@ -155,16 +168,22 @@ def _rolled_back(journal: Journal, known: KnownHead, place: StoreLocation) -> Re
     what = (
         f"the last {missing} of {known.length} are missing"
         if missing > 0
-        else f"entry {known.entries} differs from the one last seen on this machine"
+        else f"entry {known.entries} differs from the one last seen {known.source}"
     )
+    last_seen = _witness(known) if missing > 0 else ""
     return RecordRolledBack(
-        f"the record of {journal.target} was rolled back: {what}",
-        where=known.location,
+        f"the record of {journal.target} was rolled back: {what}{last_seen}",
+        where=known.location or place.location,
         remedy=f"{known.elsewhere_than(place)}a backup may have been restored, a branch force-pushed or lines deleted;"
         " restore the newer journal, or"
         " run: reconciler state recover NEWER.jsonl; if it is lost for good, run:"
         f" reconciler state accept-rollback -t {journal.target}",
     )
+
+
+def _witness(known: KnownHead) -> str:
+    """Who has seen a head that this machine has not; a person may want to look whether it is forged."""
+    return "" if known.read_here else f", last seen {known.source}"
 
 
 def _says(known: KnownHead | None, head: KnownHead) -> bool:

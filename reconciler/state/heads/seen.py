@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class Seen(Struct, frozen=True):
-    """The last known heads by record id; `of_targets` has the ids of each target's records."""
+    """The last known heads by record id; `of_targets` has the ids of each target's records.
+
+    `witnessed` are those that a witness has seen: any number of each record.
+    """
 
     records: Mapping[str, KnownHead]
     of_targets: Mapping[TargetName, Sequence[str]]
+    witnessed: Sequence[KnownHead] = ()
 
     @classmethod
     def of(cls, heads: Iterable[KnownHead]) -> Seen:
@@ -45,7 +49,14 @@ class Seen(Struct, frozen=True):
 
     def of_target(self, target: TargetName) -> list[KnownHead]:
         """The heads of a target, wherever they were seen."""
-        return [self.records[record] for record in self.of_targets.get(target, ())]
+        return [self.records[record] for record in self.of_targets.get(target, ())] + [
+            known for known in self.witnessed if known.target == target
+        ]
+
+    def of_record(self, record: str) -> list[KnownHead]:
+        """The heads of a record."""
+        known = self.records.get(record)
+        return [*([] if known is None else [known]), *(known for known in self.witnessed if known.record == record)]
 
     def at(self, target: TargetName, place: StoreLocation) -> list[KnownHead]:
         """The heads of a target last seen in the store at `place`, the longest record first."""
@@ -57,7 +68,7 @@ class Seen(Struct, frozen=True):
 
     def targets_at(self, place: StoreLocation) -> set[TargetName]:
         """The targets of which a record was seen in the store at `place`."""
-        return {known.target for known in self.records.values() if known.was_at(place)}
+        return {known.target for known in (*self.records.values(), *self.witnessed) if known.was_at(place)}
 
 
 def _longest_first(heads: Iterable[KnownHead]) -> list[KnownHead]:

@@ -78,6 +78,7 @@ class HeadTrackingStore:
 
     def _remember(self, target: TargetName) -> None:
         journal, place, appended = self._followed[target]
+        self._heads.note(journal, place, appended)
         try:
             self._heads.remember(journal, place, appended)
         except ReconcilerError as problem:
@@ -135,7 +136,7 @@ def check_journal(store: Store, target: TargetName, heads: Heads) -> Journal:
 def _checked(store: Store, target: TargetName, heads: Heads, *, closed: bool) -> tuple[Journal, Seen, StoreLocation]:
     seen = heads.seen(target)  # first: another run may remember a later head between the two reads
     place = store.place
-    journal = load_journal(store, target, {known.head for known in seen.at(target, place)})
+    journal = load_journal(store, target, {known.head for known in seen.at(target, place) if known.read_here})
     if journal is None:
         raise _missing(store, target, seen)
     if not closed:
@@ -184,12 +185,15 @@ def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, lost: Seq
 def rollback_entries(
     lost: Sequence[KnownHead], at: str, by: Mapping[str, str], *, forced: bool
 ) -> list[RollbackAccepted]:
-    """The entries that accept the loss of the heads `lost`."""
+    """The entries that accept the loss of the heads `lost`, each once: a witness may have seen it too."""
+    distinct: dict[str, KnownHead] = {}
+    for known in lost:
+        distinct.setdefault(known.head, known)
     return [
         RollbackAccepted(
             at=at, by=by, lost_head=known.head, lost_entries=known.entries, lost_record=known.record, forced=forced
         )
-        for known in lost
+        for known in distinct.values()
     ]
 
 
@@ -218,6 +222,7 @@ def _append(store: Store, journal: Journal | None, extended: Journal, lines: byt
         if found is None:
             raise
         extended = found
+    heads.note(extended, store.place)
     heads.remember(extended, store.place)
     return extended
 
@@ -241,16 +246,24 @@ def _refuse_closed(store: Store, journal: Journal) -> None:
 def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | RecordLost:
     for known in seen.at(target, store.place):
         return RecordLost(
-            f"the state record of {target} is missing: it was last read here with {known.length}",
+            f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length}",
             where=store.location,
             remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state); if it"
             " is lost for good, its subscriptions"
             f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
         )
     elsewhere = seen.elsewhere(target, store.place)
-    hint = f" (a record with {elsewhere[0].length} was last seen at {elsewhere[0].location})" if elsewhere else ""
+    hint = f" (a record with {elsewhere[0].length} was last seen {_seen_at(elsewhere[0])})" if elsewhere else ""
     return RecordMissing(
         f"no state record for {target}",
         where=store.location,
         remedy=f"check --state{hint}; if {target} never had one, run: reconciler state init -t {target}",
     )
+
+
+def _read_or_seen(known: KnownHead) -> str:
+    return "read here" if known.read_here else f"seen {known.source}"
+
+
+def _seen_at(known: KnownHead) -> str:
+    return f"at {known.location}" if known.location else f"in another store {known.source}"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
+from reconciler.notifications.signatures import SignatureMatch, infer, verify
 from reconciler.sandbox.notification import sign_notification
-from reconciler.service.signatures import SignatureMatch, infer, verify
 
 BODY = b'{"EventCode":"ONB10011","Message":"Offers Provided","EventProperties":{}}'
 KEY = bytes(range(1, 33))

@@ -8,7 +8,7 @@ prefix. One item that matches is enough, as is one secret.
 import hashlib
 import hmac
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -61,6 +61,43 @@ def verify(scheme: Verification, secrets: Iterable[bytes], headers: Mapping[str,
         if any(hmac.compare_digest(expected, signature) for signature in signatures):
             return SignatureMatch.MATCH
     return SignatureMatch.MISMATCH
+
+
+def is_key(scheme: Verification, secret: bytes) -> bool:
+    """Whether a secret is in the `key_encoding`, and not empty."""
+    return bool(_decode_key(secret, scheme.key_encoding))
+
+
+def missing_headers(scheme: Verification, headers: Mapping[str, str]) -> list[str]:
+    """The headers that the scheme needs and that are missing."""
+    needed = [scheme.header, *(found[1] for found in _PLACEHOLDER.finditer(scheme.content) if found[1])]
+    return [name for name in needed if _header(headers, name) is None]
+
+
+def has_signature(scheme: Verification, headers: Mapping[str, str]) -> bool:
+    """Whether the header has a text of the form that a signature of this scheme has, right or wrong."""
+    size = _DIGEST_SIZES[scheme.algorithm]
+    items = _items(_header(headers, scheme.header) or "", scheme.prefix)
+    return any(len(_decode(item, scheme.encoding) or b"") == size for item in items)
+
+
+def sign(scheme: Verification, secret: bytes, headers: Mapping[str, str], body: bytes) -> str | None:
+    """The value of the signature's header for a request with these headers; None if a header to be signed is missing.
+
+    Of a value that was there, all but the signatures stays. Raises ValueError for a secret that is no key.
+    """
+    key, content = _decode_key(secret, scheme.key_encoding), _content(scheme.content, headers, body)
+    if not key:
+        raise ValueError("the secret is not in the key encoding")
+    if content is None:
+        return None
+    signature = hmac.digest(key, content, ALGORITHMS[scheme.algorithm])
+    text = scheme.prefix + (signature.hex() if scheme.encoding == "hex" else b64encode(signature).decode())
+    before = _header(headers, scheme.header)
+    if not scheme.prefix or before is None:
+        return text
+    item = re.compile(rf"(?<![^,;\s]){re.escape(scheme.prefix)}[^,;\s]*")
+    return item.sub(lambda _: text, before) if item.search(before) else text
 
 
 def infer(secrets: Iterable[bytes], headers: Mapping[str, str], body: bytes) -> list[Verification]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.notified import OFFER, OFFERS, document, notification
 
 from reconciler.errors import ServiceError
-from reconciler.service.notifications import Notification, parse_notification
+from reconciler.notifications.notification import Notification, parse_notification
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

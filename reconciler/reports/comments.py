@@ -1,0 +1,29 @@
+"""The comment on a pull request: whose it is, what it is about, and the plan or why there is none."""
+
+from reconciler.errors import ConfigError, ReconcilerError
+from reconciler.model.plan import Plan
+from reconciler.reports.cutting import COMMENT_LIMIT, cut
+from reconciler.reports.markdown import Paper, code, plan_markdown
+from reconciler.reports.wording import counted
+
+
+def comment(marker: str, commit: str | None, run_url: str | None, report: str) -> str:
+    """The comment that shows `report`, of at most as many characters as one may have.
+
+    `marker` is a line that is not shown, and the first; the program finds its comment by that.
+    """
+    run = f"[this run]({run_url})" if run_url else "the run"
+    about = f"Commit {code(commit)}" if commit else "Commit unknown"
+    head = f"{marker}\n{about}, planned by {run}.\n\n"
+    return head + cut(report, COMMENT_LIMIT - len(head), f"see {run}", len)
+
+
+def plan_report(planned: Plan | ReconcilerError) -> str:
+    """A plan, or what is wrong if there is none: every mistake in the configuration, or the error."""
+    if isinstance(planned, Plan):
+        return plan_markdown(planned)
+    if isinstance(planned, ConfigError):
+        paper = Paper(f"### No plan: the configuration has {counted(planned.count, 'mistake')}\n")
+        paper.bullets("Mistakes", [f"- {code(str(mistake))}\n" for mistake in planned.mistakes])
+        return paper.text("")
+    return f"### No plan\n\n{code(str(planned))}\n"
