@@ -106,7 +106,7 @@ def children(parent: int) -> list[int]:
 
 @dataclass
 class Forge:
-    """A repository with an origin; `artifacts`, `cache`, `comments` and `issues` are what its runs left behind.
+    """A repository with an origin; `artifacts`, `cache` and `comments` are what its runs left behind.
 
     `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
@@ -122,7 +122,7 @@ class Forge:
     approved: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("artifacts", "cache", "comments", "environments", "home", "issues"):
+        for name in ("artifacts", "cache", "comments", "environments", "home"):
             (self.path / name).mkdir(parents=True)
         if self.upstream is None:
             self.git(self.path, "init", "-q", "--bare", "-b", "main", str(self.origin))
@@ -226,7 +226,6 @@ class Forge:
             "TEST_COMMENTS": str(self.path / "comments"),
             "TEST_CACHE": str(self.path / "cache"),
             "TEST_ENVIRONMENTS": str(self.path / "environments"),
-            "TEST_ISSUES": str(self.path / "issues"),
             "PATH": self._path(),
             **_QUIET,
             **(extra or {}),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.forge import ROOT
+from support.hub import REPOSITORY, TOKEN, commit_id
 from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.forge import Forge
+    from support.hub import Hub
 
     from reconciler.sandbox import Sandbox
 
@@ -47,14 +49,15 @@ def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
     assert [f"{region}/staging and {region}/production match" in done.summary for region in REGIONS] == [True, True]
 
 
-def test_pull_request_from_here(forge: Forge) -> None:
-    """A pull request of the repository itself gets one comment, with the plan and its digest."""
-    done = forge.run("pull_request", FROM_HERE)
-    assert 1 == len(list((forge.path / "comments").iterdir())), done.log
-    (comment,) = (forge.path / "comments").iterdir()
+def test_pull_request_from_here(forge: Forge, hub: Hub) -> None:
+    """A pull request of the repository itself gets one comment, with the plan."""
+    forge.secrets["GITHUB_TOKEN"] = TOKEN
+    head = {"ref": "x", "sha": commit_id(3), "repo": {"full_name": REPOSITORY}}
+    payload = {"number": 5, "pull_request": {"number": 5, "head": head}}
+    done = forge.run("pull_request", payload, extra={**hub.environment, "GITHUB_REF": "refs/pull/5/merge"})
     assert 0 == done.code, done.log
-    assert "<!-- reconciler:plan sha256:" in comment.read_text()
-    assert "Plan: 8 create calls (8 new)" in comment.read_text()
+    (comment,) = hub.comments
+    assert "Plan: 8 create calls (8 new)" in comment["body"]
 
 
 def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
