@@ -83,6 +83,13 @@ def command(
     else:
         refuse_existing(workspace, directory, github=False)  # before any question
         choices = _ask(terminal, workspace)
+    _write(terminal, workspace, directory, choices)
+    if set_up:
+        set_up_repository(terminal, workspace, directory)
+
+
+def _write(terminal: Terminal, workspace: Workspace, directory: Path, choices: Choices) -> None:
+    """Write the files, and say what comes next."""
     project = create(workspace, directory, choices)
     terminal.print_line(f"Written to {os.path.abspath(directory)}:")  # noqa: PTH100 - as it was named, links too
     for name in project.files:
@@ -91,8 +98,6 @@ def command(
     flags = {name: value for name, value in terminal.flags.items() if name != "state"}
     steps = next_steps(choices, project, None if str(directory) == "." else quote(str(directory)))
     terminal.print_document("\n".join(with_flags(step, flags) for step in steps))
-    if set_up:
-        set_up_repository(terminal, workspace, directory)
 
 
 def _ask(terminal: Terminal, workspace: Workspace) -> Choices:

@@ -29,8 +29,9 @@ those that the operator gave you. Then, in a shell without variables of a
 sandbox, run:"""
 
 _GITHUB = """
-What the workflow needs on GitHub, environments with reviewers, rulesets, a deploy
-key and variables, is shown and then set up by `gh`. In the clone, run:
+The workflow needs environments with reviewers, rulesets, a deploy key and
+variables on GitHub. To see what is missing, and have `gh` set it up, in the
+clone run:
   reconciler init --github --apply"""
 
 _ACTION = """
