@@ -91,6 +91,20 @@ def test_three_regions_in_a_fresh_repository(tmp_path: Path) -> None:
         assert 12 == len(sandbox.world.commits)
 
 
+def test_a_rolled_back_record_is_noticed_by_a_fresh_runner(forge: Forge, sandbox: Sandbox, hub: Hub) -> None:
+    """The commit statuses that an apply has set outlast the runner and its cache; the plan before the next one reads."""
+    forge.secrets["GITHUB_TOKEN"] = TOKEN
+    before = forge.git(forge.origin, "rev-parse", "reconciler-state").strip()
+    assert 0 == push(forge, "staging", **hub.environment)[0]
+    told = {status["context"] for status in hub.statuses[commit_id(3)]}
+    assert {f"reconciler/{region}/staging" for region in REGIONS} == told
+    forge.git(forge.origin, "update-ref", "refs/heads/reconciler-state", before)
+    code, log = push(forge.another_runner("fresh"), "staging", **hub.environment)
+    assert 0 != code
+    assert "was rolled back" in log
+    assert 4 == len(sandbox.world.commits)
+
+
 def test_merge_queue(forge: Forge, sandbox: Sandbox) -> None:
     """What is about to be merged is checked, without a comment and without a secret."""
     forge.secrets = {}
