@@ -237,7 +237,7 @@ def test_the_workflow_is_that_of_the_commit_that_is_installed(
 ) -> None:
     """If that is known; else that of its own repository."""
     assert published_at(origin) == published
-    used = re.findall("uses: (.*)", workflow(ENVIRONMENTS, BRANCH, published_at(origin)))
+    used = re.findall(r"\buses: (.*)", workflow(ENVIRONMENTS, BRANCH, published_at(origin)))
     before, after = (f"{published[0]}/", f"@{published[1]}") if published else ("$/", "")
     assert [f"{before}.github/workflows/{name}.yml{after}" for name in ("report", "reconcile")] == used
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
 PLANNED = (0, 2, 3)
 """Exit codes of a plan that was made, whatever is in it."""
-BESIDE_LINES = 10
-"""How many errors of a step, and how many warnings, GitHub shows beside the lines they are of."""
 INVOCATION = Invocation()
 """Of all commands of this step: a thread stuck in a stream of one must not keep the process from ending."""
 
@@ -71,30 +69,14 @@ def _validate(folder: Path) -> int:
     file = folder / "validation.txt"
     with _stdout_to(file):
         code = run(["validate", "--format", "github"], INVOCATION)
-    shown = dict.fromkeys(("::error", "::warning"), BESIDE_LINES)
-    rest = []
-    for command in filter(None, file.read_text(encoding="utf-8").split("\n")):
-        kind = command.partition(" ")[0]
-        shown[kind] -= 1
-        if shown[kind] < 0:
-            rest.append(_as_item(command))
-        else:
-            sys.stdout.write(f"{command}\n")
+    text = file.read_text(encoding="utf-8")
+    sys.stdout.write(text)
+    rest = [line.strip().replace("`", "'") for line in text.split("\n") if line and not line.startswith("::")]
     if rest:
-        _append("GITHUB_STEP_SUMMARY", "".join([f"### {len(rest)} more in the configuration\n\n", *rest]))
+        _append(
+            "GITHUB_STEP_SUMMARY", "".join(["### More in the configuration\n\n", *(f"- `{line}`\n" for line in rest)])
+        )
     return code
-
-
-def _as_item(command: str) -> str:
-    """A command that shows something beside a line, as an item of a list in Markdown that shows its text as it is."""
-    kind, _, message = command.removeprefix("::").partition("::")
-    return f"- `{_plain(kind)}`: `{_plain(message)}`\n"
-
-
-def _plain(text: str) -> str:
-    for code, letter in (("%3A", ":"), ("%2C", ","), ("%0D", " "), ("%0A", " "), ("`", "'"), ("%25", "%")):
-        text = text.replace(code, letter)
-    return text
 
 
 def _plan(folder: Path, *, report: bool) -> int:
