@@ -93,18 +93,23 @@ class _Deliveries:
     def __init__(self, records: Iterable[Record]) -> None:
         self._by_url: dict[tuple[str, str], list[Attempt]] = {}
         self._by_path: dict[tuple[str, str], list[Attempt]] = {}
-        attempts = (attempt for record in records for attempt in record.attempts.values())
-        for attempt in (attempt for attempt in attempts if attempt.status is not Status.GONE):
+        self._recorded: set[str] = set()
+        """The URL of every attempt, those that are gone too: none of them is that of a tunnel."""
+        for attempt in (attempt for record in records for attempt in record.attempts.values()):
             url, path = normal_url(attempt.url), _path(attempt.url)
+            self._recorded.add(url)
+            if attempt.status is Status.GONE:
+                continue
             for code in attempt.codes:
                 self._by_url.setdefault((code, url), []).append(attempt)
                 self._by_path.setdefault((code, path), []).append(attempt)
 
     def matching(self, notification: Received) -> list[Attempt]:
-        """The attempts that deliver such a notification: to that very URL, or else to that path of any host."""
+        """The attempts that deliver such a notification: to that very URL, or to that path if nothing has the URL."""
         url = None if notification.url is None else _normal(notification.url)
-        exact = None if url is None else self._by_url.get((notification.code, url))
-        return exact or self._by_path.get((notification.code, notification.path), [])
+        if url is not None and url in self._recorded:
+            return self._by_url.get((notification.code, url), [])
+        return self._by_path.get((notification.code, notification.path), [])
 
 
 def _normal(url: str) -> str | None:

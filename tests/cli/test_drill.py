@@ -62,9 +62,9 @@ WAYS = {
 """What a person does who follows the pages and the messages, by drill."""
 
 
-def drill(tmp_path: Path, *arguments: str, way: str = "") -> Finished:
+def drill(tmp_path: Path, *arguments: str, way: str = "", **variables: str) -> Finished:
     """Run a drill off a terminal, with the commands of the person on stdin."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path), **variables}
     command = [str(EXECUTABLE), "drill", *arguments]
     done = subprocess.run(
         command, input=way, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -95,6 +95,21 @@ def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     assert f"Drill {name}: not passed." in done.out
     assert "  twice: nothing" in done.out
     assert "  to do: nothing" not in done.out or "  lost: nothing" not in done.out
+
+
+def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
+    """Neither to one that a hook's variables name, nor by the hooks of the user's settings."""
+    hooks, users = tmp_path / "hooks", tmp_path / "repository"
+    hooks.mkdir()
+    hooks.joinpath("pre-commit").write_text(f"#!/bin/sh\ntouch {tmp_path}/hook-ran\n", encoding="utf-8")
+    hooks.joinpath("pre-commit").chmod(0o755)
+    tmp_path.joinpath(".gitconfig").write_text(f"[core]\n\thooksPath = {hooks}\n", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(users)], check=True)
+    before = {path: path.read_bytes() for path in users.rglob("*") if path.is_file()}
+    done = drill(tmp_path, "two-histories", way=WAYS["two-histories"], GIT_DIR=str(users / ".git"))
+    assert "Drill two-histories: passed." in done.out
+    assert before == {path: path.read_bytes() for path in users.rglob("*") if path.is_file()}
+    assert not (tmp_path / "hook-ran").exists()
 
 
 def test_what_exists_twice_is_found(tmp_path: Path) -> None:

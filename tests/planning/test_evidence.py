@@ -47,6 +47,17 @@ def test_path_alone(scene: Scene) -> None:
     assert [LATER] == list(found.received.values())
 
 
+@pytest.mark.parametrize("elsewhere", ["of another", "of one that is gone"])
+def test_url_that_is_recorded_is_no_tunnel(scene: Scene, elsewhere: str) -> None:
+    """What arrived at the URL of one subscription proves nothing of another at the same path."""
+    if elsewhere == "of one that is gone":
+        (attempt,) = (attempt for attempt in scene.all_attempts() if attempt.address.target == USA)
+        scene.remove(attempt.id)
+    received = Received(LATER, "ONB10012", "/offers?v=1", "https://US.partner.example/offers?v=1")
+    found = match_notifications(scene.records.values(), [received])
+    assert ({}, 1) == (found.received, len(found.unexplained))
+
+
 def test_ambiguous(scene: Scene) -> None:
     """Where several might be it, none is believed, and all are named."""
     (found,) = match_notifications(scene.records.values(), [Received(LATER, "ONB10011", "/offers?v=1")]).unexplained

@@ -107,6 +107,17 @@ def test_install(runner: Runner) -> None:
     runner.run("install", VENV="", RESTORE="true", TOKENS="false")
 
 
+def test_modules_in_the_checkout(runner: Runner, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a checkout has in its root is not run in place of what installs the program."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    for name in ("venv", "pip", "ensurepip", "json", "ssl"):
+        (checkout / f"{name}.py").write_text(f"open({str(checkout / 'ran')!r}, 'a').write({name!r})\n")
+    told = runner.prepare()
+    given = {**os.environ, **runner.given, "VENV": told["venv"], "RESTORE": "true", "TOKENS": "false"}
+    subprocess.run([sys.executable, runner.action / "install.py", "install"], cwd=checkout, env=given, check=True)
+    assert not (checkout / "ran").exists()
+
+
 def test_wheels_of_a_cache(runner: Runner) -> None:
     """With the wheels that an earlier run has kept, no index is needed."""
     runner.install()

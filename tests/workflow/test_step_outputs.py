@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.lending_service import refusal
 from support.project import finish
 from support.warm import Started
 
 if TYPE_CHECKING:
     from support.partner import Partner
     from support.project import Finished
+    from werkzeug import Response
 
 ACTION = Path(__file__).parents[2] / ".github/actions/reconcile"
 
@@ -141,6 +144,21 @@ def test_apply_with_an_unknown_outcome(partner: Partner) -> None:
     partner.lose_answer()
     step = run(partner, "apply")
     assert (3, "3") == (step.ended.code, step.outputs["exit-code"])
+
+
+def test_report_that_is_lost(partner: Partner) -> None:
+    """Where the report cannot be read or saved, the step has the exit code of what was done all the same."""
+    partner.begin(offers=["ONB10011"])
+
+    def lose() -> Response:
+        (folder,) = partner.path.joinpath("temporary").iterdir()
+        shutil.rmtree(folder)
+        return refusal(500)
+
+    partner.service.answer_next(lose)
+    step = run(partner, "apply")
+    assert (3, "3") == (step.ended.code, step.outputs["exit-code"])
+    assert "the report cannot be saved: No such file or directory" in step.ended.err
 
 
 def test_apply_of_an_approved_plan(partner: Partner) -> None:

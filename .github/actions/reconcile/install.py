@@ -129,7 +129,10 @@ def _pip(venv: Path, command: str, *options: str, must: bool = False, quiet: boo
 
 
 def _run(*command: str, must: bool, quiet: bool = False) -> bool:
-    done = subprocess.run(command, check=False, stderr=subprocess.DEVNULL if quiet else None)  # noqa: S603 - no shell
+    # A checkout may have a `pip.py` of its own, and this runs in it.
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    stderr = subprocess.DEVNULL if quiet else None
+    done = subprocess.run(command, check=False, env=environment, stderr=stderr)  # noqa: S603 - no shell
     if must and done.returncode:
         raise SystemExit("Error: reconciler cannot be installed; see above")
     return done.returncode == 0

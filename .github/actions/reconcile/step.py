@@ -161,9 +161,18 @@ def _tell_plan(file: Path) -> None:
 
 
 def _summarise(report: Path) -> None:
-    """Put a report on the job's summary, and name it; where there is none, the log says why."""
-    text = report.read_text(encoding="utf-8") or "reconciler ended before there was a report; the log says why.\n"
-    report.write_text(text, encoding="utf-8")
+    """Put a report on the job's summary, and name it; where there is none, the log says why.
+
+    One that cannot be read or saved is a warning: the step has the exit code of what was done.
+    """
+    try:
+        text = report.read_text(encoding="utf-8", errors="replace")
+        if not text:
+            text = "reconciler ended before there was a report; the log says why.\n"
+            report.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        _warn(f"the report cannot be saved: {problem.strerror}")
+        return
     _append("GITHUB_STEP_SUMMARY", cut(text, SUMMARY_LIMIT - _summary_size(), "see the artifact of this run"))
     _tell({"report-file": str(report)})
 
@@ -188,8 +197,12 @@ def _append(variable: str, text: str) -> None:
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(text)
         except OSError as problem:  # the step has the exit code of what was done
-            with suppress(OSError):
-                sys.stderr.write(f"Warning: {variable} cannot be written: {problem.strerror}\n")
+            _warn(f"{variable} cannot be written: {problem.strerror}")
+
+
+def _warn(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"Warning: {text}\n")
 
 
 if __name__ == "__main__":

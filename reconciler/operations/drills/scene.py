@@ -56,16 +56,21 @@ class Scene:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of the person's shell: nothing of this program but where the service is."""
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_")}
+        """The variables of the person's shell: nothing of this program but where the service is, nothing of git.
+
+        A hook's GIT_DIR would have the drill commit to the user's repository, and the user's settings run their hooks.
+        """
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER_", "GIT_"))}
         for name in ("CI", "ENV", "BASH_ENV"):
             ours.pop(name, None)
         variables = {name: value for name, value in self.sandbox.variables() if "_CLIENT_" not in name}
+        git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         homes = {"XDG_CACHE_HOME": str(self._place / "cache"), "XDG_DATA_HOME": str(self._place / "data")}
         return {
             **ours,
             **variables,
             **homes,
+            **git,
             "PATH": f"{self._place / 'bin'}{os.pathsep}{ours.get('PATH', os.defpath)}",
         }
 
