@@ -16,6 +16,7 @@ from reconciler.cli.options import (
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.plan import Planned, make, warn_of_other_service
 from reconciler.operations.plan_file import write_plan_file
+from reconciler.operations.same_service import creates_after_loss
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import plan_document, render
 from reconciler.reports.formats import PLAN, PLAN_PAGE, Report
@@ -45,6 +46,8 @@ def command(
     workspace = Workspace(terminal)
     planned = make(workspace, targets, accepted_duplicates, allow_empty=allow_empty)
     warn_of_other_service(workspace, planned)
+    if problem := creates_after_loss(planned.plan, planned.records, accepted_duplicates):
+        terminal.warn(str(problem))
     if out is not None:
         write_plan_file(out, render(plan_document(planned.plan)))
     terminal.print_report(_report(planned, form))

@@ -59,14 +59,15 @@ class Record(Struct, frozen=True, dict=True):
     """All that is known to exist at one target.
 
     `head` is the hash of the last entry and the version of the state, `at` when that was written (UTC, ISO 8601);
-    `entries` is their number. `touched` is, for each
-    address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
-    replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
-    place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
+    `entries` is their number. `touched` is, for each address, the hash of the last entry that changed it.
+    `accepted_losses` are heads of other histories that this record replaces: a person accepted their loss, or they were
+    merged. `ids` are its own id and those of lost records whose place it took. `rebound` is the hash of the last entry
+    by which a person bound it to another account or service.
     `received` says when a notification was received last, by address, event code and URL (in the form URLs compare in);
     `observed` when it was received last by each recording of such evidence, oldest first.
     `sealings` are what was sealed once more, by attempt and the hash of what was sealed first, oldest first.
-    `closed` is the last entry of a record that continues in another store, or is being copied there.
+    `closed` is the last entry of a record that continues in another store, or is being copied there. `open_losses` are
+    the heads whose loss was accepted since the last create or import: what exists may be missing from this record.
     """
 
     target: TargetName
@@ -85,6 +86,7 @@ class Record(Struct, frozen=True, dict=True):
     closed: Closed | None = None
     sealings: Mapping[AttemptPlace, tuple[Sealing, ...]] = field(default_factory=dict)
     at: str = ""
+    open_losses: frozenset[str] = frozenset()
 
     def sealings_of(self, attempt: str, place: str) -> tuple[Sealing, ...]:
         """What the sealed data at a place of an attempt was sealed to once more, oldest first."""
@@ -139,6 +141,7 @@ class _Fold:
         self.attempts: dict[str, Attempt] = {}
         self.touched: dict[Address, str] = {}
         self.accepted_losses: set[str] = set()
+        self.open_losses: set[str] = set()
         self.ids: set[str] = set()
         self.rebound = ""
         self.observed: dict[AddressRoute, tuple[str, ...]] = {}
@@ -168,6 +171,7 @@ class _Fold:
                 self._move(entry, digest)
             case RollbackAccepted():
                 self.accepted_losses.add(entry.lost_head)
+                self.open_losses.add(entry.lost_head)
                 self.ids |= {entry.lost_record} - {""}
             case Observed():
                 self._observe(entry)
@@ -190,6 +194,7 @@ class _Fold:
         self.base_url, self.account = entry.base_url, account
 
     def _begin(self, attempt: Attempt, digest: str) -> None:
+        self.open_losses.clear()
         if attempt.id in self.attempts:
             raise MeaninglessEntry(f"attempt {attempt.id} is started twice")
         self.attempts[attempt.id] = attempt
@@ -241,6 +246,7 @@ class _Fold:
         except KeyError:
             raise MeaninglessEntry("the merged copy has no common history with this journal") from None
         lines = [*shared, *entry.lines]
+        self.open_losses -= {found for _, found in lines}
         base, theirs = self._at(shared), self._at(lines)
         if theirs.closed is not None:
             raise MeaninglessEntry("the merged copy was closed: the record continues elsewhere")
@@ -288,5 +294,5 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         head=state.head, entries=state.entries, at=lines[-1][0].at if lines else "", closed=state.closed,
         attempts=state.attempts, touched=state.touched, sealings=state.sealings, rebound=state.rebound,
         received={route: times[-1] for route, times in state.observed.items()}, observed=state.observed,
-        accepted_losses=frozenset(state.accepted_losses),
+        accepted_losses=frozenset(state.accepted_losses), open_losses=frozenset(state.open_losses),
     )  # fmt: skip

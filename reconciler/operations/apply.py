@@ -9,6 +9,7 @@ from reconciler.model.plan import SENDS
 from reconciler.model.selection import Selection
 from reconciler.operations.plan import Planned, make
 from reconciler.operations.plan_file import SavedPlan
+from reconciler.operations.same_service import creates_after_loss
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_too_many
 
@@ -88,6 +89,8 @@ def plan_to_apply(
     planned = make(workspace, patterns, accepted_duplicates, allow_empty=allow_empty)
     approval.refuse_other_plan(planned, whole=whole)
     refuse_too_many(planned.plan, max_creates)
+    if problem := creates_after_loss(planned.plan, planned.records, accepted_duplicates):
+        raise problem
     if not unsealed:
         _refuse_unencrypted(workspace, planned)
     _refuse_behind(workspace, planned)

@@ -57,7 +57,9 @@ def make(
     record which cannot be used may list as existing.
     """
     planned = survey(workspace, patterns, allow_empty=allow_empty)
-    refuse_possible_duplicates(workspace.notices, planned.plan, planned.desired, planned.unread, accepted_duplicates)
+    losses = {name for name, record in planned.records.items() if record.open_losses}  # see creates_after_loss
+    accepted = [name for name in accepted_duplicates if name not in losses]
+    refuse_possible_duplicates(workspace.notices, planned.plan, planned.desired, planned.unread, accepted)
     return planned
 
 

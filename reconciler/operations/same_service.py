@@ -109,6 +109,29 @@ def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:
         notices.warn(f"{record.target}: cannot use its state record: {record.problem}")
 
 
+def creates_after_loss(plan: Plan, records: Mapping[TargetName, Record], accepted: Collection[str]) -> Refused | None:
+    """Why an apply must not send creates: the loss of a record was accepted, and nothing was imported or created since.
+
+    Whatever the lost record listed would be created a second time; that is accepted for the targets `accepted`.
+    """
+    found = [
+        name
+        for name, target in plan.targets.items()
+        if records[name].open_losses and name not in accepted
+        if any(change.action in SENDS for change in target.changes)
+    ]
+    if not found:
+        return None
+    return Refused(
+        "the loss of an earlier record was accepted, and nothing was imported since: an apply would create what exists"
+        " at the service a second time",
+        where=", ".join(found),
+        remedy="remove from config/ what does not exist at the service yet, then run: reconciler state import --all"
+        f" {' '.join(f'-t {name}' for name in found)}; if nothing exists there, apply with "
+        + " ".join(f"--accept-possible-duplicates {name}" for name in found),
+    )
+
+
 def refuse_possible_duplicates(
     notices: Notices, plan: Plan, desired: Desired, unread: Iterable[UnusableRecord], accepted: Collection[str]
 ) -> None:

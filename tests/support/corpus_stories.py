@@ -160,7 +160,7 @@ def _join(story: Story, wanted: dict[str, Wanted], here: dict[str, Wanted]) -> N
     """Two histories, of which one is joined to the other; then the other goes on, and is not joined again."""
     other = story.clone("clone")
     _want_moved(other, {**wanted, "theirs": ["LOA10002"]}, here)
-    other.apply("-t", f"{EUROPE}/theirs")
+    other.apply("-t", f"{EUROPE}/theirs", "--accept-possible-duplicates", EUROPE)
     wanted["ours"] = ["LOA10003"]
     _want_moved(story, wanted, here)
     story.apply("-t", f"{EUROPE}/ours")

@@ -19,9 +19,9 @@ from reconciler.reports.wording import counted
 def command(terminal: Terminal, target: str, force: bool, within: str | None) -> None:
     """Accept a rolled back or lost record.
 
-    Use this only if the newer record is lost for good, for example after restoring a backup. Subscriptions in the lost
-    entries may be created a second time: try to find the newer record first. If no record is left, initializes a new
-    one.
+    Use this only if the newer record is lost for good, for example after restoring a backup: try to find it first. If
+    no record is left, initializes a new one. Subscriptions in the lost entries still exist at the service: import them
+    (`state import`). Until then, an apply creates nothing on this target.
     """
     workspace = Workspace(terminal, within)
     for rollback in rollbacks(workspace, target):
@@ -33,6 +33,11 @@ def command(terminal: Terminal, target: str, force: bool, within: str | None) ->
             accept(workspace, rollback, force=force)
             result = "accepted" if rollback.journal else "accepted; new record initialized"
         terminal.print_line(f"  {rollback.target}: {result}")
+        if rollback.lost:
+            terminal.say(
+                "Before the next apply, remove from config/ what does not exist at the service yet, then run:"
+                f" reconciler state import --all -t {rollback.target}"
+            )
 
 
 def _describe(terminal: Terminal, rollback: Rollback) -> None:

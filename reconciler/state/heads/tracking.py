@@ -249,8 +249,8 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
             f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length}",
             where=store.location,
             remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state); if it"
-            " is lost for good, its subscriptions"
-            f" may be created twice; to accept that, run: reconciler state accept-rollback -t {target}",
+            " is lost for good, initialize a new one, into which its subscriptions can be imported; run: reconciler"
+            f" state accept-rollback -t {target}",
         )
     elsewhere = seen.elsewhere(target, store.place)
     hint = f" (a record with {elsewhere[0].length} was last seen {_seen_at(elsewhere[0])})" if elsewhere else ""
