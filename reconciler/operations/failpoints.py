@@ -15,7 +15,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from threading import Lock
+from threading import Lock, get_ident
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -51,7 +51,10 @@ class _Point(Struct, frozen=True):
         time.sleep(self.seconds)
         for number in self.signals:
             awaited, until = handled() + callable(signal.getsignal(number)), time.monotonic() + _HANDLING
-            os.kill(os.getpid(), number)
+            if number is signal.SIGSTOP:  # sent to the process, it may stop this thread only after the step
+                signal.pthread_kill(get_ident(), number)
+            else:
+                os.kill(os.getpid(), number)
             while handled() < awaited and time.monotonic() < until:
                 time.sleep(0.001)
 
