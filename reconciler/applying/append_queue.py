@@ -71,7 +71,7 @@ class AppendQueue:
 
     `record` is as last read, without the entries appended since. What the last batch carried may be in the record since
     `first_tried_at`, and not before. `problem` is why the last append failed. `give_up_at` (steady seconds) is when to
-    stop waiting for the store.
+    stop waiting for the store. `took` is how many seconds the last append took.
     """
 
     def __init__(self, journal: Journal, context: RunContext) -> None:
@@ -86,7 +86,7 @@ class AppendQueue:
         self._failed_pending = 0
         self._pending_since = 0.0
         self._started = self.first_tried_at = Instant(0.0, 0.0)
-        self._took = 0.0
+        self.took = 0.0
         self._failures = 0
         self._intents: dict[str, Intent] = {}
 
@@ -170,7 +170,7 @@ class AppendQueue:
         """How the append in flight has ended, and what it carried."""
         assert isinstance(self._state, Appending)  # noqa: S101 - only an append in flight can end
         batch, self._state = self._state.batch, Idle()
-        self._took = now.steady - self._started.steady
+        self.took = now.steady - self._started.steady
         journal = None if isinstance(event, Appended) else event.journal
         # A lost answer of the store looks like a conflict or a failure: what was read since decides.
         if isinstance(event, Appended) or (journal is not None and journal.contains(batch.head, batch.number)):
@@ -201,7 +201,7 @@ class AppendQueue:
 
     @property
     def _batch_due(self) -> float:
-        return self._pending_since + min(self._took, self._context.limits.batch_delay)
+        return self._pending_since + min(self.took, self._context.limits.batch_delay)
 
     @property
     def _has_new_pending(self) -> bool:

@@ -17,7 +17,8 @@ class Limits(Struct, frozen=True):
     in flight. `closing`: how long it waits for the store after that. `parting`: how long one that is interrupted twice
     waits for the store. `batch_delay`: how long an outcome waits at most for those of other calls in flight, to be
     appended together. `backoff`: the waits before a call that was certainly not sent is retried, and before a failed
-    append is. `unknowns`: how many unknown outcomes in a row end a target.
+    append is. `unknowns`: how many unknown outcomes in a row end a target. `yielding`: how long a run that
+    has lost changes to another one waits before it intends more, at first and at most.
     """
 
     parallelism: int = 4
@@ -31,6 +32,7 @@ class Limits(Struct, frozen=True):
     backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
     batch_delay: float = 2.0
     unknowns: int = 3
+    yielding: tuple[float, float] = (0.05, 0.25)
 
     @property
     def settled_in(self) -> float:
@@ -43,8 +45,9 @@ class RunContext(Struct, frozen=True):
 
     `by` says who applies, for the entries; `run` is the run's id. `account` is the hash of the client id. `new_id`
     gives an id for an attempt. `replan` gives the changes of the target for its record and the other records of the
-    same service, and raises ReconcilerError if this run must not write to the record; it reads nothing.
-    `shares_service`: whether other targets are the same service, so that their records count too.
+    same service, and raises ReconcilerError if this run must not write to the record; it reads nothing. `jitter` gives
+    numbers from 0 to 1 that differ from run to run. `shares_service`: whether other targets are the same service, so
+    that their records count too.
     """
 
     limits: Limits
@@ -53,4 +56,5 @@ class RunContext(Struct, frozen=True):
     account: str
     new_id: Callable[[], str]
     replan: Callable[[Record, Sequence[Record]], Sequence[Change]]
+    jitter: Callable[[], float]
     shares_service: bool = False

@@ -10,6 +10,7 @@ Its invariants:
   or that is missing from the record, is not sent.
 - Entries are appended to the head they were drafted for. On a conflict the target is planned again, and a change goes
   on only if it comes out the same. An outcome stays pending until it is appended, whatever the head is.
+- A run that has lost changes to another one waits before its next intents (`yielding`), never before an outcome.
 - The outcomes and the next intents that arise during an append go out together in the next one (group commit).
 - No more intents are open than calls may be in flight; only one is until the service has answered.
 """
@@ -38,6 +39,7 @@ from reconciler.applying.events import (
 )
 from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import local_entries
+from reconciler.applying.yielding import Yielding
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant
@@ -64,6 +66,7 @@ class TargetRun:
         self.work = WorkQueue()
         self.appends = AppendQueue(journal, context)
         self.creates = Creates(context, self.work, self.appends)
+        self._yielding = Yielding()
 
     def keep_only(self, fresh: Sequence[Change]) -> None:
         """Before the start: skip the changes that do not come out the same on the record as it is now."""
@@ -121,7 +124,7 @@ class TargetRun:
     @property
     def wake_at(self) -> float | None:
         """When, in steady seconds, to handle Ticked at the latest, if no other event comes."""
-        times = (self.appends.wake_at, self.creates.wake_at)
+        times = (self.appends.wake_at, self.creates.wake_at, self._yielding.until if self.work else None)
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -138,7 +141,7 @@ class TargetRun:
                 return self._on_durable(batch.drafts, now)
             case "conflict":
                 assert not isinstance(event, Appended)  # noqa: S101 - only a journal that was read shows a conflict
-                self._plan_again(batch, event.same_service)
+                self._plan_again(batch, event.same_service, now)
             case "failed":
                 self._stop_for_store(batch)
             case "retry":
@@ -164,7 +167,7 @@ class TargetRun:
                     assert_never(draft.change.action)
         return self.creates.send_first(attempts, now)
 
-    def _plan_again(self, batch: Batch, same_service: ServiceRecords) -> None:
+    def _plan_again(self, batch: Batch, same_service: ServiceRecords, now: Instant) -> None:
         """After a conflict: go on only with what comes out the same on the record as it is now."""
         waiting = [*(draft.change for draft in batch.drafts), *self.work.take_all()]
         self.creates.discard(batch.drafts)
@@ -175,8 +178,11 @@ class TargetRun:
                 fresh = self.context.replan(self.appends.record, same_service.records)
             except ReconcilerError as problem:
                 reason = str(problem)
-        for change in self.work.unchanged(fresh, waiting, reason or _CHANGED):
+        unchanged = self.work.unchanged(fresh, waiting, reason or _CHANGED)
+        for change in unchanged:
             self.work.add(change)
+        if len(unchanged) < len(waiting):
+            self._yielding = self._yielding.after_loss(self.appends.took, self.context, now)
 
     def _stop_for_store(self, batch: Batch) -> None:
         """The store cannot be written: start nothing more."""
@@ -201,6 +207,7 @@ class TargetRun:
     # What to do next
 
     def _pump(self, now: Instant) -> list[Effect]:
+        self._yielding = self._yielding.at(now)
         effects = self.creates.retry_due(now)
         self.creates.give_up_overdue(now)
         abandoned = self.appends.abandon_overdue(now)
@@ -218,9 +225,15 @@ class TargetRun:
 
     def _append(self, now: Instant) -> list[Effect]:
         """The append to make now: what is pending, and the next drafts."""
-        drafts = [*self._draft_local(now), *self.creates.drafts(now)] if self.appends.idle else []
+        may_draft = self.appends.idle and not self._yields
+        drafts = [*self._draft_local(now), *self.creates.drafts(now)] if may_draft else []
         append = self.appends.next_append(drafts, now)
         return [] if append is None else [append]
+
+    @property
+    def _yields(self) -> bool:
+        """Whether the next intents wait for another run; what is to be recorded takes them along."""
+        return self._yielding.until is not None and not (self.creates or self.appends.busy)
 
     def _draft_local(self, now: Instant) -> list[Draft]:
         """The local changes that can be made now. Where there are none, it takes no longer with each create to come."""

@@ -1,5 +1,6 @@
 """Takes a plan through the protocol, target by target, and re-reads each record after its run."""
 
+import random
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -66,9 +67,10 @@ class Apply(Struct, dict=True):
     writes entries that could not be appended, for the reason given, to a recovery file and names it; it raises nothing.
     `reach` is called at every durable step, for tests. `observe` is shown the progress. `pause` waits so many seconds,
     or until interrupted. `patience` is how many seconds another run's creates are given to end. `new_id` gives ids for
-    the run and its attempts. `recorded_services` are the base URLs of the records that were read for the plan, and
-    `unread` the targets whose records could not be, which a person accepted. `counted` adds to a record the creates
-    that only this machine knows of. `on_reread` is given each record as it is after its run, and raises nothing.
+    the run and its attempts, `jitter` numbers from 0 to 1. `recorded_services` are the base URLs of the records that
+    were read for the plan, and `unread` the targets whose records could not be, which a person accepted. `counted` adds
+    to a record the creates that only this machine knows of. `on_reread` is given each record as it is after its run,
+    and raises nothing.
     """
 
     plan: Plan
@@ -88,6 +90,7 @@ class Apply(Struct, dict=True):
     pause: Callable[[float], object]
     patience: float = 5.0
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
+    jitter: Callable[[], float] = random.random
     recorded_services: Mapping[TargetName, str] = field(default_factory=dict)
     unread: frozenset[TargetName] = frozenset()
     counted: Callable[[Record], Record] = lambda record: record
@@ -137,6 +140,7 @@ class Apply(Struct, dict=True):
             account=account or "",
             new_id=self.new_id,
             replan=lambda record, others: self._replan(name, record, others, account).changes,
+            jitter=self.jitter,
             shares_service=bool(self._same_service_targets(name)),
         )
         run = TargetRun(planned.changes, journal, context)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from reconciler.cli.github_setup import set_up_repository
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.commands import with_flags
 from reconciler.cli.terminal.questions import ask_choice, ask_line, has_terminal
@@ -16,7 +17,7 @@ from reconciler.errors import SettingsError, StateError
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS
 from reconciler.operations.new_project.next_steps import next_steps
 from reconciler.operations.new_project.project import Choices, check_names, create, record_directory, refuse_existing
-from reconciler.operations.new_project.workflow import BRANCH, is_for_workflow
+from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, is_for_workflow
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
 
@@ -45,6 +46,7 @@ Where will the state record be? It is the only source of truth: choose once.
 )  # fmt: skip
 @click.option("--age-key", is_flag=True, help="Create an age key pair, to encrypt create responses.")
 @click.option("--github", is_flag=True, help="Write a GitHub Actions workflow, with the state record on a branch.")
+@click.option("--apply", "set_up", is_flag=True, help="With --github: set up the repository on GitHub too, using gh.")
 def command(
     terminal: Terminal,
     directory: Path,
@@ -52,14 +54,23 @@ def command(
     environments: tuple[str, ...],
     age_key: bool,
     github: bool,
+    set_up: bool,
 ) -> None:
     """Write the files of a new project.
 
     Writes a commented config/ that is valid as it is, its JSON Schema for editors, and a .gitignore that fits the
     store of the state record (--state) to DIR, by default the working directory. Without options it asks, if there is
     a terminal. Overwrites nothing: if one of the files exists, none is written.
+
+    With --github --apply in a clone, sets up what the workflow needs on GitHub, and writes the files only if there is
+    no workflow yet. Shows what is missing and asks first; run again, it changes nothing.
     """
+    if set_up and not github:
+        raise click.UsageError("--apply needs --github")
     workspace = Workspace(terminal)
+    if set_up and (directory / WORKFLOW).exists():
+        set_up_repository(terminal, workspace, directory)
+        return
     given = regions or environments or age_key or github or "state" in terminal.flags
     if given or not has_terminal():
         choices = Choices(
@@ -72,6 +83,13 @@ def command(
     else:
         refuse_existing(workspace, directory, github=False)  # before any question
         choices = _ask(terminal, workspace)
+    _write(terminal, workspace, directory, choices)
+    if set_up:
+        set_up_repository(terminal, workspace, directory)
+
+
+def _write(terminal: Terminal, workspace: Workspace, directory: Path, choices: Choices) -> None:
+    """Write the files, and say what comes next."""
     project = create(workspace, directory, choices)
     terminal.print_line(f"Written to {os.path.abspath(directory)}:")  # noqa: PTH100 - as it was named, links too
     for name in project.files:

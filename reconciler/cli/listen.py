@@ -60,8 +60,8 @@ def command(
     With --forward-to, each request is passed on as it was received, after it has been written to disk: the same body
     and headers, but for Host and hop-by-hop headers. The sender gets the status that the endpoint answers, so that it
     retries what the endpoint has refused; without an answer 502, and 504 after --timeout. If URL has no path, requests
-    keep theirs. Bodies that are not notifications are passed on too; what --verify refuses is not. To send saved
-    notifications again, run: reconciler replay FILE --to URL
+    keep theirs. Bodies that are not notifications are passed on too; what --verify refuses is not. `reconciler
+    replay` sends saved notifications again.
     """
     if not 0 <= delay <= 3600:
         raise SettingsError("expected 0 to 3600 seconds", where="--delay", remedy="the default is 0")

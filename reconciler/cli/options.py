@@ -136,9 +136,9 @@ def cli_command(name: str) -> Callable[[Callable[..., int | None]], click.Comman
     return decorate
 
 
-def format_option(formats: Formats[Any]) -> Callable[[F], F]:
-    """Add `--format`, as `form`: one of `formats`, text by default."""
-    choice = click.Choice(list(formats))
+def format_option(*tables: Formats[Any]) -> Callable[[F], F]:
+    """Add `--format`, as `form`: one of the formats of these tables, text by default."""
+    choice = click.Choice([form for formats in tables for form in formats])
     return click.option("--format", "form", type=choice, default="text", help="Output format.  [text]")
 
 

@@ -14,17 +14,17 @@ from reconciler.cli.options import (
     target_option,
 )
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.operations.plan import make, warn_of_other_service
+from reconciler.operations.plan import Planned, make, warn_of_other_service
 from reconciler.operations.plan_file import write_plan_file
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import plan_document, render
-from reconciler.reports.formats import PLAN
+from reconciler.reports.formats import PLAN, PLAN_PAGE, Report
 
 
 @cli_command("plan")
 @target_option
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as JSON.")
-@format_option(PLAN)
+@format_option(PLAN, PLAN_PAGE)
 @detailed_exitcode_option
 @allow_empty_option
 @duplicates_option
@@ -47,5 +47,13 @@ def command(
     warn_of_other_service(workspace, planned)
     if out is not None:
         write_plan_file(out, render(plan_document(planned.plan)))
-    terminal.print_report(PLAN[form](planned.plan))
+    terminal.print_report(_report(planned, form))
     return exit_code(planned.verdict) if detailed_exitcode else 0
+
+
+def _report(planned: Planned, form: str) -> Report:
+    if form not in PLAN_PAGE:
+        return PLAN[form](planned.plan)
+    from reconciler.operations.overview import plan_overview  # noqa: PLC0415 - only a page needs it
+
+    return PLAN_PAGE[form](plan_overview(planned))

@@ -6,12 +6,12 @@ from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.status import read_status
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.formats import STATUS
+from reconciler.reports.formats import STATUS, STATUS_PAGE
 
 
 @cli_command("status")
 @target_option
-@format_option(STATUS)
+@format_option(STATUS, STATUS_PAGE)
 @detailed_exitcode_option
 def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
     """Show what is in force and what needs attention.
@@ -22,6 +22,11 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
     is damaged or missing.
     """
     status = read_status(Workspace(terminal), targets)
-    terminal.print_report(STATUS[form](status.targets))
+    if form in STATUS_PAGE:
+        from reconciler.operations.overview import overview  # noqa: PLC0415 - only a page needs it
+
+        terminal.print_report(STATUS_PAGE[form](overview(status.planned, status.targets)))
+    else:
+        terminal.print_report(STATUS[form](status.targets))
     code = exit_code(status.verdict) if detailed_exitcode else 0
     return code if status.whole or code == exit_code(Verdict.UNRESOLVED) else exit_code(Verdict.FAILED)

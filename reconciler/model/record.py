@@ -58,7 +58,8 @@ AddressRoute = tuple["Address", str, str]
 class Record(Struct, frozen=True, dict=True):
     """All that is known to exist at one target.
 
-    `head` is the hash of the last entry and the version of the state; `entries` their number. `touched` is, for each
+    `head` is the hash of the last entry and the version of the state, `at` when that was written (UTC, ISO 8601);
+    `entries` is their number. `touched` is, for each
     address, the hash of the last entry that changed it. `accepted_losses` are heads of other histories that this record
     replaces: a person accepted their loss, or they were merged. `ids` are its own id and those of lost records whose
     place it took. `rebound` is the hash of the last entry by which a person bound it to another account or service.
@@ -83,6 +84,7 @@ class Record(Struct, frozen=True, dict=True):
     rebound: str = ""
     closed: Closed | None = None
     sealings: Mapping[AttemptPlace, tuple[Sealing, ...]] = field(default_factory=dict)
+    at: str = ""
 
     def sealings_of(self, attempt: str, place: str) -> tuple[Sealing, ...]:
         """What the sealed data at a place of an attempt was sealed to once more, oldest first."""
@@ -282,19 +284,9 @@ def _folded(lines: Sequence[tuple[AnyEntry, str]], folded: dict[str, Record]) ->
         except MeaninglessEntry as problem:
             raise MeaninglessEntry(problem.args[0], number) from None
     return Record(
-        target=state.target,
-        id=state.id,
-        base_url=state.base_url,
-        account=state.account,
-        head=state.head,
-        entries=state.entries,
-        attempts=state.attempts,
-        touched=state.touched,
+        target=state.target, id=state.id, ids=frozenset(state.ids), base_url=state.base_url, account=state.account,
+        head=state.head, entries=state.entries, at=lines[-1][0].at if lines else "", closed=state.closed,
+        attempts=state.attempts, touched=state.touched, sealings=state.sealings, rebound=state.rebound,
+        received={route: times[-1] for route, times in state.observed.items()}, observed=state.observed,
         accepted_losses=frozenset(state.accepted_losses),
-        received={route: times[-1] for route, times in state.observed.items()},
-        observed=state.observed,
-        ids=frozenset(state.ids),
-        rebound=state.rebound,
-        closed=state.closed,
-        sealings=state.sealings,
-    )
+    )  # fmt: skip

@@ -90,4 +90,4 @@ def _standings(workspace: Workspace, selection: Selection, usable: list[TargetNa
     if not declared:
         return []
     planned = survey(workspace, declared, allow_empty=True)
-    return [standing for standing in standings_of(planned) if selection.touches(standing.name)]
+    return [standing for standing in standings_of(planned, datetime.now(UTC)) if selection.touches(standing.name)]

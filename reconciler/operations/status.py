@@ -18,8 +18,9 @@ from reconciler.planning.status import status_of, status_of_undeclared, status_w
 
 
 class StatusReport(Struct, frozen=True):
-    """The selected targets, what is left to do for them, and whether no record is lost or damaged."""
+    """The selected targets, what is left to do for them and from what, and whether no record is lost or damaged."""
 
+    planned: Planned
     targets: list[TargetStatus]
     verdict: Verdict
     whole: bool
@@ -39,8 +40,14 @@ def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> Status
     """As `read_status`, with every address of a target of which one is selected."""
     planned, missing, whole = _plan(workspace, patterns)
     warn_of_unread(workspace.notices, planned.unread)
-    standings = [*standings_of(planned), *map(status_without_record, missing)]
-    return StatusReport(standings, planned.verdict, whole)
+    now = datetime.now(UTC)
+    standings = [*standings_of(planned, now), *map(status_without_record, missing)]
+    return StatusReport(planned, standings, planned.verdict, whole)
+
+
+def selected_standings(planned: Planned, now: datetime) -> list[TargetStatus]:
+    """The status at `now` of every target of a plan, and of those that are not declared, as far as it is selected."""
+    return [_selected(standing, planned.selection) for standing in standings_of(planned, now)]
 
 
 def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
@@ -67,9 +74,8 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, lis
         return replace(planned, selection=selection), missing, whole
 
 
-def standings_of(planned: Planned) -> list[TargetStatus]:
+def standings_of(planned: Planned, now: datetime) -> list[TargetStatus]:
     """Every target selected that has a record, and those that are not declared and have something in force."""
-    now = datetime.now(UTC)
     declared = [status_of(planned.records[name], target, now) for name, target in planned.plan.targets.items()]
     others = [
         status_of_undeclared(record, now)

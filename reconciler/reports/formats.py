@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from reconciler.mistake import Validation
+    from reconciler.model.overview import Overview
     from reconciler.model.parity import Pairs, Parity
     from reconciler.model.plan import Plan
     from reconciler.model.record import Record
@@ -60,6 +61,12 @@ def _markdown() -> ModuleType:
     return markdown
 
 
+def _html() -> ModuleType:
+    from reconciler.reports import html  # noqa: PLC0415 - see above
+
+    return html
+
+
 def _findings() -> ModuleType:
     from reconciler.reports import findings  # noqa: PLC0415 - see above
 
@@ -72,11 +79,20 @@ def _github() -> ModuleType:
     return github
 
 
+def _status_document(overview: Overview) -> Mapping[str, object]:
+    return status_document(target.standing for target in overview.targets)
+
+
 PLAN: Formats[Plan] = {
     "text": plan_text,
     "json": _json(plan_document),
     "markdown": lambda plan: _markdown().plan_markdown(plan),
 }
+PLAN_PAGE: Formats[Overview] = {
+    "html": lambda overview: _html().plan_page(overview, plan_document(overview.plan)),
+}
+"""The formats of a plan that show what is in force beside it."""
+
 APPLIED: Formats[Applied] = {
     "text": applied_text,
     "json": _json(applied_document),
@@ -86,6 +102,9 @@ STATUS: Formats[Sequence[TargetStatus]] = {
     "text": status_text,
     "json": _json(status_document),
     "markdown": lambda standings: _markdown().status_markdown(standings),
+}
+STATUS_PAGE: Formats[Overview] = {
+    "html": lambda overview: _html().status_page(overview, _status_document(overview)),
 }
 REMOVALS: Formats[Sequence[RemovalRequest]] = {
     "text": removals_text,

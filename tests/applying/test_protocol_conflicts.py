@@ -8,7 +8,15 @@ from support.applying_bench import CREATED, NOT_SENT, REJECTED, UNKNOWN, Bench, 
 from support.journal_samples import AT, BY, RECORD, TARGET, begun
 
 from reconciler.applying.context import Limits
-from reconciler.applying.events import Append, AppendFailed, Conflict, Reread, RereadFailed, ServiceRecords
+from reconciler.applying.events import (
+    Append,
+    AppendFailed,
+    Conflict,
+    InterruptAsked,
+    Reread,
+    RereadFailed,
+    ServiceRecords,
+)
 from reconciler.errors import RecordForeign
 from reconciler.model.address import Address
 from reconciler.model.entry import Bound, Closed, Removed, Resolved, Retired, SecretSet
@@ -40,6 +48,61 @@ def test_what_another_run_took_is_skipped() -> None:
     assert {"create a": "skipped", "create b": "created"} == bench.outcomes
     assert "another run changed the record" in str(bench.result("a").detail)
     assert {"old-a": "live", "a2": "live"} == bench.statuses()
+
+
+SHORTEST, LONGEST = Limits().yielding
+
+
+def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
+    """Longer each time that another run is first again, up to a limit."""
+    bench = Bench(wanting("a", "b", "c", "d", "e"))
+    bench.start()
+    waits = []
+    for name in "abcd":
+        bench.overtake(known(name))
+        waits.append(bench.wait_its_turn())
+    assert pytest.approx([SHORTEST, 2 * SHORTEST, 4 * SHORTEST, LONGEST]) == waits
+    bench.create_all()
+    assert "created" == bench.outcomes["create e"]
+
+
+def test_runs_that_collided_wait_for_different_times() -> None:
+    """Between half of the time and all of it."""
+    waits = []
+    for jitter in (0.0, 0.5, 1.0):
+        bench = Bench(wanting("a", "b"), jitter=jitter)
+        bench.start()
+        bench.overtake(known("a"))
+        waits.append(bench.wait_its_turn())
+    assert pytest.approx([0.5 * SHORTEST, 0.75 * SHORTEST, SHORTEST]) == waits
+
+
+def test_a_slow_store_is_given_more_time() -> None:
+    """Twice what an append takes there: in less, the other run could not have appended again."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.steady += 1.5
+    bench.overtake(known("a"))
+    assert 3.0 == bench.wait_its_turn()
+
+
+def test_a_run_that_has_something_to_record_does_not_wait() -> None:
+    """An outcome is appended at once, and the next intents with it."""
+    bench = Bench(wanting("a", "b", "c"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(known("b"))
+    assert ["outcome", "intent"] == kinds(bench.append())
+
+
+def test_a_run_that_waits_for_its_turn_ends_when_it_is_interrupted() -> None:
+    """Nothing of it is on its way."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.overtake(known("a"))
+    bench.hear(InterruptAsked())
+    assert ({"create a": "skipped", "create b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
 
 
 def test_a_quiet_change_that_another_run_made_is_skipped() -> None:

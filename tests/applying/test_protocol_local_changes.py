@@ -92,6 +92,7 @@ def test_a_retire_goes_on_once_another_run_has_created_what_it_waits_for() -> No
     bench.start()
     other = Imported(at=AT, by=BY, attempt="x", address=B, codes=(code(97),), url="https://hooks.example/b")
     bench.overtake(other)
+    bench.wait_its_turn()
     assert ["retired"] == kinds(bench.append())
     assert {"create b": "skipped", "retire a": "retired"} == bench.outcomes
 

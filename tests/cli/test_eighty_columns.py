@@ -108,6 +108,12 @@ SCENES = (
     Scene("plan"),
     Scene("plan --state nowhere/that/is/a/long/way/from/here/and/still/does/not/exist/at/all"),
     Scene("plan -t europe/nowhere"),
+    Scene("replay seen.jsonl --to http://127.0.0.1:9/ --dry-run"),
+    Scene("replay seen.jsonl --to http://127.0.0.1:9/"),
+    Scene("github comment"),
+    Scene("github issues"),
+    Scene("drill --list"),
+    Scene("drill wrong-account", stdin="exit"),
 )
 """Every command there is, in the order of a first hour."""
 

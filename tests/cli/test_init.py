@@ -22,7 +22,7 @@ from reconciler.operations.new_project import workflow as new_workflow
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 from reconciler.operations.new_project.ignored import gitignore
 from reconciler.operations.new_project.project import Choices
-from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, published_action, workflow
+from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, published_at, workflow
 from reconciler.state.private.responses import decrypt, encrypt
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def test_an_option_is_an_answer(project: Project) -> None:
         ),
         (["--state", "ftp:x"], "unknown store type ftp:"),
         (["--github", "--state", "state"], "a runner's disk is lost with the job"),
-        (["--github", "--environment", "staging"], "the workflow applies to staging, then to production"),
+        (["--github", *(f"--environment={name}" for name in "abcde")], "the workflow has 4 stages at most"),
+        (["--apply"], "--apply needs --github"),
     ],
 )
 def test_what_cannot_work(project: Project, arguments: list[str], words: str) -> None:
@@ -200,54 +201,55 @@ def test_what_git_ignores(tmp_path: Path) -> None:
 
 
 def test_the_workflow_is_that_of_the_repository() -> None:
-    """The package brings the example, which is the same for its regions and branch."""
+    """The package brings the example, which is the same for its stages and branch."""
     text = ROOT.joinpath(WORKFLOW).read_text(encoding="utf-8")
-    assert text == workflow(REGIONS, ENVIRONMENTS, BRANCH)
+    assert text == workflow(ENVIRONMENTS, BRANCH)
     assert new_workflow._EXAMPLE.is_relative_to(Path(reconciler.__file__).parent)
 
 
-def test_the_workflow_for_other_regions() -> None:
-    """It has the variables of these regions, each once, and no other; and another branch."""
-    text = workflow(["asia", "us-east", "x"], ["production", "staging"], "git:records")
-    assert not re.search(r"(?i)europe|usa\b|reconciler-state", text)
-    jobs = yaml.safe_load(text)["jobs"]
-    for environment in ("staging", "production"):
-        job = jobs[f"apply-{environment}"]
-        lines = job["steps"][-1]["with"]["credentials"].splitlines()
-        given = {**job["env"], **dict(line.split("=", 1) for line in lines)}
-        assert set(given) == {
-            f"RECONCILER_{region}_{environment.upper()}_{field}"
-            for region in ("ASIA", "US_EAST", "X")
-            for field in ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE", "CLIENT_ID", "CLIENT_SECRET")
-        }
-        assert all(re.fullmatch(r"\$\{\{ (vars|secrets)\.(ASIA|US_EAST|X)_[A-Z_]+ }}", one) for one in given.values())
-    alone = workflow(["asia"], ["staging", "production"], "git:records")
-    assert "for region in asia;" in alone
-    assert "DIGEST RECONCILER_ASIA_STAGING_{AUTH_URL,BASE_URL};" in alone
+def test_the_workflow_has_some_twenty_lines_and_no_region() -> None:
+    """Whoever adds a region has nothing to edit in it."""
+    text = ROOT.joinpath(WORKFLOW).read_text(encoding="utf-8")
+    assert len([line for line in text.splitlines() if line and not line.startswith("#")]) <= 40
+    assert not re.search(r"(?i)usa\b|EUROPE", text.replace("europe/staging/offers", ""))
+
+
+def test_the_workflow_for_other_stages() -> None:
+    """It has these stages in their order, and another branch."""
+    text = workflow(["test", "staging", "live"], "git:records")
+    for job in yaml.safe_load(text)["jobs"].values():
+        assert {"stages": "test staging live", "state": "git:records"} == job["with"]
 
 
 @pytest.mark.parametrize(
-    ("origin", "action"),
+    ("origin", "published"),
     [
         (None, None),
         ('{"url": "file:///home/me/reconciler", "dir_info": {}}', None),
         ('{"url": "https://github.com/o/r.git", "vcs_info": {"vcs": "git"}}', None),
         ('{"url": "https://host.example/o/r.git", "vcs_info": {"commit_id": "abc"}}', None),
-        ('{"url": "https://github.com/o/r.x.git", "vcs_info": {"commit_id": "abc"}}', "o/r.x/{}@abc"),
-        ('{"url": "ssh://git@github.com/o/r", "vcs_info": {"commit_id": "abc"}}', "o/r/{}@abc"),
+        ('{"url": "https://github.com/o/r.x.git", "vcs_info": {"commit_id": "abc"}}', ("o/r.x", "abc")),
+        ('{"url": "ssh://git@github.com/o/r", "vcs_info": {"commit_id": "abc"}}', ("o/r", "abc")),
     ],
 )
-def test_the_workflow_uses_the_action_of_the_commit_that_is_installed(origin: str | None, action: str | None) -> None:
+def test_the_workflow_is_that_of_the_commit_that_is_installed(
+    origin: str | None, published: tuple[str, str] | None
+) -> None:
     """If that is known; else that of its own repository."""
-    path = ".github/actions/reconcile"
-    assert published_action(origin) == (action and action.format(path))
-    text = workflow(REGIONS, ENVIRONMENTS, BRANCH, published_action(origin))
-    used = re.findall(rf"uses: (.*{path}.*)", text)
-    assert {action.format(path) if action else f"./{path}"} == set(used)
-    assert len(used) > 5
+    assert published_at(origin) == published
+    used = re.findall("uses: (.*)", workflow(ENVIRONMENTS, BRANCH, published_at(origin)))
+    before, after = (f"{published[0]}/", f"@{published[1]}") if published else ("$/", "")
+    assert [f"{before}.github/workflows/{name}.yml{after}" for name in ("report", "reconcile")] == used
+
+
+def test_an_enterprise_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation from the server that GH_HOST names knows its commit, too."""
+    monkeypatch.setenv("GH_HOST", "host.example")
+    origin = '{"url": "https://host.example/o/r.git", "vcs_info": {"commit_id": "abc"}}'
+    assert ("o/r", "abc") == published_at(origin)
 
 
 def test_the_workflow_refuses_other_stores() -> None:
     """It pushes to a branch of the repository."""
     with pytest.raises(SettingsError, match="on a branch"):
-        workflow(REGIONS, ENVIRONMENTS, "git+https://host.example/x#y")
+        workflow(ENVIRONMENTS, "git+https://host.example/x#y")

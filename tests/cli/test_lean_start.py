@@ -39,7 +39,7 @@ sys.exit(code)
 
 HEAVY = {
     "pydantic", "pydantic_settings", "httpx", "deepdiff", "rich", "asyncio", "importlib.metadata", "cryptography",
-    "pyrage", "dotenv", "obstore", "psycopg",
+    "pyrage", "dotenv", "obstore", "psycopg", "jinja2",
 }  # fmt: skip
 NEEDLESS = {"dataclasses", "getpass", "logging", "queue", "random", "shutil", "socket", "subprocess", "tempfile"}
 """Of the standard library, what takes a millisecond or more in all, or is made for something else."""

@@ -10,12 +10,12 @@ import pytest
 import reconciler
 
 ROOT = Path(reconciler.__file__).parent
-SOURCES = sorted(path for room in ("model", "planning", "reports") for path in (ROOT / room).glob("*.py"))
+SOURCES = sorted(path for room in ("model", "planning", "reports") for path in (ROOT / room).rglob("*.py"))
 
 PURE = {
-    "__future__", "collections", "collections.abc", "datetime", "deepdiff", "difflib", "enum", "fnmatch", "functools",
-    "hashlib", "html", "ipaddress", "itertools", "json", "msgspec", "msgspec.structs", "operator", "re", "string",
-    "types", "typing", "urllib.parse",
+    "__future__", "base64", "collections", "collections.abc", "datetime", "deepdiff", "difflib", "enum", "fnmatch",
+    "functools", "hashlib", "html", "ipaddress", "itertools", "jinja2", "json", "msgspec", "msgspec.structs",
+    "operator", "re", "shlex", "string", "types", "typing", "urllib.parse", "zlib",
 }  # fmt: skip
 
 

@@ -19,16 +19,22 @@ from reconciler.model.plan import Action
 from reconciler.model.result import Done, Health
 from reconciler.model.status import Proof
 from reconciler.reports import difference, documents, findings, text, wording
+from reconciler.reports.html import marks, tasks
 from reconciler.reports.line import Line
 
+PAGES = ["html"]
 COMMENTED = ["text", "json", "markdown"]
 HAS = {
     **dict.fromkeys(("PLAN", "APPLIED", "STATUS", "REMOVALS", "PARITY"), COMMENTED),
+    **dict.fromkeys(("PLAN_PAGE", "STATUS_PAGE"), PAGES),
     "LIST": ["text", "json"],
     "FINDINGS": ["text", "json"],
     "VALIDATION": ["text", "json", "github"],
 }
-"""The formats of each table; a listing is no comment and no summary, so it has no Markdown."""
+"""The formats of each table; a listing is no comment and no summary, so it has no Markdown.
+
+A page takes more than the other formats of the same command, so it has a table of its own.
+"""
 
 MARKERS = {"PLAN": "plan", "APPLIED": "apply", "STATUS": "status", "REMOVALS": "removals", "PARITY": "parity"}
 """What the comment that begins a Markdown report says that it is of."""
@@ -54,6 +60,9 @@ def test_every_renderer(table: str, form: str) -> None:
         case "markdown":
             assert isinstance(report, str)
             assert report.startswith(f"<!-- reconciler:{MARKERS[table]}")
+        case "html":
+            assert isinstance(report, str)
+            assert report.startswith("<!DOCTYPE html>\n")
         case "github":
             assert isinstance(report, str)
             assert all(line.startswith(("::error ", "::warning ")) for line in report.splitlines())
@@ -64,7 +73,7 @@ def test_every_renderer(table: str, form: str) -> None:
 def test_json_is_the_document() -> None:
     """The JSON of each kind of value is its document, in full."""
     shown = values()
-    rendered = {
+    documented = {
         "PLAN": documents.plan_document(shown["PLAN"]),
         "APPLIED": documents.applied_document(shown["APPLIED"]),
         "STATUS": documents.status_document(shown["STATUS"]),
@@ -74,7 +83,8 @@ def test_json_is_the_document() -> None:
         "FINDINGS": documents.findings_document(shown["FINDINGS"]),
         "VALIDATION": documents.validation_document(shown["VALIDATION"]),
     }
-    assert rendered == {name: json.loads(str(TABLES[name]["json"](shown[name]))) for name in TABLES}
+    rendered = {name: table["json"](shown[name]) for name, table in TABLES.items() if "json" in table}
+    assert documented == {name: json.loads(str(text)) for name, text in rendered.items()}
 
 
 def test_every_command_takes_its_formats_from_a_table() -> None:
@@ -87,7 +97,10 @@ def test_every_command_takes_its_formats_from_a_table() -> None:
         for option in command.params
         if "--format" in option.opts and isinstance(option.type, click.Choice)
     ]
-    assert sorted(list(table) for table in TABLES.values()) == sorted(map(list, choices))
+    offered: dict[str, list[str]] = {name.removesuffix("_PAGE"): [] for name in TABLES}
+    for name, table in TABLES.items():
+        offered[name.removesuffix("_PAGE")] += list(table)
+    assert sorted(offered.values()) == sorted(map(list, choices))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +112,16 @@ def test_every_command_takes_its_formats_from_a_table() -> None:
         (text._PROOF_TONES, Proof),
         (difference._VERBS, View),
         (findings._HEALTH_TONES, Health),
+        (marks.SIGN, marks.Kind),
+        (marks.WORD, marks.Kind),
+        (marks.MEANING, marks.Kind),
+        (marks._OF_PROOF, Proof),
+        (tasks._WARNED, Action),
     ],
-    ids=["signs", "actions", "outcomes", "proofs", "views", "healths"],
+    ids=["signs", "actions", "outcomes", "proofs", "views", "healths", "kinds", "words", "meanings", "seen", "warned"],
 )
 def test_every_kind_has_its_words(
-    table: dict[object, object], kinds: type[Action | Done | Proof | View | Health]
+    table: dict[object, object], kinds: type[Action | Done | Proof | View | Health | marks.Kind]
 ) -> None:
     """A new action, outcome or view cannot be shown as another."""
     assert list(kinds) == list(table)
@@ -132,6 +150,8 @@ def test_a_format_pays_for_itself_only() -> None:
         [sys.executable, "-c", PROGRAM], input=pickle.dumps(values(differing=False)), capture_output=True, check=True
     )
     own = {form: [] if form in ("text", "json") else [f"reconciler.reports.{form}"] for _, form in FORMS}
+    parts = [f"html.{name}" for name in ("contents", "document", "marks", "matrix", "tasks", "twice")]
+    own["html"] = [f"reconciler.reports.{name}" for name in ("commands", "html", *parts, "times")]
     findings = {("FINDINGS", "text"): ["reconciler.reports.findings"]}  # only doctor has any
     assert [[table, form, *findings.get((table, form), own[form])] for table, form in FORMS] == [
         line.split() for line in ran.stdout.decode().splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.broken_buckets import BROKEN, BrokenBucket, clients_of
+from support.broken_buckets import BROKEN, HARMLESS, BrokenBucket, clients_of
 from support.contended import contend
 from support.journal_samples import TARGET, entries, imported, journal_bytes
 from support.memory_bucket import bucket_store
@@ -33,9 +33,6 @@ REFUSED = {
     "two regions that disagree for a while", "success with nothing stored",
 }  # fmt: skip
 """What the test of `state init` finds, if it happens while that runs."""
-
-HARMLESS = BROKEN.keys() - {"ignores the condition", "checks, then writes", "two regions that disagree for a while"}
-"""What costs no more than time, or an apply that stops, even in a store that was admitted because it happens rarely."""
 
 PAGE = Path(__file__).parents[2] / ".github" / "STORES.md"
 

@@ -102,3 +102,7 @@ class TestAzure(OnServer):
     @pytest.mark.soak
     def test_reading_while_appending(self, store: Store, another_handle: Callable[[], Store]) -> None:
         super().test_reading_while_appending(store, another_handle)
+
+    @pytest.mark.soak
+    def test_contended_applies_share_the_work(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        super().test_contended_applies_share_the_work(another_handle, tmp_path)

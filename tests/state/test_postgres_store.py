@@ -75,3 +75,8 @@ class TestBehindPgBouncer(TestPostgresStore):
     def test_racing_processes(self, store: Store, spec: str, tmp_path: Path) -> None:
         """As above; left out by default, since the threads of the other tests race as well."""
         super().test_racing_processes(store, spec, tmp_path)
+
+    @pytest.mark.soak
+    def test_contended_applies_share_the_work(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """As above."""
+        super().test_contended_applies_share_the_work(another_handle, tmp_path)

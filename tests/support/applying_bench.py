@@ -98,6 +98,7 @@ class Bench:
         limits: Limits | None = None,
         by: Mapping[str, str] | None = None,
         same_service: ServiceRecords | None = None,
+        jitter: float = 1.0,
     ) -> None:
         self.desired = desired
         self.journal = journal or journal_of()
@@ -114,6 +115,7 @@ class Bench:
             account="account1",
             new_id=self._new_id,
             replan=self._replan,
+            jitter=lambda: jitter,
             shares_service=same_service is not None,
         )
         self.run = TargetRun(self.changes(), self.journal, context)
@@ -190,8 +192,18 @@ class Bench:
                 self.answer(answer)
             elif self.looks:
                 self.look()
-            else:
+            elif self.appends:
                 self.append()
+            else:
+                self.wait_its_turn()
+
+    def wait_its_turn(self) -> float:
+        """Time passes until the run has something to do; how much."""
+        assert ([], self.run.finished) == (self.effects, False)
+        assert self.run.wake_at is not None
+        waited = self.run.wake_at - self.steady
+        self.wait(waited)
+        return waited
 
     # What there is to see
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from reconciler.state.stores.objects.bucket import Bucket
 
-_LAG = 0.03
-"""Seconds by which what is old, or late, lags behind."""
-
 
 class _Client:
     """A client that does as the bucket does; the faults override a part of it."""
@@ -29,7 +26,7 @@ class _Client:
         self._bucket: MemoryBucket = bucket
         self._broken = bucket
         self._odds = odds
-        self._rng = random.Random(id(self))
+        self._rng = bucket.rng()
         self._lock = threading.Lock()
 
     def create(self, key: str, data: bytes, until: float) -> Answer:
@@ -46,7 +43,7 @@ class _Client:
 
     def _happens(self) -> bool:
         with self._lock:
-            return self._rng.random() < self._odds
+            return not self._broken.calm and self._rng.random() < self._odds
 
 
 class IgnoresCondition(_Client):
@@ -66,7 +63,7 @@ class ChecksThenWrites(_Client):
     def create(self, key: str, data: bytes, until: float) -> Answer:
         if self._bucket.get([key], until)[0] is not None:
             return Answer("conflict")
-        time.sleep(0.005 if self._happens() else 0.0)
+        self._broken.wait(self._broken.lag / 6 if self._happens() else 0.0)
         with self._bucket.lock:
             self._bucket.objects[key] = data
         return Answer("created")
@@ -78,7 +75,7 @@ class StaleList(_Client):
     def keys(self, folder: str, after: str, until: float) -> list[str]:
         found = super().keys(folder, after, until)
         if self._happens():
-            new = self._broken.newest(_LAG)
+            new = self._broken.newest()
             return [key for key in found if key not in new]
         return found
 
@@ -88,7 +85,7 @@ class StaleRead(_Client):
 
     def get(self, keys: Sequence[str], until: float) -> list[bytes | None]:
         found = super().get(keys, until)
-        new = self._broken.newest(_LAG) if self._happens() else ()
+        new = self._broken.newest() if self._happens() else ()
         return [None if key in new else data for key, data in zip(keys, found, strict=True)]
 
 
@@ -98,7 +95,7 @@ class LateArrival(_Client):
     def create(self, key: str, data: bytes, until: float) -> Answer:
         if not self._happens():
             return super().create(key, data, until)
-        threading.Timer(_LAG, self._bucket.create, (key, data, until)).start()
+        self._broken.later(lambda: self._bucket.create(key, data, until))
         return Answer("unknown", "the object store did not answer in time")
 
 
@@ -147,7 +144,7 @@ class TwoRegions(_Client):
     def create(self, key: str, data: bytes, until: float) -> Answer:
         answer = super().create(key, data, until)
         if answer.end == "created":
-            threading.Timer(_LAG, self._arrive_elsewhere, (key, data)).start()
+            self._broken.later(lambda: self._arrive_elsewhere(key, data))
         return answer
 
     def _arrive_elsewhere(self, key: str, data: bytes) -> None:
@@ -169,6 +166,11 @@ class ReorderedListing(_Client):
 class BrokenBucket(MemoryBucket):
     """What is stored, with what the broken clients of it need to know: what is new, and the other region."""
 
+    calm = False
+    """Whether no fault happens any more."""
+    lag = 0.03
+    """Seconds by which what is old, or late, lags behind."""
+
     def __init__(self) -> None:
         super().__init__()
         self.clients = 0
@@ -179,13 +181,29 @@ class BrokenBucket(MemoryBucket):
         with self.lock:
             answer = super().create(key, data, until)
             if answer.end == "created":
-                self._written[key] = time.monotonic()
+                self._written[key] = self.now()
             return answer
 
-    def newest(self, lag: float) -> set[str]:
-        """The keys of what was written in the last `lag` seconds."""
+    def newest(self) -> set[str]:
+        """The keys of what was written a moment ago."""
         with self.lock:
-            return {key for key, at in self._written.items() if at > time.monotonic() - lag}
+            return {key for key, at in self._written.items() if at > self.now() - self.lag}
+
+    def rng(self) -> random.Random:
+        """What decides on the faults of one more client."""
+        return random.Random()
+
+    def now(self) -> float:
+        """The time in seconds."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Time passes, in which others may do something."""
+        time.sleep(seconds)
+
+    def later(self, task: Callable[[], object]) -> None:
+        """Do `task` a moment later."""
+        threading.Timer(self.lag, task).start()
 
     def other_region(self) -> MemoryBucket:
         """The one other region of this bucket."""
@@ -207,6 +225,10 @@ BROKEN: dict[str, type[_Client]] = {
     "two regions that disagree for a while": TwoRegions,
     "a reordered listing": ReorderedListing,
 }
+
+
+HARMLESS = BROKEN.keys() - {"ignores the condition", "checks, then writes", "two regions that disagree for a while"}
+"""What costs no more than time, or an apply that stops, even in a store that was admitted because it happens rarely."""
 
 
 def clients_of(broken: str, bucket: BrokenBucket, odds: float = 1.0) -> Callable[[], Bucket]:

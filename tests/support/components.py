@@ -1,4 +1,4 @@
-"""Servers of others that stores are tested with: what a test does where one is not installed.
+"""Programs of others that are tested with, such as servers and a browser: what a test does where one is not installed.
 
 They are looked for on the PATH, in the directories of RECONCILER_TEST_PATH, beside this Python, and where Debian puts
 them. Without one, a test is skipped; with RECONCILER_TEST_COMPONENTS=required, as in `.ci/run`, it fails.
@@ -13,6 +13,7 @@ import socket
 import sys
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,12 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Component = Literal["postgres", "initdb", "pgbouncer", "azurite-blob", "ministack", "hypercorn"]
+Component = Literal[
+    "postgres", "initdb", "pgbouncer", "azurite-blob", "ministack", "hypercorn", "chromium", "html-validate", "vnu"
+]  # fmt: skip
+
+_ALSO: dict[str, str] = {"chromium": "google-chrome"}
+"""What does as well."""
 
 _REQUIRED = os.environ.get("RECONCILER_TEST_COMPONENTS") == "required"  # read here: tests run without such variables
 _GIVEN = os.environ.get("RECONCILER_TEST_PATH", "")
@@ -36,11 +42,21 @@ def component(name: Component) -> Path:
     return found
 
 
+def library(name: Literal["playwright.sync_api"]) -> Any:
+    """The module, as `component` does it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        end = pytest.fail if _REQUIRED else pytest.skip
+        end(f"{name} is not installed; .ci/components installs it")
+
+
 def find(name: Component) -> Path | None:
     """The executable; of several versions of PostgreSQL, the newest."""
     by_version = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     places = [os.environ.get("PATH", ""), _GIVEN, Path(sys.executable).parent, "/usr/sbin", *by_version]
-    found = shutil.which(name, path=os.pathsep.join(str(place) for place in places if place))
+    path = os.pathsep.join(str(place) for place in places if place)
+    found = shutil.which(name, path=path) or shutil.which(_ALSO.get(name, name), path=path)
     return Path(found) if found else None
 
 

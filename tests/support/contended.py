@@ -25,10 +25,11 @@ from support.journal_samples import TARGET
 from support.simulation.sim_configs import desired_of, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from pathlib import Path
 
     from reconciler.applying.events import Send
+    from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.entry import AnyEntry
     from reconciler.model.plan import Plan
@@ -42,6 +43,8 @@ class CountingService:
     """The service as an apply calls it: each call creates, and is counted by its event code."""
 
     created: Counter[str] = field(default_factory=Counter)
+    takes: float = 0.002
+    """Seconds for each call."""
     applies: int = 0
     """How many applies were started with something to do."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,10 +61,26 @@ class CountingService:
     def create(self, send: Send, may_send: Callable[[], bool]) -> Answered:
         if not may_send():
             return Answered(send.attempt, Answer(Outcome.NOT_SENT, detail="its time had passed"))
-        time.sleep(0.002)
+        time.sleep(self.takes)
         with self.lock:
             self.created.update(send.request.codes)
         return Answered(send.attempt, Answer(Outcome.CREATED, 201))
+
+
+class CountingStore(HeadTrackingStore):
+    """Counts what runs of the protocol ask of a store: appends, those that succeed and those that do not, and reads."""
+
+    def __init__(self, store: Store, heads: Heads, work: Counter[str]) -> None:
+        super().__init__(store, heads)
+        self._work = work
+
+    def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
+        self._work["reads"] += 1
+        return super().read(target, durable)
+
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
+        self._work["appends"] += 1
+        super().append(target, head, seq, lines, note)
 
 
 @dataclass
@@ -73,6 +92,7 @@ class Machine:
     service: CountingService
     count: int
     kept: list[AnyEntry] = field(default_factory=list)
+    work: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -102,7 +122,7 @@ class Machine:
     def _carry_out(self, plan: Plan) -> None:
         with self.service.lock:
             self.service.applies += 1
-        tracked = HeadTrackingStore(self.store, self.heads)
+        tracked = CountingStore(self.store, self.heads, self.work)
         Apply(
             plan,
             self.desired,
@@ -118,7 +138,7 @@ class Machine:
             save=self._save,
             observe=lambda _run: None,
             reach=lambda _step: None,
-            pause=lambda _seconds: None,
+            pause=time.sleep,
             patience=0.2,
         ).carry_out()
 

@@ -28,7 +28,11 @@ ACT = Path(sys.executable).parent / "act"
 WORKFLOW = ROOT / ".github" / "workflows" / "subscriptions.yml"
 ACTION = ROOT / ".github" / "actions" / "reconcile" / "action.yml"
 _QUIET = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PUBLISHED = "partner/reconciler"
+COMMIT = "0123456789abcdef" * 2 + "01234567"
 _USES = re.compile(r"uses: ([a-z-]+/[a-z-]+)(/[a-z]+)?@([0-9a-f]{40})")
+_GATE = "    if: needs.plan.outputs.targets != '[]'\n"
 _SUMMARY = re.compile(r"^\[[^\n]*\]   \S+  Summary - (.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _NAMES = {
     "actions/checkout": "checkout",
@@ -102,11 +106,12 @@ def children(parent: int) -> list[int]:
 
 @dataclass
 class Forge:
-    """A repository with an origin; `artifacts`, `cache`, `comments` and `issues` are what its runs left behind.
+    """A repository with an origin; `artifacts`, `cache` and `comments` are what its runs left behind.
 
     `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
-    `upstream` is the origin of another forge: then this is one more runner of the same repository.
+    `upstream` is the origin of another forge: then this is one more runner of the same repository. `approved` are the
+    stages that are approved at once, by default all; the jobs of others do not start.
     """
 
     path: Path
@@ -114,9 +119,10 @@ class Forge:
     secrets: dict[str, str] = field(default_factory=dict)
     upstream: Path | None = None
     workflow: str = ".github/workflows/subscriptions.yml"
+    approved: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("artifacts", "cache", "comments", "environments", "home", "issues"):
+        for name in ("artifacts", "cache", "comments", "environments", "home"):
             (self.path / name).mkdir(parents=True)
         if self.upstream is None:
             self.git(self.path, "init", "-q", "--bare", "-b", "main", str(self.origin))
@@ -126,10 +132,26 @@ class Forge:
             self._copy_workflow()
 
     def _copy_workflow(self) -> None:
-        for source in (".github/actions", ".github/workflows/subscriptions.yml"):
-            target = self.work / source
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, target)
+        """The caller, and nothing else: what it uses is in another repository."""
+        target = self.work / WORKFLOW.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(from_elsewhere(WORKFLOW.read_text()))
+
+    @property
+    def _published(self) -> Path:
+        """The repository of the reusable workflows and the action, at the commit that is used."""
+        place = self.path / "published"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(ROOT / ".github/actions", place / ".github/actions")
+        for workflow in WORKFLOWS:
+            text = from_elsewhere(workflow.read_text())
+            if workflow.name == "stage.yml" and self.approved is not None:
+                assert _GATE in text
+                approved = f"contains(fromJSON('{json.dumps(self.approved)}'), inputs.stage)"
+                text = text.replace(_GATE, f"{_GATE[:-1]} && {approved}\n")
+            (place / ".github/workflows").mkdir(exist_ok=True)
+            (place / ".github/workflows" / workflow.name).write_text(text)
+        return place
 
     @property
     def origin(self) -> Path:
@@ -187,7 +209,7 @@ class Forge:
 
     def another_runner(self, name: str) -> Forge:
         """One more runner of this repository: another disk, and a checkout, artifacts and a cache of its own."""
-        return Forge(self.path / name, self.variables, self.secrets, self.origin)
+        return Forge(self.path / name, self.variables, self.secrets, self.origin, approved=self.approved)
 
     def command(
         self, event: str, payload: Mapping[str, object], job: str | None, extra: Mapping[str, str] | None
@@ -204,7 +226,6 @@ class Forge:
             "TEST_COMMENTS": str(self.path / "comments"),
             "TEST_CACHE": str(self.path / "cache"),
             "TEST_ENVIRONMENTS": str(self.path / "environments"),
-            "TEST_ISSUES": str(self.path / "issues"),
             "PATH": self._path(),
             **_QUIET,
             **(extra or {}),
@@ -214,7 +235,8 @@ class Forge:
         command += [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
         command += [part for name, value in self.variables.items() for part in ("--var", f"{name}={value}")]
         command += [part for name, value in self.secrets.items() for part in ("-s", f"{name}={value}")]
-        return command + [part for stand_in in _stand_ins() for part in ("--local-repository", stand_in)]
+        local = [*_stand_ins(), f"{PUBLISHED}@{COMMIT}={self._published}"]
+        return command + [part for repository in local for part in ("--local-repository", repository)]
 
     def _environment(self) -> dict[str, str]:
         """A runner's environment. Nobody has told its git a name, as on a runner of GitHub's."""
@@ -230,8 +252,14 @@ class Forge:
         return {**names, **_QUIET}
 
 
+def from_elsewhere(text: str) -> str:
+    """A workflow as another repository uses it: GitHub takes `$/` for the file's own repository and commit."""
+    return re.sub(r"uses: \$/(\S+)", rf"uses: {PUBLISHED}/\1@{COMMIT}", text)
+
+
 def _stand_ins() -> list[str]:
-    """What stands in for each third-party action that the workflow and the action use."""
-    texts = [WORKFLOW.read_text(), ACTION.read_text()]
+    """What stands in for each third-party action that the workflows and the action use."""
+    texts = [path.read_text() for path in (*WORKFLOWS, ACTION)]
+    texts = [text for text in texts if "setup-python" not in text]
     used = {(found[1], found[3]) for text in texts for found in _USES.finditer(text)}
     return [f"{name}@{commit}={STAND_INS / _NAMES[name]}" for name, commit in sorted(used)]

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from reconciler.mistake import Mistake, Validation
 from reconciler.model.address import Address, TargetName
+from reconciler.model.clock import stamp
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.outcome import Outcome
+from reconciler.model.overview import Overview, TargetOverview
 from reconciler.model.parity import Difference, Pairs, Parity, Unpaired, View
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
@@ -30,7 +32,7 @@ TABLES: dict[str, formats.Formats[Any]] = {
 FORMS = [(table, form) for table in TABLES for form in TABLES[table]]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-OURS = {"eventCodes", "webhookUrl", "digest"}
+OURS = {"eventCodes", "webhookUrl", "digest", "now"}
 """Names of fields and keys whose text, or which themselves, are always the program's own."""
 
 
@@ -59,10 +61,13 @@ def values(*, differing: bool = True) -> dict[str, Any]:
         Result(address_of("shrunk"), Action.EXTEND, Done.REJECTED, 400, "a2", "no", recorded=False),
     )
     status = [status_of(record, plan.targets[EUROPE], NOW)]
+    overview = overview_of(scene)
     return {
         "PLAN": plan,
+        "PLAN_PAGE": overview,
         "APPLIED": Applied(results, (scene.attempt(removed),), Verdict.UNRESOLVED, ("kept",)),
         "STATUS": status,
+        "STATUS_PAGE": overview,
         "REMOVALS": removal_requests(status, Selection(), NOW.timestamp()),
         "PARITY": _parity(differing=differing),
         "LIST": [record],
@@ -76,6 +81,20 @@ def values(*, differing: bool = True) -> dict[str, Any]:
         ],
         "VALIDATION": Validation((Mistake(PLACE, "wrong", "mend it"),), (Mistake(PLACE, "odd", "look"),), 1),
     }
+
+
+def overview_of(scene: Scene, *patterns: str, unusable: Mapping[TargetName, str] | None = None) -> Overview:
+    """What a page shows of a scene."""
+    plan, records = scene.plan(*patterns), scene.records
+    targets = tuple(
+        TargetOverview(
+            status_of(records[name], plan.targets[name], NOW), records[name].base_url, records[name].head,
+            records[name].entries, records[name].at, scene.targets[name],
+        )
+        for name in sorted(plan.targets)
+    )  # fmt: skip
+    unknown = {USA: "its record is missing"} if unusable is None else unusable
+    return Overview(stamp(NOW.timestamp()), plan, targets, scene.recipients, unknown)
 
 
 def _parity(*, differing: bool) -> Pairs:

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.address import TargetName
 from reconciler.sandbox import Sandbox
 from support.forge import Forge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 CREDENTIALS = {"CLIENT_ID": "client", "CLIENT_SECRET": "the-client-secret"}
 REGIONS = ("europe", "usa")
+ENVIRONMENTS = ("staging", "production")
 
 
-def one_client_sandbox() -> Sandbox:
+def one_client_sandbox(regions: Sequence[str] = REGIONS) -> Sandbox:
     """The service, with one client for every target."""
-    targets = ("europe/staging", "europe/production", "usa/staging", "usa/production")
-    return Sandbox(credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"])))
+    targets = [f"{region}/{environment}" for region in regions for environment in ENVIRONMENTS]
+    return Sandbox(
+        targets=targets, credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"]))
+    )
 
 
 def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
     """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
     forge = Forge(path)
-    forge.secrets = {f"{region.upper()}_{name}": value for region in REGIONS for name, value in CREDENTIALS.items()}
+    forge.secrets = {
+        f"{TargetName(target).variable_prefix}{name}": value
+        for target in sandbox.world.targets
+        for name, value in CREDENTIALS.items()
+    } | {"RECORD_KEY": "a-deploy-key"}
+    forge.variables = variables(sandbox)
     declare(forge, sandbox, ["ONB10001"])
     forge.push("Declare subscriptions")
     forge.project.step("state", "init", "--state", "git:reconciler-state")
@@ -47,14 +57,14 @@ def declare(forge: Forge, sandbox: Sandbox, codes: list[str]) -> None:
     forge.project.write("config/all.yaml", "\n".join(lines) + "\n")
 
 
-def variables(sandbox: Sandbox, environment: str) -> dict[str, str]:
-    """The variables of a GitHub environment: the addresses as they were approved."""
-    found = {}
-    for region in REGIONS:
-        target = sandbox.world.targets[f"{region}/{environment}"]
-        found[f"{region.upper()}_AUTH_URL"] = target.provider.auth_url
-        found[f"{region.upper()}_BASE_URL"] = target.base_url
-        found[f"{region.upper()}_AUDIENCE_BASE"] = target.provider.audience_base
+def variables(sandbox: Sandbox) -> dict[str, str]:
+    """The variables of the GitHub environments: the addresses, and who may read responses, as they were approved."""
+    found = {"RECONCILER_RECIPIENTS": RECIPIENT}
+    for name, target in sandbox.world.targets.items():
+        prefix = TargetName(name).variable_prefix
+        found[f"{prefix}AUTH_URL"] = target.provider.auth_url
+        found[f"{prefix}BASE_URL"] = target.base_url
+        found[f"{prefix}AUDIENCE_BASE"] = target.provider.audience_base
     return found
 
 
@@ -63,8 +73,8 @@ def committed(sandbox: Sandbox, environment: str) -> list[tuple[str, tuple[str, 
     return sorted((one.target, one.codes) for one in sandbox.world.commits if one.target.endswith(environment))
 
 
-def push(forge: Forge, sandbox: Sandbox, environment: str, **extra: str) -> tuple[int, str]:
-    """Run the jobs of a push, up to the apply of an environment."""
-    forge.variables = variables(sandbox, environment)
-    done = forge.run("push", {}, job=f"apply-{environment}", extra=extra)
+def push(forge: Forge, *approved: str, **extra: str) -> tuple[int, str]:
+    """Run the jobs of a push, with these stages approved; the exit code and the log."""
+    forge.approved = approved
+    done = forge.run("push", {}, extra=extra)
     return done.code, done.log

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -315,6 +316,21 @@ class StoreConformance:
         stores[0].append(TARGET, None, 1, journal_bytes([begun()]), "begin")
         service, _ = contend(stores, tmp_path, 6)
         assert_each_once(service, stores[0], 6)
+
+    def test_contended_applies_share_the_work(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """What eight machines ask of the store for 40 creates is a few times what one asks, lost appends included.
+
+        Eight that do not yield to each other lose most of their appends, and plan again for each: ten times the work.
+        """
+        stores, service = [another_handle() for _ in range(8)], CountingService(takes=0.02)
+        stores[0].append(TARGET, None, 1, journal_bytes([begun()]), "begin")
+        _, alone = contend(stores[:1], tmp_path, 40, service)
+        _, machines = contend(stores, tmp_path, 80, service)
+        assert_each_once(service, stores[0], 80)
+        one, eight = (sum((machine.work for machine in those), Counter[str]()) for those in (alone, machines))
+        assert eight["appends"] <= 6 * one["appends"]
+        assert one["reads"] == 0
+        assert eight["reads"] <= 5 * one["appends"]
 
     @pytest.mark.soak
     @pytest.mark.timeout(3_600)

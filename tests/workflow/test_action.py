@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.forge import ACTION, WORKFLOW
+from support.forge import ACTION, COMMIT, PUBLISHED, WORKFLOW
 from support.sandbox_forge import CREDENTIALS, committed, declared_repository, one_client_sandbox
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ def forge(tmp_path: Path, sandbox: Sandbox) -> Forge:
     """A repository whose workflow applies to one target on a push."""
     forge = declared_repository(tmp_path / "forge", sandbox)
     forge.workflow = PATH
-    found = re.search(r"actions/checkout@[0-9a-f]{40}", WORKFLOW.read_text())
+    found = re.search(r"actions/checkout@[0-9a-f]{40}", WORKFLOW.with_name("report.yml").read_text())
     assert found
     given = {
         "command": "apply",
         "target": "europe/staging",
         "auto-approve": True,
         "comment": True,
-        "client-id": "${{ secrets.EUROPE_CLIENT_ID }}",
-        "client-secret": "${{ secrets.EUROPE_CLIENT_SECRET }}",
+        "client-id": "${{ secrets.RECONCILER_EUROPE_STAGING_CLIENT_ID }}",
+        "client-secret": "${{ secrets.RECONCILER_EUROPE_STAGING_CLIENT_SECRET }}",
         "cache": "${{ vars.CACHE || 'auto' }}",
     }
-    steps = [{"uses": found[0]}, {"uses": "./.github/actions/reconcile", "with": given}]
+    steps = [{"uses": found[0]}, {"uses": f"{PUBLISHED}/.github/actions/reconcile@{COMMIT}", "with": given}]
     job = {"runs-on": "ubuntu-24.04", "steps": steps}
     forge.project.write(PATH, yaml.safe_dump({"name": "One", "on": "push", "jobs": {"apply": job}}))
     forge.push("Apply one target")

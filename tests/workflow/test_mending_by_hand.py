@@ -1,17 +1,35 @@
-"""What the workflow records when it is run by hand: its step, as the runner runs it, in a project with a record."""
+"""What the workflow records when it is run by hand: its scripts, as a runner runs them, in a project with a record."""
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.forge import WORKFLOW
+from support.forge import ACTION, STAND_INS, WORKFLOW
 from support.project import Finished, Project
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
 OFFERS = "europe/staging/offers"
+RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+
+@dataclass
+class Step:
+    """What a step came to: how it ended, what it told, and what it put on the summary."""
+
+    ended: Finished
+    outputs: dict[str, str]
+    summary: str
 
 
 @pytest.fixture
@@ -22,59 +40,231 @@ def declared(project: Project) -> Project:
     return project
 
 
-def mend(project: Project, operation: str, address: str, environment: str = "staging", **given: str) -> Finished:
-    """Run the step with these inputs."""
-    steps = yaml.safe_load(WORKFLOW.read_text())["jobs"]["mend"]["steps"]
-    (step,) = [one for one in steps if one.get("name") == "Record it"]
-    script = project.write("step.sh", step["run"])
-    inputs = {name: "" for name, value in step["env"].items() if "inputs." in value}
-    inputs |= {"OPERATION": operation, "ADDRESS": address, "ENVIRONMENT": environment, "FORCE": "false", **given}
-    assert step["env"].keys() - inputs.keys() == {"PYTHON", "RECONCILER_CACHE_DIR"}
+def step(project: Project, script: str, command: str, given: Mapping[str, str], **environment: str) -> Step:
+    """Run a script of the workflow, with the form filled in like this."""
+    event = project.write("event.json", json.dumps({"inputs": given}))
+    outputs, summary = project.write("outputs", ""), project.write("summary", "")
+    variables = {
+        "GITHUB_EVENT_PATH": str(event), "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary),
+        "GITHUB_REPOSITORY": "partner/hooks", "GITHUB_REF_NAME": "main", "GITHUB_RUN_ATTEMPT": "1",
+        "RUNNER_TEMP": str(project.path), "STAGES": "staging production",
+        "TEST_RUNS": str(project.path / "runs"), "PATH": f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }  # fmt: skip
     done = subprocess.run(
-        ["bash", "-e", script], cwd=project.path, env={**os.environ, **inputs, "PYTHON": sys.executable},
-        stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60,
+        [sys.executable, ACTION.parent / script, command],
+        cwd=project.path, env={**project.variables(), **variables, **environment}, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False, timeout=60,
     )  # fmt: skip
-    return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+    told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+    return Step(Finished(done.returncode, done.stdout.decode(), done.stderr.decode()), told, summary.read_text())
+
+
+def ask(operation: str, address: str, **given: str) -> dict[str, str]:
+    """The form, filled in."""
+    return {"operation": operation, "address": address, "value": "", "note": "", "force": "false", **given}
+
+
+def preview(project: Project, given: Mapping[str, str], **environment: str) -> Step:
+    """Preview an operation; it succeeds."""
+    previewed = step(project, "mending.py", "preview", given, **environment)
+    assert 0 == previewed.ended.code, previewed.ended
+    return previewed
+
+
+def mend(project: Project, given: Mapping[str, str], **environment: str) -> Step:
+    """Preview an operation, and do what was previewed."""
+    approval = preview(project, given).outputs["approval"]
+    return step(project, "mending.py", "mend", given, APPROVAL=approval, **environment)
+
+
+def listed(project: Project) -> list[tuple[str, str]]:
+    """Address and status of what the record lists."""
+    return [(row["address"], row["status"]) for row in project.step("state", "list", "--format", "json").document]
 
 
 def test_operations(declared: Project) -> None:
     """What was made by hand is recorded, renamed, asked to be removed, and removed; a record that is whole stays so."""
     renamed = "europe/staging/deals"
-    for operation, address, given in (
-        ("import", OFFERS, {}),
-        ("mv", OFFERS, {"TO": renamed}),
-        ("retire", renamed, {}),
-        ("removed", renamed, {}),
-        ("accept-rollback", "europe/staging", {"FORCE": "true"}),
+    for given in (
+        ask("state init", "europe/staging"),
+        ask("state import", OFFERS),
+        ask("state mv", OFFERS, value=renamed),
+        ask("state retire", "europe/staging/d*"),
+        ask("state removed", renamed),
+        ask("state accept-rollback", "europe/staging", force="true"),
     ):
-        done = mend(declared, operation, address, **given)
-        assert 0 == done.code, (operation, done)
+        done = mend(declared, given)
+        assert 0 == done.ended.code, (given, done)
     history = declared.succeed("state", "history").out
     assert [OFFERS, renamed] == [address for address in (OFFERS, renamed) if address in history]
-    assert [] == declared.succeed("state", "list", "--format", "json").document
+    assert [] == listed(declared)
+
+
+def test_form_offers_every_operation() -> None:
+    """The operations of the form are those that the scripts know, in the same order."""
+    form = yaml.safe_load(WORKFLOW.read_text())[True]["workflow_dispatch"]["inputs"]
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import operations; print(*operations.OPERATIONS, sep='\\n')"
+    known = subprocess.run([sys.executable, "-c", script, ACTION.parent], check=True, capture_output=True, text=True)
+    assert form["operation"]["options"] == known.stdout.splitlines()
+    assert {"operation", "address", "value", "note", "force"} == form.keys()
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "europe/production/offers",
-        "europe/production",
-        "europe/production/staging",
+        "europe/other/offers",
         "europe/production/x/staging/offers",
         "--state=europe/staging",
-        f"{OFFERS}\neurope/production/offers",
+        "europe/staging/offers europe/production/offers",
+        "europe/*/offers",
         "staging",
         "",
     ],
 )
-def test_address_of_another_environment(declared: Project, address: str) -> None:
-    """Only addresses of the environment that approved it are mended."""
-    done = mend(declared, "retire", address)
-    assert (1, "Error: the address is not one of the environment that approved this\n") == (done.code, done.out)
+def test_address_of_no_stage(declared: Project, address: str) -> None:
+    """All that is mended at once is of one stage of the workflow, so that one environment approves it."""
+    for script, command in (("stages.py", "request"), ("mending.py", "preview"), ("mending.py", "mend")):
+        done = step(declared, script, command, ask("state retire", address), APPROVAL="")
+        assert (1, {}) == (done.ended.code, done.outputs)
+        assert "address: expected addresses or patterns of one stage (staging or production)" in done.ended.err
 
 
-def test_input_that_looks_like_a_flag(declared: Project) -> None:
-    """A second address is one, whatever it looks like."""
-    mend(declared, "import", OFFERS)
-    done = mend(declared, "mv", OFFERS, TO="--help")
-    assert (1, "") == (done.code, done.out)
+def test_the_environment_is_that_of_the_address(declared: Project) -> None:
+    """Who approves follows from the address; an apply waits for the stage before, and a repair for none."""
+    asked = step(declared, "stages.py", "request", ask("state retire", "*/production/offers"))
+    assert ("mend", "production", "") == tuple(asked.outputs[name] for name in ("kind", "stage", "after"))
+    asked = step(declared, "stages.py", "request", ask("apply --allow-empty", "*/production"))
+    assert {"kind": "apply", "stage": "production", "after": "staging", "patterns": "*/production",
+            "allow-empty": "true"} == asked.outputs  # fmt: skip
+
+
+def test_values_that_look_like_flags(declared: Project) -> None:
+    """What is typed is never an option."""
+    mend(declared, ask("state import", OFFERS))
+    for given in (ask("state mv", OFFERS, value="--help"), ask("state retire", OFFERS, value="--withdraw")):
+        done = step(declared, "mending.py", "preview", given)
+        assert (1, {}) == (done.ended.code, done.outputs)
+        assert "value: " in done.ended.err
+
+
+def test_another_attempt_is_not_settled(declared: Project) -> None:
+    """What was approved names its attempt: for another one of the same address, later, the approval is void."""
+    declared.step("state", "import", OFFERS)
+    approval = preview(declared, ask("state retire", OFFERS)).outputs["approval"]
+    declared.step("state", "retire", OFFERS)
+    declared.step("state", "removed", OFFERS)
+    declared.step("state", "import", OFFERS)
+    done = step(declared, "mending.py", "mend", ask("state retire", OFFERS), APPROVAL=approval)
+    assert 1 == done.ended.code
+    assert "what was approved has changed since" in done.ended.err
+    assert [(OFFERS, "live")] == listed(declared)
+
+
+def test_preview_is_not_run_again(declared: Project) -> None:
+    """A run that is repeated does not preview what has happened since; another run does."""
+    declared.step("state", "import", OFFERS)
+    done = step(declared, "mending.py", "preview", ask("state retire", OFFERS), GITHUB_RUN_ATTEMPT="2")
+    assert (1, {}) == (done.ended.code, done.outputs)
+    assert "start the workflow again" in done.ended.err
+
+
+def test_preview_shows_what_is_approved(declared: Project) -> None:
+    """The commands with the attempt, what is recorded of it, and the plan; it changes nothing."""
+    declared.step("state", "import", OFFERS)
+    before = declared.step("state", "history").out
+    (row,) = declared.step("state", "list", "--format", "json").document
+    shown = preview(declared, ask("state retire", "*/staging/*")).summary
+    command = f"reconciler state retire --within '*/staging' --attempt {row['attempt']} -- {OFFERS}"
+    assert command in html.unescape(shown)
+    assert "ONB10011" in shown
+    assert "No changes" in shown
+    assert before == declared.step("state", "history").out
+
+
+def test_preview_escapes(declared: Project) -> None:
+    """What was typed is text in the summary."""
+    declared.step("state", "import", OFFERS)
+    note = "</pre><img src=x> ::error::x"
+    given = ask("state resolve --created", OFFERS, note=note, value="0000")
+    assert "<img" not in preview(declared, given).summary
+
+
+def test_several_attempts_of_one_address(declared: Project) -> None:
+    """None is taken by omission: the refusal names both."""
+    url = "https://hooks.partner.example/offers"
+    declared.step("state", "import", OFFERS)
+    declared.declare({"offers": (["ONB10011", "ONB10012"], url)})
+    declared.step("state", "import", "--all", code=None)
+    rows = declared.step("state", "list", "--format", "json").document
+    assert len(rows) == 2
+    done = step(declared, "mending.py", "preview", ask("state retire", OFFERS))
+    assert 1 == done.ended.code
+    assert all(row["attempt"] in done.ended.err for row in rows)
+    assert 0 == mend(declared, ask("state retire", OFFERS, value=rows[0]["attempt"])).ended.code
+
+
+def test_broken_config(declared: Project) -> None:
+    """A mistake in config/ does not keep the record from being repaired."""
+    declared.step("state", "import", OFFERS)
+    declared.write("config/broken.yaml", "subscriptions: [\n")
+    assert 0 == step(declared, "stages.py", "request", ask("state retire", OFFERS)).ended.code
+    assert 0 == mend(declared, ask("state retire", OFFERS)).ended.code
+
+
+def test_secret(declared: Project) -> None:
+    """A secret comes from the environment's secret alone, and is sealed to the environment's keys."""
+    declared.write("config/recipients.yaml", f"recipients: [{RECIPIENT}]\n")
+    declared.step("state", "import", OFFERS)
+    given = ask("secret set", OFFERS)
+    assert "SUBSCRIPTION_SECRET" in mend(declared, given, RECONCILER_RECIPIENTS=RECIPIENT).ended.err
+    assert "RECONCILER_RECIPIENTS" in mend(declared, given, SUBSCRIPTION_SECRET="s3cret").ended.err
+    done = mend(declared, given, RECONCILER_RECIPIENTS=RECIPIENT, SUBSCRIPTION_SECRET="s3cret")
+    assert 0 == done.ended.code, done
+    assert "secret saved" in done.summary
+    assert "s3cret" not in done.summary + done.ended.err + done.ended.out
+
+
+def artifact(project: Project, run: str, name: str, content: bytes, origin: str = "partner/hooks main push") -> Path:
+    """A file in an artifact of a run of the workflow."""
+    path = project.write(f"runs/{run}/artifact/{name}", "")
+    path.write_bytes(content)
+    project.write(f"runs/{run}/origin", origin)
+    return path
+
+
+def test_notifications_of_a_run(declared: Project) -> None:
+    """Notifications in a run's artifact are evidence; of what they say, the summary shows nothing."""
+    declared.step("state", "import", OFFERS)
+    artifact(declared, "17", "notifications.jsonl", b'{"person": "someone"}\n')
+    shown = preview(declared, ask("state observe", "europe/staging", value="17"))
+    assert "1 notifications" in shown.summary
+    assert "someone" not in shown.summary
+
+
+@pytest.mark.parametrize(
+    "origin", ["fork/hooks main pull_request", "partner/hooks other push", "partner/hooks main pull_request"]
+)
+def test_artifact_of_anyone(declared: Project, origin: str) -> None:
+    """A run that anyone can start, with a pull request or on a branch, is no source of what is recorded."""
+    artifact(declared, "17", "unrecorded/x/y.json", b"{}", origin)
+    done = step(declared, "mending.py", "preview", ask("state recover", "europe/staging", value="17"))
+    assert (1, {}) == (done.ended.code, done.outputs)
+    assert "is not one of the branch main of this repository" in done.ended.err
+
+
+def test_file_that_changed_after_its_approval(declared: Project) -> None:
+    """What is recovered is what was shown."""
+    artifact(declared, "17", "unrecorded/x/y.json", b"{}")
+    given = ask("state recover", "europe/staging", value="17")
+    approval = preview(declared, given).outputs["approval"]
+    (declared.path / "run-17/artifact/unrecorded/x/y.json").write_bytes(b"{ }")
+    done = step(declared, "mending.py", "mend", given, APPROVAL=approval)
+    assert "what was approved has changed since" in done.ended.err
+
+
+@pytest.mark.parametrize("operation", ["state rebind", "state accept-rollback"])
+def test_what_the_program_refuses_is_meant(declared: Project, operation: str) -> None:
+    """What needs --force needs the tick, and the preview shows what it would accept."""
+    done = step(declared, "mending.py", "preview", ask(operation, "europe/staging"))
+    assert (1, "force: " in done.ended.err) == (done.ended.code, True)
+    assert "What it would accept" in preview(declared, ask(operation, "europe/staging", force="true")).summary

@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from support.forge import ACTION, Forge
+from support.hub import TOKEN
 from support.project import Project
-from support.sandbox_forge import committed, declared_repository, one_client_sandbox, variables
+from support.sandbox_forge import committed, declared_repository, one_client_sandbox
 from support.sandbox_pace import hold_creates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from support.forge import Running
+    from support.forge import Job, Running
+    from support.hub import Hub
 
     from reconciler.sandbox import Sandbox
 
 STATE = "git:reconciler-state"
-STAGING = [(f"{region}/staging", codes) for region in ("europe", "usa") for codes in (("ONB10001",), ("ONB10011",))]
-WAITS = "A create has an unknown outcome and waits for a person"
+TARGET = "europe/staging"
+WANTED = [(TARGET, codes) for codes in (("ONB10001",), ("ONB10011",))]
+WAITS = "Creates with an unknown outcome"
 
 
 @pytest.fixture
@@ -40,9 +43,7 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def forge(tmp_path: Path, sandbox: Sandbox) -> Forge:
     """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
-    forge = declared_repository(tmp_path / "forge", sandbox)
-    forge.variables = variables(sandbox, "staging")
-    return forge
+    return declared_repository(tmp_path / "forge", sandbox)
 
 
 @pytest.fixture
@@ -53,8 +54,9 @@ def operator(forge: Forge, sandbox: Sandbox) -> Project:
 
 
 def start(forge: Forge, failpoint: str) -> Running:
-    """Start the jobs of a push, up to the apply of staging."""
-    return forge.start("push", {}, job="apply-staging", extra={"RECONCILER_TEST_FAILPOINT": failpoint})
+    """Start an apply of one target."""
+    asked = {"operation": "apply", "address": TARGET}
+    return forge.start("workflow_dispatch", {"inputs": asked}, extra={"RECONCILER_TEST_FAILPOINT": failpoint})
 
 
 def wait_until(holds: Callable[[], object]) -> None:
@@ -72,10 +74,10 @@ def artifact(forge: Forge, name: str) -> str:
 
 
 def assert_in_line(operator: Project, sandbox: Sandbox) -> None:
-    """Staging has everything once, the branch's journals hold together, and there is nothing left to do."""
-    assert STAGING == committed(sandbox, "staging")
+    """The target has everything once, the branch's journals hold together, and there is nothing left to do."""
+    assert WANTED == committed(sandbox, "staging")
     operator.step("state", "verify")
-    operator.step("plan", "--detailed-exitcode", "-t", "*/staging")
+    operator.step("plan", "--detailed-exitcode", "-t", TARGET)
 
 
 def test_two_runs_at_once(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
@@ -89,7 +91,7 @@ def test_two_runs_at_once(forge: Forge, operator: Project, sandbox: Sandbox) -> 
     for job in ended:  # 1 where the other had something under way when this one looked for the last time
         assert job.code == 0 or "::set-output:: exit-code=1\n" in job.log, job.log
     told = artifact(forge, "apply.md") + artifact(others, "apply.md")
-    assert (len(STAGING), len(STAGING)) == (told.count("| created |"), told.count("| skipped |"))
+    assert (len(WANTED), len(WANTED)) == (told.count("| created |"), told.count("| skipped |"))
 
 
 def test_run_that_was_overtaken(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
@@ -102,7 +104,7 @@ def test_run_that_was_overtaken(forge: Forge, operator: Project, sandbox: Sandbo
         os.kill(stopped, signal.SIGCONT)
         ended = late.finish()
     assert 0 == ended.code, ended.log
-    assert len(STAGING) == artifact(forge, "apply.md").count("| skipped |")
+    assert len(WANTED) == artifact(forge, "apply.md").count("| skipped |")
     assert_in_line(operator, sandbox)
 
 
@@ -124,11 +126,11 @@ def test_cancelled_run(forge: Forge, operator: Project, sandbox: Sandbox, answer
         ended = running.finish()
         answers.set()
     assert "::set-output:: exit-code=130\n" in ended.log, ended.log
-    assert (1, STAGING[:1]) == (ended.code, committed(sandbox, "staging"))
+    assert (1, WANTED[:1]) == (ended.code, committed(sandbox, "staging"))
     (attempt,) = operator.step("state", "list", "--format", "json").document
     assert ("live" if answered else "unknown") == attempt["status"]
     operator.step("state", "verify")
-    assert (2 if answered else 3) == operator.step("plan", "--detailed-exitcode", "-t", "*/staging", code=None).code
+    assert (2 if answered else 3) == operator.step("plan", "--detailed-exitcode", "-t", TARGET, code=None).code
     assert "europe/staging/applications" in ended.summary.replace("&#47;", "/")
     last = json.loads(artifact(forge, "state/europe/staging.jsonl").splitlines()[-1])
     assert attempt["attempt"] == last["attempt"]
@@ -179,32 +181,30 @@ def _open_once_it_is_read(pipe: Path) -> int:
     raise AssertionError("nobody reads the configuration")
 
 
-def issues(forge: Forge) -> list[dict[str, str]]:
-    """The repository's issues."""
-    return [json.loads(path.read_text()) for path in sorted((forge.path / "issues").glob("*.json"))]
+def daily(forge: Forge, hub: Hub) -> Job:
+    """The daily report; it succeeds."""
+    forge.secrets["GITHUB_TOKEN"] = TOKEN
+    done = forge.run("schedule", {}, extra=hub.environment)
+    assert 0 == done.code, done.log
+    return done
 
 
-def test_daily_report_of_what_is_in_order(forge: Forge, operator: Project) -> None:
+def test_daily_report_of_what_is_in_order(forge: Forge, operator: Project, hub: Hub) -> None:
     """With nothing unknown no issue is opened; the summary tells what awaits removal, and what it cannot tell."""
     operator.step("state", "import", "--all")
     operator.step("state", "retire", "usa/production/offers")
-    done = forge.run("schedule", {})
-    assert (0, False) == (done.code, (forge.path / "issues" / "calls").exists()), done.log
+    done = daily(forge, hub)
+    assert [] == [issue for issue in hub.issues if WAITS in issue["title"]]
     assert "Awaiting removal by the operator" in done.summary
     assert "The service itself cannot be read" in done.summary
 
 
-def test_daily_report_of_an_unknown(forge: Forge, operator: Project, sandbox: Sandbox) -> None:
+def test_daily_report_of_an_unknown(forge: Forge, operator: Project, sandbox: Sandbox, hub: Hub) -> None:
     """An unknown outcome opens one issue, and the next reports bring that one up to date, and no other."""
-    forge.secrets["GITHUB_TOKEN"] = "a-token"
-    (forge.path / "issues" / "1.json").write_text(json.dumps({"title": f"Re: {WAITS}", "state": "open", "body": "?"}))
+    operator.step("state", "import", "--all", "-t", "*/production")
     for name in ("applications", "offers"):
         sandbox.world.fail_next("500", count=1, target="usa/staging")
         operator.step("apply", "--auto-approve", "-t", f"usa/staging/{name}", code=3)
-        done = forge.run("schedule", {})
-        assert 0 == done.code, done.log
-        unrelated, ours = issues(forge)
-        assert ("?", WAITS) == (unrelated["body"], ours["title"])
+        daily(forge, hub)
+        (ours,) = [issue for issue in hub.issues if WAITS in issue["title"]]
         assert f"usa/staging/{name}" in ours["body"].replace("&#47;", "/")
-        assert "The service itself cannot be read" in ours["body"]
-    assert ["list", "create", "list", "edit"] == (forge.path / "issues" / "calls").read_text().split()

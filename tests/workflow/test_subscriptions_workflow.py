@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push, variables
+from support.forge import ROOT
+from support.hub import REPOSITORY, TOKEN, commit_id
+from support.sandbox_forge import REGIONS, committed, declare, declared_repository, one_client_sandbox, push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from support.forge import Forge
+    from support.hub import Hub
 
     from reconciler.sandbox import Sandbox
 
@@ -42,65 +46,120 @@ def test_pull_request_from_a_fork(forge: Forge, sandbox: Sandbox) -> None:
     plans = [json.loads(path.read_text()) for path in (forge.path / "artifacts").rglob("plan.json")]
     assert [8] == [plan["summary"]["create"] for plan in plans]
     assert "### Plan: 8 create calls (8 new)" in done.summary
-    assert 2 == done.summary.count("<!-- reconciler:parity -->")
+    assert [f"{region}/staging and {region}/production match" in done.summary for region in REGIONS] == [True, True]
 
 
-def test_pull_request_from_here(forge: Forge) -> None:
-    """A pull request of the repository itself gets one comment, with the plan and its digest."""
-    done = forge.run("pull_request", FROM_HERE)
-    assert 1 == len(list((forge.path / "comments").iterdir())), done.log
-    (comment,) = (forge.path / "comments").iterdir()
+def test_pull_request_from_here(forge: Forge, hub: Hub) -> None:
+    """A pull request of the repository itself gets one comment, with the plan."""
+    forge.secrets["GITHUB_TOKEN"] = TOKEN
+    head = {"ref": "x", "sha": commit_id(3), "repo": {"full_name": REPOSITORY}}
+    payload = {"number": 5, "pull_request": {"number": 5, "head": head}}
+    done = forge.run("pull_request", payload, extra={**hub.environment, "GITHUB_REF": "refs/pull/5/merge"})
     assert 0 == done.code, done.log
-    assert "<!-- reconciler:plan sha256:" in comment.read_text()
-    assert "Plan: 8 create calls (8 new)" in comment.read_text()
+    (comment,) = hub.comments
+    assert "Plan: 8 create calls (8 new)" in comment["body"]
 
 
 def test_from_staging_to_production(forge: Forge, sandbox: Sandbox) -> None:
     """A merge applies staging, then production; a second run changes nothing, and a new code goes the same way."""
     wanted = [(f"{region}/%s", codes) for region in REGIONS for codes in (("ONB10001",), ("ONB10011",))]
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert 0 == code, log
     assert [(name % "staging", codes) for name, codes in wanted] == committed(sandbox, "staging")
     assert [] == committed(sandbox, "production")
-    code, log = push(forge, sandbox, "production")
+    code, log = push(forge, "staging", "production")
     assert 0 == code, log
     assert [(name % "production", codes) for name, codes in wanted] == committed(sandbox, "production")
-    assert (0, 8) == (push(forge, sandbox, "production")[0], len(sandbox.world.commits))
+    assert (0, 8) == (push(forge, "staging", "production")[0], len(sandbox.world.commits))
     assert "the-client-secret" not in log
     declare(forge, sandbox, ["ONB10001", "ONB10002"])
     forge.push("Subscribe to another code")
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert (0, 10) == (code, len(sandbox.world.commits)), log
     assert ("ONB10002",) == sandbox.world.commits[-1].codes
+
+
+def test_three_regions_in_a_fresh_repository(tmp_path: Path) -> None:
+    """A copy of the caller, and a config/ with one region more: from plan to production with no other edit."""
+    regions = ("asia-south", *REGIONS)
+    with one_client_sandbox(regions) as sandbox:
+        forge = declared_repository(tmp_path / "forge", sandbox)
+        code, log = push(forge, "staging", "production")
+        assert 0 == code, log
+        targets = {f"{region}/{environment}" for region in regions for environment in ("staging", "production")}
+        assert targets == {one.target for one in sandbox.world.commits}
+        assert 12 == len(sandbox.world.commits)
+
+
+def test_a_rolled_back_record_is_noticed_by_a_fresh_runner(forge: Forge, sandbox: Sandbox, hub: Hub) -> None:
+    """The commit statuses that an apply has set outlast the runner and its cache; the plan before the next one reads."""
+    forge.secrets["GITHUB_TOKEN"] = TOKEN
+    before = forge.git(forge.origin, "rev-parse", "reconciler-state").strip()
+    assert 0 == push(forge, "staging", **hub.environment)[0]
+    told = {status["context"] for status in hub.statuses[commit_id(3)]}
+    assert {f"reconciler/{region}/staging" for region in REGIONS} == told
+    forge.git(forge.origin, "update-ref", "refs/heads/reconciler-state", before)
+    code, log = push(forge.another_runner("fresh"), "staging", **hub.environment)
+    assert 0 != code
+    assert "was rolled back" in log
+    assert 4 == len(sandbox.world.commits)
+
+
+def test_merge_queue(forge: Forge, sandbox: Sandbox) -> None:
+    """What is about to be merged is checked, without a comment and without a secret."""
+    forge.secrets = {}
+    done = forge.run("merge_group", {"merge_group": {"head_ref": "refs/heads/gh-readonly-queue/main/pr-1"}})
+    assert (0, []) == (done.code, list((forge.path / "comments").iterdir())), done.log
+    assert "### Plan: 8 create calls (8 new)" in done.summary
+    assert [] == sandbox.world.commits
+
+
+@pytest.mark.parametrize("event", ["pull_request", "schedule", "push"])
+def test_the_example_is_green(forge: Forge, sandbox: Sandbox, event: str) -> None:
+    """With the addresses of the example and without a record, as in the repository of the workflows, no job fails."""
+    forge.project.write("config/all.yaml", "targets: {}\n")
+    forge.git(forge.work, "rm", "-q", "-r", "--cached", "config")
+    (forge.work / "config/all.yaml").unlink()
+    forge.git(forge.work, "push", "-q", "origin", ":reconciler-state")
+    copytree(ROOT / "config", forge.work / "config", dirs_exist_ok=True)
+    forge.push("Begin again")
+    done = forge.run(event, FROM_HERE if event == "pull_request" else {})
+    assert 0 == done.code, done.log
+    assert "there is no service to plan for" in done.summary
+    assert 0 == sandbox.world.requests.total()
+
+
+def test_without_the_key_to_the_record(forge: Forge, sandbox: Sandbox) -> None:
+    """An environment that was not given the key stops before anything is sent; no token takes its place silently."""
+    del forge.secrets["RECORD_KEY"]
+    code, log = push(forge, "staging")
+    assert 0 != code
+    assert "the environment staging has no secret RECORD_KEY" in log
+    assert 0 == sandbox.world.requests.total()
 
 
 def test_production_waits_for_staging(forge: Forge, sandbox: Sandbox) -> None:
     """Where staging has an unknown outcome, production is not applied."""
     sandbox.world.fail_next("500", count=1, target="usa/staging")
-    assert 0 != push(forge, sandbox, "staging")[0]
-    code, log = push(forge, sandbox, "production")
+    assert 0 != push(forge, "staging")[0]
+    code, log = push(forge, "staging", "production")
     assert 0 != code, log
     assert [] == committed(sandbox, "production")
 
 
 def test_runner_dies(forge: Forge, sandbox: Sandbox) -> None:
-    """A runner that dies after the intent leaves it on the branch; the next one finds it and creates nothing twice."""
-    code, log = push(forge, sandbox, "staging", RECONCILER_TEST_FAILPOINT="after-send:1:kill")
+    """Runners that die after the intent leave it on the branch; the next find it, and nothing is created twice."""
+    code, log = push(forge, "staging", RECONCILER_TEST_FAILPOINT="after-send:1:kill")
     assert 0 != code, log
-    assert 1 == len(sandbox.world.commits)
-    forge.git(forge.work, "commit", "-q", "--allow-empty", "-m", "Try again")
-    forge.git(forge.work, "push", "-q", "origin", "main")
-    code, log = push(forge, sandbox, "staging")
+    assert len(REGIONS) == len(sandbox.world.commits)
+    code, log = push(forge, "staging")
     assert 0 != code, log
     addresses = [(one.target, one.codes) for one in sandbox.world.commits]
     assert len(set(addresses)) == len(addresses) == 4
-    done = forge.run(
-        "workflow_dispatch",
-        {"inputs": {"environment": "staging", "operation": "resolve --created", "force": "true",
-                    "address": "europe/staging/applications", "to": "", "attempt": "", "note": "it arrives"}},
-    )  # fmt: skip
+    asked = {"operation": "state resolve --created", "address": "*/staging/applications", "force": "true"}
+    done = forge.run("workflow_dispatch", {"inputs": {**asked, "note": "it arrives", "value": ""}})
     assert 0 == done.code, done.log
-    assert (0, 4) == (push(forge, sandbox, "staging")[0], len(sandbox.world.commits))
+    assert (0, 4) == (push(forge, "staging")[0], len(sandbox.world.commits))
 
 
 @pytest.mark.parametrize("related", [True, False], ids=["configuration", "something else"])
@@ -112,24 +171,23 @@ def test_commit_that_was_overtaken(forge: Forge, sandbox: Sandbox, related: bool
     forge.git(forge.work, "commit", "-q", "-m", "Newer")
     forge.git(forge.work, "push", "-q", "origin", "HEAD:main")
     forge.git(forge.work, "checkout", "-q", "main")
-    code, log = push(forge, sandbox, "staging")
+    code, log = push(forge, "staging")
     assert (related, related) == (code != 0, "the branch main has moved on to" in log), log
     assert (0 if related else 4) == len(sandbox.world.commits)
 
 
 def test_addresses_that_are_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
     """An environment that does not say where secrets go sends none."""
-    forge.variables = variables(sandbox, "staging")
-    del forge.variables["USA_BASE_URL"]
-    done = forge.run("push", {}, job="apply-staging")
-    assert 0 != done.code
-    assert "Failure - Main Stop unless what was approved is known" in done.log
-    assert (0, []) == (sandbox.world.requests.total(), sandbox.world.commits)
+    del forge.variables["RECONCILER_USA_STAGING_BASE_URL"]
+    code, log = push(forge, "staging", "production")
+    assert 0 != code
+    assert "--pinned: not set outside of the checkout: usa/staging:" in log
+    assert {"europe/staging"} == {one.target for one in sandbox.world.commits}
 
 
 def test_history_of_the_branch(forge: Forge, sandbox: Sandbox) -> None:
     """The branch reads as a history, and holds no secret."""
-    assert 0 == push(forge, sandbox, "staging")[0]
+    assert 0 == push(forge, "staging")[0]
     assert "offers" in forge.on_branch()
     everything = forge.git(forge.origin, "log", "-p", "--all")
     secrets = [one.secret for one in sandbox.world.commits]

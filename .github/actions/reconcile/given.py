@@ -20,13 +20,18 @@ OF_ONE_TARGET = ("client-id", "client-secret", "auth-url", "base-url", "audience
 
 def take_inputs() -> None:
     """Make variables of the program of all such inputs. Raises SettingsError, which shows no value."""
-    target = os.environ.get("INPUT_TARGET", "").strip()
+    targets = {"/".join(pattern.split("/")[:2]) for pattern in os.environ.get("INPUT_TARGET", "").split()}
+    target = targets.pop() if len(targets) == 1 else ""
     given = {name: value for name in OF_ONE_TARGET if (value := _taken(name))}
     variables = _lines("credentials", CREDENTIAL)
     for secret in (given.get("client-id"), given.get("client-secret"), *variables.values()):
         mask(secret or "")
     if given and not TARGET.fullmatch(target):
-        raise _wrong(next(iter(given)), "target does not name one target", "set target to REGION/ENVIRONMENT")
+        raise _wrong(
+            next(iter(given)),
+            "target does not name one target",
+            "set target to REGION/ENVIRONMENT, or addresses of one",
+        )
     if ("client-id" in given) != ("client-secret" in given):
         missing = "client-secret" if "client-id" in given else "client-id"
         raise _wrong(missing, "the value is empty", "check that the secret exists where the job may read it")

@@ -150,8 +150,10 @@ def _approval(plan: dict[str, Any]) -> list[str]:
 
 
 def _targets() -> list[str]:
+    """What a plan and its apply are about, as options."""
     patterns = os.environ.get("INPUT_TARGET", "").split()
-    return [argument for pattern in patterns for argument in ("-t", pattern)]
+    allowed = ["--allow-empty"] if os.environ.get("INPUT_ALLOW_EMPTY") == "true" else []
+    return [*(argument for pattern in patterns for argument in ("-t", pattern)), *allowed]
 
 
 @contextmanager

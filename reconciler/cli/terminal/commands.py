@@ -12,8 +12,6 @@ _NAME = (
 _OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")
 INTRODUCTIONS = ("run:", "see:")
-_INTRODUCED = r"(?<=run|see): (?=(?:reconciler|git|chmod|tail|psql|pip) )"
-_END = r"; (?=\S|$)"
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:
@@ -59,23 +57,15 @@ def _names_a_store(name: re.Match[str]) -> bool:
 
 def apart(text: str) -> str:
     """`text` with each command that follows "run:" or "see:" on a line of its own."""
-    first, *rest = re.split(_INTRODUCED, text) if any(f"{word} " in text for word in INTRODUCTIONS) else [text]
+    if not any(f"{word} " in text for word in INTRODUCTIONS):
+        return text
+    from reconciler.reports.commands import INTRODUCED, divided  # noqa: PLC0415 - few messages need it
+
+    first, *rest = re.split(INTRODUCED, text)
     lines = [first]
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     for part in rest:
-        command, following = _divided(part)
+        command, following = divided(part)
         lines[-1] += ":"
         lines += [f"{indent}  {command}", f"{indent}{following}"]
     return "\n".join(lines).rstrip() if rest else text
-
-
-def _divided(text: str) -> tuple[str, str]:
-    """A command, and what follows it: it ends at the first semicolon that is not quoted."""
-    for end in re.finditer(_END, text):
-        command = text[: end.start()]
-        try:
-            shlex.split(command)
-        except ValueError:  # within quotes
-            continue
-        return command, text[end.end() :]
-    return text, ""

@@ -29,11 +29,15 @@ those that the operator gave you. Then, in a shell without variables of a
 sandbox, run:"""
 
 _GITHUB = """
-What to set up on GitHub is in the first lines of
-{workflow}."""
+The workflow needs environments with reviewers, rulesets, a deploy key and
+variables on GitHub. To see what is missing, and have `gh` set it up, in the
+clone run:
+  reconciler init --github --apply"""
 
-_ACTION = """\
-In another repository than that of the action, edit each `uses:` as they say."""
+_ACTION = """
+This installation does not know its own commit on GitHub. In another repository
+than that of the reusable workflow, replace `$/` in
+{workflow} by OWNER/REPOSITORY/, and add @COMMIT."""
 
 _KEY = """
 The private key, which only you can read, is in
@@ -64,9 +68,9 @@ def next_steps(choices: Choices, project: NewProject, directory: str | None) -> 
     if project.needs_key:
         yield from _WITHOUT_KEY.splitlines()
     if choices.github:
-        yield from _GITHUB.replace("{workflow}", WORKFLOW).splitlines()
+        yield from _GITHUB.splitlines()
     if project.needs_action:
-        yield from _ACTION.splitlines()
+        yield from _ACTION.replace("{workflow}", WORKFLOW).splitlines()
 
 
 def _location(choices: Choices) -> Iterator[str]:

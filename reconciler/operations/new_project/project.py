@@ -17,7 +17,7 @@ from reconciler.model.address import NAME, SPELLING
 from reconciler.operations.new_project.age_key import KeyFile, make_key
 from reconciler.operations.new_project.config import CONFIG_FILES, SCHEMA, config_files
 from reconciler.operations.new_project.ignored import gitignore
-from reconciler.operations.new_project.workflow import WORKFLOW, installed_from, published_action, workflow
+from reconciler.operations.new_project.workflow import WORKFLOW, installed_from, published_at, workflow
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import render
 from reconciler.state.stores.location import open_store
@@ -109,10 +109,10 @@ def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProjec
     config = _config(workspace)
     record = record_directory(workspace, choices.state)
     _refuse_mistakes(config_files(choices.regions, choices.environments))
-    action = published_action(installed_from()) if choices.github else None
+    published = published_at(installed_from()) if choices.github else None
     others = {".gitignore": gitignore(_below(directory, record, choices.state))}
     if choices.github:
-        others[WORKFLOW] = workflow(choices.regions, choices.environments, choices.state, action)
+        others[WORKFLOW] = workflow(choices.environments, choices.state, published)
     refuse_existing(workspace, directory, github=choices.github)
     with ExitStack() as undo:
         key = make_key(workspace.data_directory) if choices.age_key else None
@@ -124,7 +124,7 @@ def create(workspace: Workspace, directory: Path, choices: Choices) -> NewProjec
         _write(directory, files, undo)
         undo.pop_all()
     workspace.notices.work_is_done()
-    return NewProject(tuple(files), key, record is None and key is None, choices.github and action is None)
+    return NewProject(tuple(files), key, record is None and key is None, choices.github and published is None)
 
 
 def _below(directory: Path, record: Path | None, state: str) -> PurePosixPath | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
     from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
+    from support.simulation.sim_store import Way
     from support.simulation.sim_world import World
 
 
@@ -39,10 +40,13 @@ class Kept:
 
 
 class Disk:
-    """Outlives every crash of its machine. `kept` are its files of entries that could not be appended."""
+    """Outlives every crash of its machine. `kept` are its files of entries that could not be appended, `way` leads
+    to the records.
+    """
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, way: Way) -> None:
         self.name = name
+        self.way = way
         self.kept: list[Kept] = []
         self._world = world
         self._seen: dict[str, KnownHead] = {}
@@ -52,7 +56,7 @@ class Disk:
     def look_at(self, name: TargetName) -> Journal:
         """A journal as it is now, if it holds what was seen of it. Raises RecordMissing and RecordRolledBack."""
         try:
-            journal = self._world.store.journal(name)
+            journal = self.way.journal(name)
         except RecordMissing as problem:
             if self.seen_of(name):
                 raise RecordRolledBack("what was seen here before is gone", where=name) from problem

@@ -155,6 +155,7 @@ class Explorer(Runs):
             account="account",
             new_id=partial(self._new_id, number),
             replan=partial(self._plan_again, part),
+            jitter=lambda: 1.0,
             shares_service=len(self._state.journals) > 1,
         )
         runner.run = TargetRun(runner.planned, journal, context)

@@ -73,7 +73,7 @@ class Machine:
         self.name = name
         self._world = world
         self.clocks = world.draw_clocks()
-        self.disk = Disk(world, name)
+        self.disk = Disk(world, name, world.store.opened_by(self))
         self._tick_at: float | None = None
         self._events = 0
         self.working = False
@@ -155,6 +155,7 @@ class Machine:
             pause=lambda _seconds: None,
             patience=0.0,
             new_id=self._new_id,
+            jitter=world.rng.random,
             counted=self.disk.counted,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from reconciler.errors import HeadMoved, RecordMissing
 from reconciler.model.record import MeaninglessEntry
@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.entry import AnyEntry, Begun
     from reconciler.state.journal.chain import Journal
+    from support.simulation.sim_world import Owner
+
+
+class Way(Protocol):
+    """How a machine reads journals and appends to them."""
+
+    def journal(self, target: TargetName) -> Journal:
+        """The journal as it is now. Raises StateError."""
+        ...
+
+    def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
+        """Compare and append. Raises StateError."""
+        ...
+
+    def known(self, target: TargetName) -> Journal:
+        """The journal just after an append, as whoever made it knows it."""
+        ...
+
 
 _CHAIN = ("seq", "prev", "hash")
 
@@ -62,6 +80,10 @@ class SimStore:
     def read(self, target: TargetName, durable: Container[str] = ()) -> bytes | None:
         return self.data.get(target)
 
+    def opened_by(self, owner: Owner) -> Way:
+        """The way of a machine to the journals."""
+        return self
+
     def append(self, target: TargetName, head: str | None, seq: int, lines: bytes, note: str) -> None:
         """Compare and append. Raises HeadMoved, and Violation for lines that do not belong there."""
         before = self.journal(target)
@@ -70,6 +92,10 @@ class SimStore:
         if len(before.lines) + 1 != seq:
             raise Violation(Promise.SOUND, f"the first line appended is not number {seq}")
         self.graft(target, lines)
+
+    def known(self, target: TargetName) -> Journal:
+        """See Way.known."""
+        return self.journal(target)
 
     def graft(self, target: TargetName, lines: bytes) -> None:
         """Append without comparing. Raises Violation for lines that do not belong there."""

@@ -56,7 +56,11 @@ class AppendOnItsWay:
         self._world.tell("an append leaves:", self._effect.note, fault)
         if fault == "append_late":
             self._world.later(self._world.rng.random() * 30, self._arrive)
-        arrived = fault in ("", "append_lost") and self._arrive()
+        try:
+            arrived = fault in ("", "append_lost") and self._arrive()
+        except StateError as problem:
+            self._tell_later(partial(self._report_failure, str(problem)))
+            return
         if fault:
             self._tell_later(self._misreport)
         else:
@@ -65,10 +69,11 @@ class AppendOnItsWay:
     def _arrive(self) -> bool:
         try:
             effect = self._effect
-            self._world.store.append(self._target, effect.head, effect.seq, effect.lines, effect.note)
+            way = self._sender.disk.way
+            way.append(self._target, effect.head, effect.seq, effect.lines, effect.note)
+            self._journal = way.known(self._target)
         except (HeadMoved, RecordMissing):
             return False
-        self._journal = self._world.store.journal(self._target)
         self._world.tell("an append arrives:", self._effect.note)
         return True
 
@@ -86,6 +91,12 @@ class AppendOnItsWay:
             return Conflict(self._sender.disk.look_at(self._target), self._same_service_records())
         except StateError as problem:
             return AppendFailed(str(problem))
+
+    def _report_failure(self, detail: str) -> Event:
+        try:
+            return AppendFailed(detail, self._sender.disk.look_at(self._target), self._same_service_records())
+        except StateError:
+            return AppendFailed(detail)
 
     def _misreport(self) -> Event:
         """What is said of an append whose answer was lost: a conflict or a failure, and what can be read by then."""

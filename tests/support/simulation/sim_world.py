@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.applying.context import Limits
@@ -71,10 +72,21 @@ class Owner(Protocol):
     asleep_until: float
 
 
+class Died(BaseException):
+    """The machine that was waiting has crashed meanwhile."""
+
+
 class World:
     """One simulation's clock, chance, service, store and configuration. A seed gives one history, to the letter."""
 
-    def __init__(self, seed: int, odds: Mapping[str, float], *, tracing: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        odds: Mapping[str, float],
+        store: Callable[[World], SimStore] | None = None,
+        *,
+        tracing: bool = False,
+    ) -> None:
         self.rng = random.Random(seed)
         self.chances = Chances(self.rng, odds)
         self.time = 0.0
@@ -85,7 +97,7 @@ class World:
         self.limits = Limits(parallelism=self.rng.choice((1, 2, 4)))
         self.service = SimService()
         self.promises = Promises(self.service, self.limits, lambda: self.time)
-        self.store = SimStore(self.promises.watch)
+        self.store = SimStore(self.promises.watch) if store is None else store(self)
         self.disks: list[Disk] = []
         self.steps = 0
         self._tasks: list[tuple[float, int, Owner | None, int, Callable[[], object]]] = []
@@ -118,8 +130,16 @@ class World:
         self.steps += 1
         if self.steps > _STEPS_AT_MOST:
             raise Violation(Promise.AT_REST, "it does not come to an end")
-        task()
+        with suppress(Died):
+            task()
         return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Do what is due in so many seconds, while somebody waits."""
+        until = self.time + seconds
+        while self._tasks and self._tasks[0][0] <= until:
+            self.step()
+        self.time = max(self.time, until)
 
     def draw_clocks(self) -> Clocks:
         """The clocks of one more machine."""

@@ -15,9 +15,10 @@ from support.simulation.sim_service import Promise, Violation, routes_of
 from support.simulation.sim_world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from reconciler.model.plan import Plan
+    from support.simulation.sim_store import SimStore
 
 _ROUNDS = 12
 _PAUSES = (1.0, 15.0, 30.0, 70.0, 200.0)  # seconds
@@ -28,11 +29,18 @@ _TIMES_AFTER = 1_000.0
 class Simulation:
     """Machines and people under one seed. `run` raises Violation, or another AssertionError, for a broken promise.
 
-    `odds` are those of faults that are not left to chance.
+    `odds` are those of faults that are not left to chance, `store` makes another place for the records.
     """
 
-    def __init__(self, seed: int, *, odds: Mapping[str, float] | None = None, tracing: bool = False) -> None:
-        self.world = World(seed, odds or {}, tracing=tracing)
+    def __init__(
+        self,
+        seed: int,
+        *,
+        odds: Mapping[str, float] | None = None,
+        tracing: bool = False,
+        store: Callable[[World], SimStore] | None = None,
+    ) -> None:
+        self.world = World(seed, odds or {}, store, tracing=tracing)
         rng = self.world.rng
         self.people = People(self.world)
         self.mishaps = Mishaps(self.world)

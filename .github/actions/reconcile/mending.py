@@ -1,0 +1,204 @@
+"""One operation on the record, from the form of "Run workflow". Called as `mending.py preview|mend`.
+
+`preview` runs without secrets. It shows what the operation concerns and the commands that it becomes, each with the id
+of its attempt, and hands on a hash of it all. `mend` runs once that was approved: it prepares the same once more, and
+goes on only if it is the same, so that an approval never serves for what came later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import job
+import operations
+from given import take_store_credentials
+from stages import named_stages
+
+from reconciler.cli.main import leave
+from reconciler.errors import ReconcilerError
+from reconciler.model.address import TargetName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from operations import Asked, Command, Row
+
+_FILES = {"state recover": "**/unrecorded/**/*", "state observe": "**/*.jsonl"}
+"""Where the artifact of a run has the files of an operation."""
+_TRUSTED = [["push"], ["workflow_dispatch"], ["schedule"]]
+_MOST = 20_000
+"""Characters of a file that the summary shows: it may have 1 MiB."""
+
+
+class Prepared:
+    """What would be done, and the hash of all that approving it approves."""
+
+    def __init__(self, asked: Asked, rows: list[Row], files: Sequence[Path]) -> None:
+        """Raises job.Refusal if there is nothing to do."""
+        self.asked = asked
+        self.files = files
+        self.rows = operations.concerned(asked, rows)
+        self.commands: list[Command] = operations.commands(asked, self.rows, [str(path) for path in files])
+        contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+        shown = [[row["address"], row["attempt"], row["status"]] for row in self.rows]
+        text = json.dumps([self.commands, shown, contents, os.environ.get("GITHUB_SHA")])
+        self.approval = hashlib.sha256(text.encode()).hexdigest()
+
+
+def preview() -> int:
+    """Show what the operation would do, and hand on what approving it approves."""
+    if os.environ.get("GITHUB_RUN_ATTEMPT", "1") != "1":
+        raise job.Refusal(
+            "a preview that is run again may concern other attempts than the form was filled in for; start the workflow"
+            " again with `Run workflow`"
+        )
+    prepared = _prepare()
+    job.summarise("".join(_report(prepared)))
+    pattern = prepared.asked.patterns[0].split("/")
+    job.tell(approval=prepared.approval, variables=TargetName("/".join(pattern[:2])).variable_prefix)
+    return 0
+
+
+def mend() -> int:
+    """Do what was previewed, and nothing else; the worst exit code of its commands."""
+    prepared = _prepare()
+    if prepared.approval != os.environ["APPROVAL"]:
+        job.summarise("".join(_report(prepared)))
+        raise job.Refusal(
+            "what was approved has changed since: the record, or the file, is not as it was previewed; nothing was"
+            " done; start the workflow again, and approve what it shows"
+        )
+    _set_up(prepared.asked)
+    codes = [_do(command) for command in prepared.commands]
+    return max(codes)
+
+
+def _prepare() -> Prepared:
+    asked = operations.parse(job.inputs(), named_stages(os.environ["STAGES"]))
+    files = _download(asked) if asked.needs_file else []
+    code, text = job.reconciler("state", "list", "--format", "json")
+    rows = json.loads(text) if text else []
+    if code and not text and asked.operation not in {"state init", "state accept-rollback", "state recover"}:
+        raise job.Refusal("the record cannot be read; the log says why")
+    return Prepared(asked, [{key: str(row[key]) for key in ("address", "attempt", "status")} for row in rows], files)
+
+
+def _download(asked: Asked) -> list[Path]:
+    """The files that a run's artifacts have for an operation. Raises job.Refusal if there are none."""
+    repository, run = os.environ["GITHUB_REPOSITORY"], asked.value
+    branch = os.environ.get("GITHUB_REF_NAME", "")
+    query = "[.head_repository.full_name, .head_branch, .event] | @tsv"
+    of_run = _gh("api", f"repos/{repository}/actions/runs/{run}", "--jq", query).split()
+    if of_run[:2] != [repository, branch] or of_run[2:] not in _TRUSTED:  # anyone's pull request makes artifacts here
+        raise job.Refusal(f"run {run} is not one of the branch {branch} of this repository: {' '.join(of_run)}")
+    folder = Path(os.environ["RUNNER_TEMP"]) / f"run-{run}"
+    if not folder.exists():
+        _gh("run", "download", run, "--dir", str(folder), "-R", repository)
+    files = sorted(path for path in folder.glob(_FILES[asked.operation]) if path.is_file())
+    if asked.operation == "state observe":  # an apply's artifact has journals, too
+        files = [path for path in files if "state" not in path.relative_to(folder).parts]
+    if not files:
+        raise job.Refusal(f"run {run} has no artifact with a file for {asked.operation}")
+    return files
+
+
+def _gh(*arguments: str) -> str:
+    """What `gh` prints. Raises job.Refusal if it fails."""
+    server = urlsplit(os.environ.get("GITHUB_SERVER_URL", "https://github.com")).netloc
+    given = {"GH_HOST": server, "GH_ENTERPRISE_TOKEN": os.environ.get("GH_TOKEN", "")}
+    done = subprocess.run(  # noqa: S603 - no shell; the parts that were typed are numbers
+        ["gh", *arguments],  # noqa: S607 - as the runner has it
+        check=False, stdout=subprocess.PIPE, env={**os.environ, **given},
+    )  # fmt: skip
+    if done.returncode:
+        raise job.Refusal(f"gh {' '.join(arguments[:2])} failed; the log says why")
+    return done.stdout.decode()
+
+
+def _report(prepared: Prepared) -> Iterator[str]:
+    """Markdown. All that comes from elsewhere is escaped, and in blocks that end with their text."""
+    asked = prepared.asked
+    patterns = [part for pattern in asked.patterns for part in ("-t", pattern)]
+    yield f"### {asked.operation}: {html.escape(' '.join(asked.patterns))}\n\n"
+    yield f"The environment `{asked.stage}` approves this. Then these commands run, and nothing else:\n\n"
+    yield _block("\n".join(f"reconciler {shlex.join(command)}" for command in prepared.commands))
+    for path in prepared.files:
+        yield f"{html.escape(path.name)}:\n\n{_block(_shown(asked, path))}"
+    for address in dict.fromkeys(row["address"] for row in prepared.rows):
+        yield _output("state", "show", address)
+    yield f"The plan as it is now:\n\n{_output('plan', *patterns)}"
+    if operations.OPERATIONS[asked.operation].accepts:  # without --force it only says so
+        harmless = [[part for part in command if part != "--force"] for command in prepared.commands]
+        yield from (f"What it would accept:\n\n{_output(*command)}" for command in harmless)
+
+
+def _shown(asked: Asked, path: Path) -> str:
+    """What a file says: of notifications, which are about people, only how many there are."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if asked.operation == "state observe":
+        return f"{len(text.splitlines())} notifications"
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…\n({len(text)} characters)"
+
+
+def _output(*command: str) -> str:
+    return _block(job.reconciler(*command, streams=(1, 2))[1])
+
+
+def _block(text: str) -> str:
+    return f"<pre>{html.escape(text)}</pre>\n\n"
+
+
+def _set_up(asked: Asked) -> None:
+    """Give the settings of the environment their names. Raises job.Refusal for a secret without a key to seal it to."""
+    target = TargetName("/".join(asked.patterns[0].split("/")[:2]))
+    for field in ("CLIENT_ID", "AUTH_URL", "BASE_URL"):
+        if os.environ.get(field):
+            os.environ[f"{target.variable_prefix}{field}"] = os.environ[field]
+    if asked.operation == "secret set":
+        if not os.environ.get("RECONCILER_RECIPIENTS"):
+            raise job.Refusal("the environment has no variable RECONCILER_RECIPIENTS: config/ does not decide alone")
+        _feed(os.environ.pop("SUBSCRIPTION_SECRET", ""))
+
+
+def _feed(secret: str) -> None:
+    """Let stdin be the secret. Raises job.Refusal if there is none."""
+    if not secret:
+        raise job.Refusal("the environment has no secret SUBSCRIPTION_SECRET: store the value there, then start again")
+    reading, writing = os.pipe()
+    os.write(writing, secret.encode())
+    os.close(writing)
+    os.dup2(reading, 0)
+
+
+def _do(command: Command) -> int:
+    code, text = job.reconciler(*command, streams=(1, 2))
+    sys.stderr.write(text)
+    result = "Done" if code == 0 else f"Failed with exit code {code}"
+    job.summarise(f"{result}: `reconciler {html.escape(shlex.join(command))}`\n\n{_block(text)}")
+    return code
+
+
+COMMANDS = {"preview": preview, "mend": mend}
+
+
+def main() -> int:
+    """Run one of the commands; the exit code of the step."""
+    try:
+        take_store_credentials()
+        return COMMANDS[sys.argv[1]]()
+    except (job.Refusal, ReconcilerError) as problem:
+        job.complain(problem)
+        return 1
+
+
+if __name__ == "__main__":
+    leave(main(), job.INVOCATION)

@@ -1,0 +1,127 @@
+"""What waits for a person, by who that is."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.model.plan import LOCAL, SENDS, Action, Block
+from reconciler.model.record import Status
+from reconciler.model.url import same_service
+from reconciler.planning.reasons import BOTH_DELIVER, create_calls, unresolved
+from reconciler.reports.wording import after_deletion, counted, removal_request, resolve_advice, surplus_advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.model.overview import Overview, TargetOverview
+    from reconciler.model.plan import Change, Plan
+
+
+class Who(StrEnum):
+    """Who has to act, in the order in which a page lists them."""
+
+    MAINTAINER = "Maintainer"
+    REVIEWER = "Reviewer"
+    OPERATOR = "Operator of the service"
+    ENDPOINT = "Owner of the endpoint"
+
+
+class Task(NamedTuple):
+    """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands."""
+
+    who: Who
+    brief: str
+    about: str
+    what: str
+
+
+_RESOLVE = "resolve an unknown outcome"
+_READ = "read a warning"
+_WARNED = {
+    Action.CREATE: (Who.REVIEWER, _READ),
+    Action.EXTEND: (Who.ENDPOINT, "accept a second signing secret"),
+    Action.REPLACE: (Who.REVIEWER, _READ),
+    Action.RESTORE: (Who.MAINTAINER, "cancel a request with the operator"),
+    Action.RETIRE: (Who.REVIEWER, _READ),
+    Action.BLOCKED: (Who.MAINTAINER, _READ),
+}
+"""Whom the warnings of a change concern, and for what."""
+
+
+def tasks(overview: Overview) -> list[Task]:
+    """All that waits for a person, but for the approval of the plan."""
+    found = [Task(Who.MAINTAINER, "repair a record", name, problem) for name, problem in overview.unusable.items()]
+    for target in overview.targets:
+        found += [*_of_changes(target), *_of_record(target), *_removals(target)]
+    order = list(Who)
+    return sorted(found, key=lambda task: order.index(task.who))
+
+
+def approval(plan: Plan) -> Task | None:
+    """The approval that a plan waits for; None if an apply would do nothing."""
+    actions = [change.action for change in plan.changes]
+    parts = [create_calls(actions)] if any(action in SENDS for action in actions) else []
+    local = sum(action in LOCAL for action in actions)
+    parts += [f"{counted(local, 'change')} of the record"] if local else []
+    if not parts:
+        return None
+    selection = "".join(f"-t {shlex.quote(pattern)} " for pattern in plan.selection)
+    what = f"Approve {' and '.join(parts)}, which cannot be undone: compare the digest, then run:"
+    return Task(
+        Who.REVIEWER, "approve the plan", "", f"{what} reconciler apply {selection}--expect-digest {plan.digest}"
+    )
+
+
+def _of_record(target: TargetOverview) -> Iterator[Task]:
+    standing = target.standing
+    if target.declared is not None and not same_service(target.service, target.declared.base_url):
+        yield Task(
+            Who.MAINTAINER,
+            "look at a service address",
+            standing.name,
+            f"the record belongs to the service at {target.service}, but the settings use {target.declared.base_url}:"
+            f" apply refuses this; if the change is intended, run: reconciler state rebind -t {standing.name}",
+        )
+    planned = {change.address for change in standing.plan.changes if change.action is Action.BLOCKED}
+    for observed in standing.attempts:
+        attempt = observed.attempt
+        if attempt.unresolved and (observed.has_evidence or attempt.address not in planned):
+            what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
+            yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what)
+    for extra in standing.plan.surplus:
+        yield Task(Who.MAINTAINER, "decide on surplus codes", extra.address, surplus_advice(extra))
+
+
+def _of_changes(target: TargetOverview) -> Iterator[Task]:
+    heard = {known.attempt.address for known in target.standing.attempts if known.has_evidence}
+    for change in target.standing.plan.changes:
+        if change.action is Action.BLOCKED and not (change.block is Block.UNRESOLVED and change.address in heard):
+            brief = _RESOLVE if change.block is Block.UNRESOLVED else "clear what blocks a change"
+            yield from (Task(Who.MAINTAINER, brief, change.address, reason) for reason in change.reasons)
+        for warning in change.warnings:
+            if warning != BOTH_DELIVER:  # what arrives twice says it
+                who, brief = _WARNED[change.action]
+                yield Task(who, brief, change.address, warning)
+
+
+def _removals(target: TargetOverview) -> Iterator[Task]:
+    standing = target.standing
+    restored = {
+        attempt for change in standing.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
+    }
+    for attempt in standing.plan.awaiting_removal:
+        if attempt.id not in restored:
+            what = f"{removal_request(attempt)} The record still has it: {after_deletion(attempt)}"
+            yield Task(Who.OPERATOR, "delete a subscription", attempt.address, what)
+    for change in standing.plan.changes:
+        yield from _removals_to_come(change)
+
+
+def _removals_to_come(change: Change) -> Iterator[Task]:
+    goes = change.action in (Action.REPLACE, Action.RETIRE)
+    for attempt in change.before:
+        if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
+            what = f"Once this plan is applied: {removal_request(attempt)}"
+            yield Task(Who.OPERATOR, "delete a subscription once this is applied", change.address, what)

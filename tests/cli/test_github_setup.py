@@ -1,0 +1,151 @@
+"""`init --github --apply`: what it sets up through `gh`, once, and what it says where GitHub does not offer it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.terminal import at_terminal
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+STAND_IN = Path(__file__).parents[1] / "support" / "stand_in_gh"
+STAGES = ("staging", "production")
+SECRETS = [
+    f"RECONCILER_{region}_{stage}_{field}".upper()
+    for stage in STAGES
+    for region in ("europe", "usa")
+    for field in ("client_id", "client_secret")
+]
+
+
+@pytest.fixture
+def clone(project: Project) -> Project:
+    """A directory with a `gh` that keeps a repository."""
+    project.environment["PATH"] = f"{STAND_IN}{os.pathsep}{os.environ['PATH']}"
+    project.environment["TEST_REPOSITORY"] = str(project.path.parent / "repository.json")
+    return project
+
+
+def repository(project: Project) -> Any:
+    """The repository as it is now."""
+    return json.loads(Path(project.environment["TEST_REPOSITORY"]).read_text(encoding="utf-8"))
+
+
+def test_all_of_it_once(clone: Project) -> None:
+    """Environments, rulesets, the key and the variables are set; a second run changes nothing."""
+    done = clone.succeed("init", "--github", "--age-key", "--apply")
+    now = repository(clone)
+    assert list(STAGES) == list(now["environments"])
+    for stage in STAGES:
+        environment = now["environments"][stage]
+        assert [{"type": "User", "id": 7}] == environment["reviewers"]
+        assert [{"name": "main"}] == environment["branches"]
+        assert ["RECORD_KEY"] == [secret["name"] for secret in environment["secrets"]]
+        variables = {variable["name"]: variable["value"] for variable in environment["variables"]}
+        assert variables["RECONCILER_RECIPIENTS"].startswith("age1")
+        assert f"RECONCILER_USA_{stage.upper()}_BASE_URL" in variables
+    keep, write, review = now["rulesets"]
+    assert (["deletion", "non_fast_forward"], []) == ([rule["type"] for rule in keep["rules"]], keep["bypass_actors"])
+    assert (["update"], ["DeployKey"]) == (
+        [rule["type"] for rule in write["rules"]], [actor["actor_type"] for actor in write["bypass_actors"]]
+    )  # fmt: skip
+    assert ["refs/heads/reconciler-state"] == write["conditions"]["ref_name"]["include"]
+    assert ["refs/heads/main"] == review["conditions"]["ref_name"]["include"]
+    (key,) = now["keys"]
+    assert (False, True) == (key["read_only"], key["key"].startswith("ssh-ed25519 "))
+    assert all(f"gh secret set {name} -e " in done.out for name in SECRETS)
+    calls = now["calls"]
+    again = clone.succeed("init", "--github", "--apply")
+    assert calls == repository(clone)["calls"]
+    assert all(f"gh secret set {name} -e " in again.out for name in SECRETS)
+
+
+def test_what_is_whole(clone: Project) -> None:
+    """With the secrets there too, it says that nothing is left."""
+    clone.succeed("init", "--github", "--apply")
+    now = repository(clone)
+    for stage in STAGES:
+        now["environments"][stage]["secrets"] += [{"name": name} for name in SECRETS]
+    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
+    assert "Nothing to set up" in clone.succeed("init", "--github", "--apply").out
+
+
+def test_the_private_key_is_on_no_command_line(clone: Project) -> None:
+    """Nor in the output: it goes from memory to gh's standard input."""
+    done = clone.succeed("init", "--github", "--apply")
+    now = repository(clone)
+    values = now["values"]
+    assert len({*values.values()}) == 1
+    assert "BEGIN OPENSSH PRIVATE KEY" in values["staging/RECORD_KEY"]
+    body = values["staging/RECORD_KEY"].splitlines()[1]
+    assert body not in done.out + done.err + "".join(now["calls"])
+
+
+def test_a_lost_key_is_replaced(clone: Project) -> None:
+    """An environment without the key gets a new one, and so do the others; the one before is deleted."""
+    clone.succeed("init", "--github", "--apply")
+    now = repository(clone)
+    before = now["keys"][0]["key"]
+    now["environments"]["production"]["secrets"] = []
+    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
+    clone.succeed("init", "--github", "--apply")
+    (key,) = repository(clone)["keys"]
+    assert before != key["key"]
+
+
+def test_it_asks_first(clone: Project) -> None:
+    """At a terminal it shows what it will do, and without a yes does none of it."""
+    clone.succeed("init", "--github")
+    done = at_terminal(clone, "init", "--github", "--apply", answers={"Type 'yes' to continue: ": "no\n"})
+    assert 1 == done.code
+    assert "environment staging: required reviewer someone" in done.out
+    assert [] == repository(clone)["calls"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "what", "instead"),
+    [
+        ("PUT /environments/.*", "environment staging", "an apply asks no one"),
+        ("POST /rulesets", "ruleset reconciler", "Another store can refuse it"),
+        ("POST /keys", "deploy key", "use `record: token`"),
+    ],
+)
+def test_what_the_plan_does_not_offer(clone: Project, refused: str, what: str, instead: str) -> None:
+    """It is named, with GitHub's reason and what protects then; the rest is set up, and the run fails."""
+    empty = {"private": True, "refused": [refused], "environments": {}, "rulesets": [], "keys": [], "calls": []}
+    if "environments" in refused:
+        bare: dict[str, object] = {"protection_rules": [], "deployment_branch_policy": None}
+        empty["environments"] = {stage: {**bare, "branches": [], "secrets": [], "variables": []} for stage in STAGES}
+    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(empty), encoding="utf-8")
+    done = clone.run("init", "--github", "--apply")
+    assert 1 == done.code
+    said = " ".join(done.err.split())
+    assert f"not offered for this repository: {what}" in said
+    assert "Upgrade to GitHub Pro" in said
+    assert instead in said
+    assert "could not be set up" in said
+    assert repository(clone)["calls"]
+
+
+def test_a_variable_that_differs(clone: Project) -> None:
+    """An address that was approved is not replaced by the one in config/."""
+    clone.succeed("init", "--github", "--apply")
+    text = clone.read("config/targets.yaml")
+    clone.write("config/targets.yaml", text.replace("https://api.usa.lending.example", "https://evil.example"))
+    calls = repository(clone)["calls"]
+    done = clone.succeed("init", "--github", "--apply")
+    assert calls == repository(clone)["calls"]
+    assert "RECONCILER_USA_PRODUCTION_BASE_URL is https://api.usa.lending.example, but config/ has" in done.err
+
+
+def test_without_gh(project: Project) -> None:
+    """Its absence is said, before anything is asked of GitHub."""
+    project.environment["PATH"] = "/nowhere"
+    done = project.run("init", "--github", "--apply")
+    assert 1 == done.code
+    assert "gh, the command-line client of GitHub, is not installed" in done.err
