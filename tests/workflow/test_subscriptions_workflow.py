@@ -92,7 +92,7 @@ def test_three_regions_in_a_fresh_repository(tmp_path: Path) -> None:
 
 
 def test_a_rolled_back_record_is_noticed_by_a_fresh_runner(forge: Forge, sandbox: Sandbox, hub: Hub) -> None:
-    """The commit statuses that an apply has set outlast the runner and its cache; the plan before the next one reads."""
+    """The commit statuses that an apply set outlast the runner and its cache; the plan before the next one reads."""
     forge.secrets["GITHUB_TOKEN"] = TOKEN
     before = forge.git(forge.origin, "rev-parse", "reconciler-state").strip()
     assert 0 == push(forge, "staging", **hub.environment)[0]
