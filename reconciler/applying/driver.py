@@ -32,6 +32,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.failed_appends import FailedAppends
 from reconciler.applying.protocol import TargetRun
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
@@ -120,6 +121,7 @@ class Driver:
         self._last_event: Event = Ticked()
         self._events = inbox.open()
         self._expected = 0
+        self._failed = FailedAppends(target)
         self._reach = reach
         self._read_same_service = read_same_service
 
@@ -139,6 +141,7 @@ class Driver:
         finally:
             appender.stop()
             callers.stop()
+            self._failed.end()
             if self._caller is not None:
                 self._caller.expect_none()
 
@@ -219,11 +222,11 @@ class Driver:
     def _report(self, problem: Exception) -> Event:
         """The event for an append that failed, with all that it takes to plan again."""
         if not isinstance(problem, HeadMoved):
-            log.warning("%s", describe(problem))  # at once: it is retried for a while, and the wait needs a reason
+            self._failed.add(describe(problem))
         try:
             same_service, journal = self._read_same_service(), self._read()
         except Exception as unreadable:  # noqa: BLE001 - the run goes on without
-            log.warning("%s", describe(unreadable))
+            self._failed.warn(describe(unreadable))
             return AppendFailed(describe(problem))
         if isinstance(problem, HeadMoved):
             return Conflict(journal, same_service)

@@ -15,6 +15,7 @@ from reconciler.errors import SettingsError
 from reconciler.values import Discreet
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Mapping
 
     from reconciler.model.address import TargetName
@@ -91,9 +92,21 @@ class Variables(Discreet, frozen=True, dict=True):
         path = self.directory / DOTENV
         if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
             return {}
-        from dotenv import dotenv_values  # noqa: PLC0415  needed only if there is a file to read
+        import logging  # noqa: PLC0415  needed only if there is a file to read
 
+        from dotenv import dotenv_values  # noqa: PLC0415  the same
+
+        logging.getLogger("dotenv.main").addFilter(_in_our_words)
         return dotenv_values(stream=StringIO(_text(path)), interpolate=False)
+
+
+def _in_our_words(record: logging.LogRecord) -> bool:
+    """What python-dotenv says of a line that it cannot read: a place, and what to do."""
+    line = record.args[-1] if isinstance(record.args, tuple) and record.args else "?"
+    expected = "expected NAME=value, with quotes around all of the value or none"
+    record.msg = f"{DOTENV}:{line}: not read: {expected}; correct it"
+    record.args = None
+    return True
 
 
 def number_of(text: str, kind: type[int | float], flag: str, most: int) -> float:

@@ -139,7 +139,7 @@ def _request(attempt: Attempt) -> str:
 def _trouble(result: Result) -> str:
     detail = "" if result.detail is None else f": {code(result.detail)}"
     resolve = ""
-    if result.outcome is Done.UNKNOWN:
+    if result.outcome is Done.UNKNOWN and result.recorded:  # else the notice of the recovery file says what to do
         command = f"reconciler state resolve {result.address}"
         resolve = (
             f" Check with the operator. If the subscription exists, run: {code(f'{command} --created')};"

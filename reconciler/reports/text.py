@@ -143,9 +143,12 @@ def _awaiting_line(attempt: Attempt) -> Line:
 
 
 def applied_text(applied: Applied) -> list[Line]:
-    """The results of an apply: every address, what needs attention, and the counts."""
+    """The results of an apply: every address, what needs attention, and the counts.
+
+    An unknown outcome that could not be recorded is to be recovered first, as its notice says, and resolved after that.
+    """
     lines = [result_line(result) for result in applied.results]
-    unknown = [result.address for result in applied.results if result.outcome is Done.UNKNOWN]
+    unknown = [result.address for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
     if unknown:
         lines.append(Line(""))
     lines += [Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR) for address in unknown]

@@ -150,12 +150,14 @@ def test_a_run_hears_what_became_of_an_append(problem: Exception | None, readabl
 
 
 def test_a_record_that_cannot_be_written_or_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Why an append failed is logged at once; then the record is read, and why that fails too is logged."""
+    """Why an append failed is logged at once; then the record is read, and why that fails too is logged, once each."""
     drive = Drive("a")
     drive.store.declare_failures(*[StoreUnavailable("disk full")] * 9)
     drive.store.declare_unreadable(StoreUnavailable("no disk", where=TARGET))
     drive.run()
-    assert {"disk full", f"{TARGET}: no disk"} == {one.getMessage() for one in caplog.records}
+    *told, count = [one.getMessage() for one in caplog.records]
+    assert ["disk full", f"{TARGET}: no disk"] == told
+    assert f"{TARGET}: {len(drive.store.notes)} appends to the state record failed" == count
 
 
 def test_what_nobody_expected_is_told_to_whoever_debugs(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from reconciler import applying
 
 ROOM = Path(applying.__file__).parent
-IMPURE = {"driver", "run", "service_caller", "waiting"}
+IMPURE = {"driver", "failed_appends", "run", "service_caller", "waiting"}
 """The modules that perform effects; everything else in the room is the protocol."""
 PURE = {"__future__", "collections", "collections.abc", "msgspec", "msgspec.structs", "typing"}
 

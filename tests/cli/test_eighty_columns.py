@@ -177,7 +177,15 @@ def problems(command: str, shown: str, expected: str) -> list[str]:
     return [f"{command}: {one}" for one in found]
 
 
-def test_the_first_hour(tmp_path: Path) -> None:
+def parts() -> list[tuple[Scene, ...]]:
+    """The scenes up to the first apply that creates, and two parts of those after it, which go on from there."""
+    lines = [scene.line for scene in SCENES]
+    first, last = lines.index("apply --auto-approve") + 1, lines.index("state list")
+    return [SCENES[:first], SCENES[first:last], SCENES[last:]]
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_the_first_hour(part: int, tmp_path: Path) -> None:
     """Each command, in the order in which somebody who begins would use them, mistakes and all."""
     wanted = {ADDRESS.rpartition("/")[2]: ["ONB10011"], "offers": ["ONB10010", "LOA10013"]}
     targets = ("europe/staging", "usa/production")
@@ -186,7 +194,10 @@ def test_the_first_hour(tmp_path: Path) -> None:
         SandboxProject(tmp_path / WIDE, wanted, targets) as wide,
     ):
         narrow.project.environment["COLUMNS"] = "80"
-        found = [problem for scene in SCENES for problem in play(narrow.project, wide.project, scene)]
+        for one in (narrow, wide) if part else ():
+            one.project.step("plan", "--out", "plan.json")
+            one.project.step("apply", "--auto-approve")
+        found = [problem for scene in parts()[part] for problem in play(narrow.project, wide.project, scene)]
     assert not found, "\n".join(found)
 
 

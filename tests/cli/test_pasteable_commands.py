@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.terminal.commands import apart, with_flags
+from reconciler.cli.terminal.commands import apart, lacks_state, with_flags
 
 if TYPE_CHECKING:
     from support.project import Project
@@ -43,6 +43,34 @@ def test_no_flags() -> None:
 def test_no_password(state: str, expected: str) -> None:
     """A place that holds a password is not repeated."""
     assert expected == with_flags("reconciler plan", {"state": state})
+
+
+def test_a_password_is_left_to_the_user(project: Project) -> None:
+    """What is missing in the commands is said once, after all of them, and on stderr; not if nothing is missing."""
+    flags = ("--state", "git+https://user:passw0rd@host.example/repository#records")
+    for arguments in (("plan",), ("apply", "--auto-approve", "--log-format", "json"), ("-q", "plan")):
+        done = project.run(*flags, *arguments)
+        assert (1, 1) == (done.code, done.err.count("set RECONCILER_STATE to the value of --state")), done
+        assert "set RECONCILER_STATE" in done.err.splitlines()[-1]
+        assert "reconciler init" in done.err
+        assert "passw0rd" not in done.out + done.err
+    project.declare({})
+    assert "RECONCILER_STATE" not in project.run(*flags, "validate").err
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "expected"),
+    [
+        ("run: reconciler plan", "postgresql://me:pw@host/db", True),
+        ("run: reconciler plan", "postgresql://me@host/db", False),
+        ("run: reconciler plan", "records", False),
+        ("run: reconciler state recover x --state new", "postgresql://me:pw@host/db", False),
+        ("the plan", "postgresql://me:pw@host/db", False),
+    ],
+)
+def test_what_a_command_lacks(text: str, state: str, expected: bool) -> None:
+    """Only a command that would have been given --state lacks it."""
+    assert expected == lacks_state(text, {"state": state})
 
 
 def test_a_path_that_reads_like_a_command() -> None:

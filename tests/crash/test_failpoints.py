@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.stopped_process import wait_until_stopped
 
 from reconciler.applying.context import Limits
 from reconciler.errors import SettingsError
@@ -83,6 +87,33 @@ def test_the_step_goes_on_once_the_signal_was_handled(caught: list[int]) -> None
     step.join(4)  # less than it would wait for a signal that nobody handles
     assert not step.is_alive()
     assert [signal.SIGINT] == handled
+
+
+STOPPED = """
+import os, threading
+from reconciler.operations.failpoints import Failpoints
+points = Failpoints("before-append:1:stop")
+def step():
+    points.reach("before-append", lambda: 0)
+    os.write(1, b"gone on")
+thread = threading.Thread(target=step)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_step_that_stops_does_not_go_on() -> None:
+    """Not for a moment, in any thread: it could take a lock that nobody would get."""
+    for _ in range(10):
+        with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            wait_until_stopped(process.pid)
+            os.set_blocking(process.stdout.fileno(), False)
+            with pytest.raises(BlockingIOError):
+                os.read(process.stdout.fileno(), 1)
+            process.send_signal(signal.SIGCONT)
+            assert 0 == process.wait(60)
+            assert b"gone on" == os.read(process.stdout.fileno(), 99)
 
 
 def test_a_number_is_a_sleep() -> None:

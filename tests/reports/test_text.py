@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from msgspec.structs import replace
 from support.value_scene import AT, BY, USA, Scene, address_of, hooks, target
@@ -12,7 +14,11 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.reports.line import Line, Tone
+from reconciler.reports.markdown import applied_markdown
 from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SERVICE = "at https://api.service.example, tokens from https://login.service.example"
 UNENCRYPTED = "Responses are not encrypted: no recipients"
@@ -251,6 +257,14 @@ def test_applied_and_not_recorded() -> None:
         "  1 subscription awaits removal; run: reconciler removals\n"
         "  2 subscriptions deliver surplus event codes; run: reconciler status\n"
     )
+
+
+@pytest.mark.parametrize("report", [lambda applied: text(applied_text(applied)), applied_markdown])
+def test_an_unknown_outcome_is_recovered_before_it_is_resolved(report: Callable[[Applied], str]) -> None:
+    """While a recovery file has the attempt, the command of its notice is the only one that is advised."""
+    for recorded in (True, False):
+        result = Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502, "a1", recorded=recorded)
+        assert recorded == ("state resolve" in report(Applied((result,), (), Verdict.UNRESOLVED)))
 
 
 def test_applied_nothing() -> None:

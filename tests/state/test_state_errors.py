@@ -56,7 +56,9 @@ DIRECTORY = (
     "use a directory (--state state, --state file:///srv/state), a git branch (--state git:BRANCH), an object store"
     " (--state s3://BUCKET/PREFIX) or a database (--state postgresql://HOST/DATABASE)"
 )
-BRANCH = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+OBSTRUCTED = "a file is in the place of a directory: move it away, or use another directory with --state"
+BY_URL = "git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+BRANCH = f"use git:BRANCH, or {BY_URL}"
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def obstructed_responses(here: Path) -> PrivateFiles:
 @acts(
     (
         lambda here: FileStore(here / "file").targets(),
-        StoreUnavailable("cannot list the state record: Not a directory", where="HERE/file", remedy=DISK),
+        StoreUnavailable("cannot list the state record: Not a directory", where="HERE/file", remedy=OBSTRUCTED),
     ),
     (
         lambda here: obstructed(here).read(TARGET),
@@ -116,7 +118,9 @@ def obstructed_responses(here: Path) -> PrivateFiles:
     (
         lambda here: FileStore(here / "file").append(TARGET, None, 1, b"", ""),
         StoreUnavailable(
-            "cannot write the state record: Not a directory", where="HERE/file/europe/staging.jsonl", remedy=DISK
+            "cannot write the state record: Not a directory",
+            where="HERE/file/europe/staging.jsonl",
+            remedy=OBSTRUCTED,
         ),
     ),
     (
@@ -579,7 +583,7 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
     (
         {"check_ref_format": NAMED, "rev_parse": FAILED},
         open_here,
-        StateError("so it is", where="git:state", remedy=f"run it inside the repository; or {BRANCH}"),
+        StateError("so it is", where="git:state", remedy=f"run it inside the repository; or use {BY_URL}"),
     ),
     (
         {"check_ref_format": NAMED, "rev_parse": UNTRUSTED},
@@ -597,7 +601,7 @@ def acts_of_git(*given: tuple[dict[str, Ran], Act, ReconcilerError]) -> pytest.M
         StateError(
             "the current repository has no remote `origin`",
             where="git:state",
-            remedy=f"run: git remote add origin URL; or {BRANCH}",
+            remedy=f"run: git remote add origin URL; or use {BY_URL}",
         ),
     ),
 )

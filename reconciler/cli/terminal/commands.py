@@ -23,18 +23,36 @@ def with_flags(text: str, flags: Mapping[str, Any]) -> str:
     if "reconciler " not in text:
         return text
     given = {f"--{name.replace('_', '-')}": str(flags[name]) for name in _PLACES if name in flags}
-    if "://" in given.get("--state", ""):
-        from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it
-
-        if holds_password(given["--state"]):
-            del given["--state"]
+    if _holds_password(given.get("--state", "")):
+        del given["--state"]
 
     def with_words(name: re.Match[str]) -> str:
-        own = re.match(_OWN_STORE, name.string[name.end() :])
-        kept = {flag: value for flag, value in given.items() if own is None or flag != "--state"}
+        kept = {flag: value for flag, value in given.items() if flag != "--state" or not _names_a_store(name)}
         return name[0] + "".join(f"{flag} {shlex.quote(value)} " for flag, value in kept.items())
 
     return re.sub(_NAME, with_words, text) if given else text
+
+
+def lacks_state(text: str, flags: Mapping[str, Any]) -> bool:
+    """Whether `with_flags` leaves --state out of a command in `text`, because of its password."""
+    return (
+        "reconciler " in text
+        and _holds_password(str(flags.get("state", "")))
+        and not all(map(_names_a_store, re.finditer(_NAME, text)))
+    )
+
+
+def _holds_password(state: str) -> bool:
+    if "://" not in state:
+        return False
+    from reconciler.state.stores.location import holds_password  # noqa: PLC0415 - few commands need it
+
+    return holds_password(state)
+
+
+def _names_a_store(name: re.Match[str]) -> bool:
+    """Whether the command that begins so names the store of the record itself."""
+    return re.match(_OWN_STORE, name.string[name.end() :]) is not None
 
 
 def apart(text: str) -> str:

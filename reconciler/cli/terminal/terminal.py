@@ -24,7 +24,7 @@ import click
 
 from reconciler.cli import columns
 from reconciler.cli.terminal.actions import annotate
-from reconciler.cli.terminal.commands import INTRODUCTIONS, apart, with_flags
+from reconciler.cli.terminal.commands import INTRODUCTIONS, apart, lacks_state, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import harmless_line
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from reconciler.reports.formats import Report
 
 _CLEAR = "\r\x1b[2K"
+_WITHOUT_STATE = (
+    "The commands above do not repeat the password in --state: before you run one, set RECONCILER_STATE to the value"
+    " of --state"
+)
 _GATHERING = 0.05  # seconds between writes in the background: nobody reads faster
 _PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
 
@@ -51,6 +55,7 @@ class Terminal:
         self.given_up: set[str] = set()
         self.has_live_line = False
         self._is_done = False
+        self._lacks_state = False
         self._endings: list[Callable[[float], None]] = []
         self._reader_left = False
         self._later: SimpleQueue[Callable[[], None] | None] | None = None
@@ -105,10 +110,12 @@ class Terminal:
         self._endings.append(do)
 
     def do_endings(self, seconds: float) -> None:
-        """Do what was to be done after the command, once."""
+        """Do what was to be done after the command, once; then say what its commands lack."""
         endings, self._endings = self._endings, []
         for ending in endings:
             ending(seconds)
+        if self._lacks_state:
+            self._tell("info", _WITHOUT_STATE, Line(_WITHOUT_STATE))
 
     # Everything else, on stderr
 
@@ -169,7 +176,7 @@ class Terminal:
         if self.flags.get("log_format") == "json":
             from reconciler.cli.terminal.logs import as_object  # noqa: PLC0415 - a command pays only for what it uses
 
-            self._write_err(as_object(level, logger, _without_keys(with_flags(text, self.flags))))
+            self._write_err(as_object(level, logger, self._to_paste(text)))
         else:
             self._write_err(self._joined([line], sys.stderr, self.wants_colour(err=True)))
 
@@ -221,7 +228,7 @@ class Terminal:
 
     def _shown(self, line: Line, width: int | None, colour: bool) -> str:
         """A line with each command that it names apart, whole and without colour."""
-        parts = apart(_without_keys(with_flags(_with_distances(line.text), self.flags))).split("\n")
+        parts = apart(self._to_paste(_with_distances(line.text))).split("\n")
         shown = []
         for number, part in enumerate(parts):
             is_command = number > 0 and parts[number - 1].endswith(INTRODUCTIONS)
@@ -236,6 +243,11 @@ class Terminal:
                 rows = styled(rows, line.tone, follows=number > 0)
             shown += rows
         return "\n".join(shown)
+
+    def _to_paste(self, text: str) -> str:
+        """`text` with commands as this run would be repeated, and without secrets."""
+        self._lacks_state = self._lacks_state or lacks_state(text, self.flags)
+        return _without_keys(with_flags(text, self.flags))
 
     def wants_colour(self, *, err: bool = False) -> bool:
         """Whether to colour: --color, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""

@@ -31,9 +31,9 @@ def git_findings(workspace: Workspace, store: Store, targets: Sequence[TargetNam
         return [skipped(_CHECK, store.location, "git is not installed")]
     git = Git(place, clean(os.environ), store.location, _PATIENCE)
     journals = [str(path) for target in targets if (path := store.journal_file(target)) is not None]
-    return attempted(_CHECK, store.location, lambda: _WorkTree(git, store).findings(journals)) + _behind(
-        workspace, store, targets
-    )
+    found = attempted(_CHECK, store.location, lambda: _WorkTree(git, store).findings(journals))
+    usable = git.run("rev-parse", "--show-toplevel").code == 0
+    return [*found, *(_behind(workspace, store, targets) if usable else [])]
 
 
 def _existing(path: Path) -> Path:
@@ -91,6 +91,9 @@ class _WorkTree:
             what = "the repository has no remote: the state record is on this machine only"
             return warning(_CHECK, self._about, what, "add a remote and push to it, or back the record up")
         upstream = self._git.run("rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}")
+        if upstream.code and self._git.run("symbolic-ref", "--quiet", "HEAD").code:
+            what = "HEAD is detached: commits with the state record are on no branch, and other clones do not get them"
+            return warning(_CHECK, self._about, what, f"run: git -C {top} switch BRANCH")
         if upstream.code:
             what = "the current branch has no upstream: other clones do not get the state record"
             return warning(_CHECK, self._about, what, f"run: git -C {top} push -u origin HEAD")

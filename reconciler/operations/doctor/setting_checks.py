@@ -7,7 +7,7 @@ from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Target
 from reconciler.model.result import Finding
-from reconciler.operations.doctor.found import attempted, failed, failure, ok
+from reconciler.operations.doctor.found import attempted, failed, failure, ok, warning
 from reconciler.operations.settings import CREDENTIALS, WHERE_TO_SET, credentials_or_faults
 from reconciler.operations.variables import SECRETS_DIR, Variables
 from reconciler.operations.workspace import Workspace
@@ -17,6 +17,7 @@ _CHECK = "setting"
 _FLAGS = ("config", "state", "cache_dir", "timeout", "parallelism")
 _ADDRESSES = ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
 _DEFAULT_TIMEOUT = 30.0
+_QUOTED = ('""', "''", "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}")
 
 
 def common_settings(workspace: Workspace) -> tuple[float, list[Finding]]:
@@ -70,7 +71,10 @@ def target_settings(
 
 def _credential(variables: Variables, name: str, faults: dict[str, str], others: Sequence[str]) -> Finding:
     if name not in faults:
-        return ok(_CHECK, name, f"set, in {variables.source(name)}")
+        what, value = f"set, in {variables.source(name)}", (variables.get(name) or "").strip()
+        if len(value) > 1 and f"{value[0]}{value[-1]}" in _QUOTED:
+            return warning(_CHECK, name, f"{what}, with quotes, which are part of the value", "remove the quotes")
+        return ok(_CHECK, name, what)
     similar = get_close_matches(name, others, n=1, cutoff=0.9)
     hint = f"{similar[0]} is set, which may be a typo; " if similar else ""
     return failed(_CHECK, name, faults[name].removeprefix("is "), hint + WHERE_TO_SET)

@@ -80,13 +80,21 @@ def refuse_existing(workspace: Workspace, directory: Path, *, github: bool) -> N
     names = [*(str(config / name) for name in (*CONFIG_FILES, SCHEMA)), ".gitignore", *([WORKFLOW] if github else [])]
     here = directory / config
     beside = [str(config / path.relative_to(here)) for path in sorted(here.glob("**/*.y*ml"))]
-    existing = [*beside, *(name for name in names if name not in beside and lexists(directory / name))]
+    in_the_way = (_in_the_way(directory, PurePosixPath(name)) for name in names if name not in beside)
+    existing = [*beside, *dict.fromkeys(name for name in in_the_way if name)]
     if existing:
         raise Refused(
             f"{', '.join(existing)}: already exist{'s' if len(existing) == 1 else ''}; nothing was written",
             where=quote(str(directory)),
             remedy="move what exists to another place and merge it afterwards, or use another directory",
         )
+
+
+def _in_the_way(directory: Path, name: PurePosixPath) -> str | None:
+    """What exists in the place of a file, or of a directory above it."""
+    parents = [parent for parent in reversed(name.parents) if lexists(directory / parent)]
+    files = [str(parent) for parent in parents if not (directory / parent).is_dir()]
+    return next(iter(files), str(name) if lexists(directory / name) else None)
 
 
 def _config(workspace: Workspace) -> PurePosixPath:

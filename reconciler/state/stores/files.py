@@ -215,5 +215,15 @@ def _failures_mapped(where: Callable[[], Path], verb: str) -> Iterator[None]:
         raise StoreUnavailable(
             f"cannot {verb} the state record: {problem.strerror or problem}",
             where=where(),
-            remedy=problem.remedy if isinstance(problem, LockHeld) else _REMEDY,
+            remedy=_remedy(problem),
         ) from problem
+
+
+def _remedy(problem: OSError) -> str:
+    match problem:
+        case LockHeld():
+            return problem.remedy
+        case NotADirectoryError():
+            return "a file is in the place of a directory: move it away, or use another directory with --state"
+        case _:
+            return _REMEDY

@@ -29,7 +29,8 @@ _URL = re.compile(r"(?:(https?|ssh|git|file)://|/).+", re.DOTALL)
 _MISREAD = re.compile(r"[a-z]+://[^/@\[]*:[^/@]*[^/@0-9][^/@]*(/|$)", re.IGNORECASE)
 """What is no port: a password that contains a slash, which ends the host; it would be in each message."""
 _REF = re.compile(r"(refs/)?(heads|remotes/[^/]+)/(?P<branch>.+)|refs/.*")
-_REMEDY = "use git:BRANCH, or git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+_BY_URL = "git+https://HOST/PATH#BRANCH (or git+ssh://, git+file://, git+/PATH)"
+_REMEDY = f"use git:BRANCH, or {_BY_URL}"
 
 
 class Origin(Struct, frozen=True):
@@ -138,7 +139,7 @@ def _origin_here(git: Git, branch: str) -> Origin:
     origin = origin_of(git, "origin", branch, top)
     if origin is None:
         what = "the current repository has no remote `origin`"
-        raise StateError(what, where=f"git:{branch}", remedy=f"run: git remote add origin URL; or {_REMEDY}")
+        raise StateError(what, where=f"git:{branch}", remedy=f"run: git remote add origin URL; or use {_BY_URL}")
     return origin
 
 
@@ -161,4 +162,4 @@ def _absolute(url: str, top: Path) -> str:
 
 
 def _remedy(stderr: bytes) -> str:
-    return trust(stderr) or f"run it inside the repository; or {_REMEDY}"
+    return trust(stderr) or f"run it inside the repository; or use {_BY_URL}"
