@@ -4,6 +4,7 @@ import time
 
 from msgspec import Struct
 
+from reconciler.model.desired import Replace
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.selection import Selection
 from reconciler.operations.status import read_whole_status
@@ -24,4 +25,24 @@ def read_removals(workspace: Workspace, patterns: tuple[str, ...]) -> RemovalsRe
     Raises what `survey` does if no record can be used.
     """
     status = read_whole_status(workspace, patterns)
-    return RemovalsReport(removal_requests(status.targets, Selection.of(patterns), time.time()), status.whole)
+    requests = removal_requests(status.targets, Selection.of(patterns), time.time())
+    _warn_of_wanted(workspace, requests)
+    return RemovalsReport(requests, status.whole)
+
+
+def _warn_of_wanted(workspace: Workspace, requests: list[RemovalRequest]) -> None:
+    """Warn of what the operator must not delete yet: codes that `config/` wants, and nothing else delivers.
+
+    But where a target waits for the removal before it creates the replacement.
+    """
+    for awaiting in (one for request in requests for one in request.awaiting):
+        attempt = awaiting.attempt
+        desired = workspace.desired.subscriptions.get(attempt.address)
+        if desired is None or workspace.desired.targets[attempt.address.target].replace is Replace.WAIT:
+            continue
+        codes = [code for code in attempt.codes if code in desired.codes and code not in awaiting.elsewhere]
+        if codes:
+            workspace.notices.warn(
+                f"{attempt.address}: config/ wants {', '.join(codes)}, which only attempt {attempt.id} delivers; before"
+                " this request is sent, run: reconciler apply"
+            )

@@ -271,9 +271,9 @@ def _until_then(awaiting: AwaitingRemoval) -> list[str]:
     for urls in sorted(set(awaiting.elsewhere.values())):
         codes = [code for code, found in awaiting.elsewhere.items() if found == urls]
         lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} (also to {', '.join(urls)})")
-    unwanted = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
-    if unwanted:
-        lines.append(f"until it is deleted, delivered though not wanted: {', '.join(unwanted)}")
+    here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
+    if here:
+        lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
     return lines
 
 

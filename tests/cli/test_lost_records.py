@@ -100,6 +100,28 @@ class TestGone:
         assert ["begun", "rollback"] == imported.kinds
         assert [("offers", "create")] == imported.planned()
 
+    def test_nothing_is_created_until_something_is_imported(self, imported: Partner) -> None:
+        """The next apply after an accepted loss would create everything again: the plan warns, the apply refuses."""
+        imported.journal.unlink()
+        advised = imported.step(*ACCEPT, "--force").err
+        assert "reconciler state import --all -t europe/staging" in advised
+        assert "create what exists at the service a second time" in imported.step("plan").err
+        refused = imported.run("apply", "--auto-approve")
+        assert (1, []) == (refused.code, imported.service.creates)
+        assert "apply with --accept-possible-duplicates europe/staging" in refused.err
+        imported.step("state", "import", "--all", "-t", "europe/staging")
+        assert [] == imported.planned()
+        assert 0 == imported.run("apply", "--auto-approve").code
+        assert [] == imported.service.creates
+
+    def test_creates_after_a_loss_that_is_accepted_with_its_duplicates(self, imported: Partner) -> None:
+        """If nothing exists at the service, a flag says so, once: the creates that follow are the new record."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        imported.step("apply", "--auto-approve", "--accept-possible-duplicates", "europe/staging")
+        assert 1 == len(imported.service.creates)
+        assert "second time" not in imported.step("plan").err
+
     def test_of_a_target_that_is_not_declared(self, imported: Partner) -> None:
         """It begins for the service that the lost one belonged to."""
         imported.journal.unlink()

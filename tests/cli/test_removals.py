@@ -64,7 +64,17 @@ def test_one_message_for_each_target(partner: Project) -> None:
     assert re.search(r"\w+[iI]d: \S+", text)
     assert re.search(r"removal requested 2\S+ \(just now\)", text)
     assert "delivered twice: ONB10011 (also to https://hooks.partner.example/new)" in text
-    assert "delivered though not wanted: LOA10013" in text
+    assert "still delivered: LOA10013" in text
+
+
+def test_what_is_wanted_must_not_be_deleted_yet(partner: Project) -> None:
+    """A request for what config/ wants, and nothing else delivers, comes with a warning."""
+    partner.step("state", "retire", "europe/staging/offers")
+    warned = partner.step("removals").err
+    assert "config/ wants ONB10011, which only attempt" in warned
+    assert "before this request is sent, run:\n    reconciler apply" in warned
+    partner.step("apply", "--auto-approve", "--unsealed")
+    assert "config/ wants" not in partner.step("removals").err
 
 
 def test_the_command_records_what_the_message_asked_for(partner: Project) -> None:

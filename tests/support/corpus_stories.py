@@ -163,7 +163,7 @@ def _join(story: Story, wanted: dict[str, Wanted], here: dict[str, Wanted]) -> N
     other.apply("-t", f"{EUROPE}/theirs", "--accept-possible-duplicates", EUROPE)
     wanted["ours"] = ["LOA10003"]
     _want_moved(story, wanted, here)
-    story.apply("-t", f"{EUROPE}/ours")
+    story.apply("-t", f"{EUROPE}/ours", "--accept-possible-duplicates", EUROPE)
     shutil.copy(other.journal(EUROPE), story.project.path / "theirs.jsonl")
     story.step("state", "recover", "theirs.jsonl")
     other.step("state", "retire", f"{EUROPE}/keeps")

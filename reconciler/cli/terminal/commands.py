@@ -12,6 +12,10 @@ _NAME = (
 _OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")
 INTRODUCTIONS = ("run:", "see:")
+WITHOUT_STATE = (
+    "The commands above do not repeat the password in --state: before you run one, set RECONCILER_STATE to the value"
+    " of --state"
+)
 
 
 def with_flags(text: str, flags: Mapping[str, Any]) -> str:

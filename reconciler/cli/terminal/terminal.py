@@ -24,7 +24,7 @@ import click
 
 from reconciler.cli import columns
 from reconciler.cli.terminal.actions import annotate
-from reconciler.cli.terminal.commands import INTRODUCTIONS, apart, lacks_state, with_flags
+from reconciler.cli.terminal.commands import INTRODUCTIONS, WITHOUT_STATE, apart, lacks_state, with_flags
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.visible import harmless_line
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from reconciler.reports.formats import Report
 
 _CLEAR = "\r\x1b[2K"
-_WITHOUT_STATE = (
-    "The commands above do not repeat the password in --state: before you run one, set RECONCILER_STATE to the value"
-    " of --state"
-)
 _GATHERING = 0.05  # seconds between writes in the background: nobody reads faster
 _PATIENCE = 1.0  # seconds for the reader of a stream, after all else is done
 
@@ -115,7 +111,7 @@ class Terminal:
         for ending in endings:
             ending(seconds)
         if self._lacks_state:
-            self._tell("info", _WITHOUT_STATE, Line(_WITHOUT_STATE))
+            self._tell("info", WITHOUT_STATE, Line(WITHOUT_STATE))
 
     # Everything else, on stderr
 
