@@ -29,9 +29,12 @@ class Run(Struct, frozen=True, order=True):
 
 
 def access(variables: Variables) -> Access:
-    """How to call the API. Raises GitHubError naming the variable that is missing, and SettingsError."""
-    api = (variables.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
-    graphql = variables.get("GITHUB_GRAPHQL_URL") or f"{api.removesuffix('/v3')}/graphql"
+    """How to call the API. Raises GitHubError naming the variable that is missing, and SettingsError.
+
+    A file in the checkout does not say where the token is sent.
+    """
+    api = (_from_outside(variables, "GITHUB_API_URL") or "https://api.github.com").rstrip("/")
+    graphql = _from_outside(variables, "GITHUB_GRAPHQL_URL") or f"{api.removesuffix('/v3')}/graphql"
     token = (variables.get("GITHUB_TOKEN") or "").strip()
     repository = variables.get("GITHUB_REPOSITORY") or ""
     if not token or not token.isascii() or not token.isprintable():
@@ -41,6 +44,10 @@ def access(variables: Variables) -> Access:
     if not _REPOSITORY.fullmatch(repository):
         raise GitHubError("expected OWNER/REPOSITORY", where="GITHUB_REPOSITORY", remedy="set it to the repository")
     return Access(api, graphql, repository, token)
+
+
+def _from_outside(variables: Variables, name: str) -> str | None:
+    return variables.get(name) if variables.from_outside(name) else None
 
 
 def run_url() -> str | None:
