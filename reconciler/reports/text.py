@@ -9,7 +9,7 @@ from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
-from reconciler.planning.reasons import BOTH_DELIVER, how_to_resolve
+from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
 from reconciler.reports.difference import declared_disparities, delivery, disparities
 from reconciler.reports.line import Line, Row, Tone
@@ -30,6 +30,7 @@ from reconciler.reports.wording import (
     removals_summary,
     removed_command,
     resolve_advice,
+    result_advice,
     status_word,
     surplus_advice,
     unpaired_words,
@@ -145,10 +146,10 @@ def _awaiting_line(attempt: Attempt) -> Line:
 def applied_text(applied: Applied) -> list[Line]:
     """The results of an apply: every address, what needs attention, and the counts."""
     lines = [result_line(result) for result in applied.results]
-    unknown = [result.address for result in applied.results if result.outcome is Done.UNKNOWN]
+    unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN]
     if unknown:
         lines.append(Line(""))
-    lines += [Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR) for address in unknown]
+    lines += [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
     if applied.removal:
         lines += [Line(""), *removal_text(applied.removal)]
     if lines:

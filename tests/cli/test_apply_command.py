@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,23 @@ class TestApproval:
         done = at_terminal(begun, "apply", "--format", "json", "--color", "never", answers={PROMPT: "yes\n"})
         assert 0 == done.code
         assert done.out.index(f"  + {OFFERS}  create\n") < done.out.index(PROMPT) < done.out.index('"format_version"')
+
+    def test_without_creates(self, begun: Partner) -> None:
+        """The question of a plan that creates nothing does not speak of creates."""
+        begun.succeed("apply", "--auto-approve", "--unsealed")
+        begun.want()
+        done = at_terminal(begun, "apply", "--allow-empty", answers={"Apply this plan? Type": "yes\n"})
+        assert "\nApply this plan? Type 'yes' to continue: " in done.out
+        assert (0, 1) == (done.code, len(begun.service.creates))
+
+    def test_an_unknown_outcome_says_when_it_can_be_resolved(self, begun: Partner) -> None:
+        """The time until which --not-created is refused stands before the command, as in the plan that follows."""
+        begun.service.answer_next(refusal(500))
+        applied = begun.step("apply", "--auto-approve", "--unsealed", code=3).out
+        (until,) = re.findall(r"if it certainly does not, wait until (\S+Z), in \d+ s, then run:\n", applied)
+        refused = begun.step("state", "resolve", OFFERS, "--not-created", code=1).err
+        assert f"retry after {until}" in refused
+        assert f"wait until {until}, in " in begun.step("plan", code=None).out
 
     def test_what_is_blocked_needs_none(self, begun: Partner) -> None:
         """Where nothing would be sent or recorded, nobody is asked."""
