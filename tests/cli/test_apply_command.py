@@ -95,12 +95,27 @@ class TestApproval:
         assert (1, "") == (done.code, done.out)
         assert (
             "Error: create responses may contain secrets that the service sends only once; without `recipients`, they"
-            " are stored unencrypted on this machine; to encrypt them into the record, create a key with age-keygen -o"
-            " FILE and add its public key to config/ as recipients: [age1…]; or accept this with --unsealed\n"
+            " are stored unencrypted on this machine; to encrypt them into the record, run:\n"
+            "    reconciler init new-key --age-key\n"
+            "  then copy the lines of `recipients` from new-key/config/targets.yaml to config/, and delete new-key; or"
+            " accept this with --unsealed\n"
         ) == done.err
         assert begun.service.untouched
         begun.step("apply", "--auto-approve", "--unsealed")
         begun.step("apply", "--auto-approve")
+
+    def test_the_advice_for_encrypted_responses_works(self, begun: Partner) -> None:
+        """The key that the refusal advises is made beside a project that exists, and its lines go into config/."""
+        begun.environment["CI"] = "true"
+        begun.step("apply", "--auto-approve", code=1)
+        begun.step("init", "new-key", "--age-key")
+        written = begun.read("new-key/config/targets.yaml")
+        begun.write("config/recipients.yaml", "recipients:\n" + written.partition("\nrecipients:\n")[2])
+        begun.step("apply", "--auto-approve")
+        (identity,) = (begun.path.parent / "home").rglob("identities/*.txt")
+        refused = begun.step("secret", "show", OFFERS, code=1).err
+        assert f"no age identity; use --identity {identity}" in refused
+        begun.step("secret", "show", OFFERS, "--identity", identity)
 
 
 def closed_port() -> str:
