@@ -31,8 +31,8 @@ def command(
     already recorded, also under another address. With --all at a terminal, lists what it would record and asks first.
     Sends nothing.
     """
-    if (address is None) != everything or ((targets or force) and not everything):
-        raise click.UsageError("expected an ADDRESS, or --all (with optional -t and --force)")
+    if (address is None) != everything or (targets and not everything):
+        raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
     importing = Importing(Workspace(terminal, within), address, targets)
     if everything and not force and has_terminal():
         _ask(terminal, importing.preview())
