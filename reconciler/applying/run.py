@@ -14,7 +14,14 @@ from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
-from reconciler.applying.verdict import is_in_flight, verdict_of, verdict_without_record, with_others_work, worst
+from reconciler.applying.verdict import (
+    is_in_flight,
+    verdict_of,
+    verdict_without_record,
+    with_others_work,
+    with_times,
+    worst,
+)
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
 from reconciler.model.address import TargetName
@@ -176,7 +183,7 @@ class Apply(Struct, dict=True):
         if run.creates.lost_response:
             self._lost_response = True
             self._verdicts.append(Verdict.FAILED)
-        self._results += results
+        self._results += with_times(results, record)
         self._removal += [record.attempts[attempt] for attempt in run.work.retired if attempt in record.attempts]
 
     def _apply_target(self, name: TargetName, planned: TargetPlan) -> None:

@@ -38,6 +38,16 @@ def with_others_work(results: Iterable[Result], left: Sequence[Change]) -> list[
     ]
 
 
+def with_times(results: Iterable[Result], record: Record) -> list[Result]:
+    """`results`, in which an unknown outcome says until when the service may still process its call."""
+    return [
+        replace(result, settled_by=record.attempts[result.attempt].settled_by)
+        if result.outcome is Done.UNKNOWN and result.attempt is not None and result.attempt in record.attempts
+        else result
+        for result in results
+    ]
+
+
 def verdict_of(
     planned: Sequence[Change], results: Sequence[Result], left: Sequence[Change], record: Record, wall: float
 ) -> Verdict:

@@ -11,7 +11,7 @@ from reconciler.cli.terminal.progress import progress
 from reconciler.cli.terminal.questions import has_terminal, says_yes
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import Refused
-from reconciler.model.plan import Plan
+from reconciler.model.plan import SENDS, Plan
 from reconciler.model.result import Applied
 from reconciler.operations.apply import Approval, plan_to_apply
 from reconciler.operations.plan_file import read_plan_file
@@ -97,5 +97,6 @@ def _ask(terminal: Terminal, plan: Plan, *, shown: bool) -> None:
     if not shown:
         for line in plan_text(plan):
             terminal.say_line(line)
-    if not says_yes("Creates cannot be undone. Apply this plan?"):
+    creates = any(change.action in SENDS for change in plan.changes)
+    if not says_yes(f"{'Creates cannot be undone. ' if creates else ''}Apply this plan?"):
         raise Refused("not approved; nothing was sent")

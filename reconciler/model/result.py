@@ -45,7 +45,8 @@ class Done(StrEnum):
 class Result(Struct, frozen=True, gc=False):
     """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
 
-    `recorded`: whether the record says so too, as far as is known; what it does not is kept elsewhere.
+    `recorded`: whether the record says so too, as far as is known; what it does not is kept elsewhere. `settled_by` is
+    that of its attempt, in epoch seconds, if the outcome is unknown; 0 otherwise.
     """
 
     address: Address
@@ -55,6 +56,7 @@ class Result(Struct, frozen=True, gc=False):
     attempt: str | None = None
     detail: str | None = None
     recorded: bool = True
+    settled_by: float = 0.0
 
 
 class Applied(Struct, frozen=True):

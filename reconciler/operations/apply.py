@@ -101,11 +101,12 @@ def _refuse_unencrypted(workspace: Workspace, planned: Planned) -> None:
     """Raises Refused if responses, and the secrets in them, would be stored on a disk that does not last."""
     creates = any(change.action in SENDS for change in planned.plan.changes)
     if creates and not planned.desired.recipients and (workspace.in_ci or workspace.store.path is None):
+        from reconciler.operations.new_project.age_key import HOW_TO_ENCRYPT  # noqa: PLC0415 - only to explain an error
+
         raise Refused(
             "create responses may contain secrets that the service sends only once; without `recipients`, they are"
             " stored unencrypted on this machine",
-            remedy="to encrypt them into the record, create a key with age-keygen -o FILE and add its public key to"
-            " config/ as recipients: [age1…]; or accept this with --unsealed",
+            remedy=f"to encrypt them into the record, {HOW_TO_ENCRYPT}; or accept this with --unsealed",
         )
 
 

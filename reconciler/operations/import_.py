@@ -31,18 +31,28 @@ class Import(Struct, frozen=True):
     skipped: tuple[str, ...] = ()
 
 
-def import_subscriptions(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> Iterator[Import]:
-    """Import the subscription at `address`, or all that the patterns select; what came of each, target by target.
+class Importing:
+    """Imports the subscription at an address, or all that patterns select, target by target."""
 
-    Raises Refused for an address that is not desired, SelectionError for patterns that match nothing, and StateError.
-    """
-    by_target: dict[TargetName, list[Subscription]] = {}
-    for subscription in _desired(workspace, address, patterns):
-        by_target.setdefault(subscription.address.target, []).append(subscription)
-    workspace.within.refuse_others(by_target)
-    importer = _Importer(workspace)
-    for target in sorted(by_target):
-        yield from importer.run(target, by_target[target])
+    def __init__(self, workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> None:
+        """Raises Refused for an address that is not desired, SelectionError for patterns that match nothing."""
+        self._by_target: dict[TargetName, list[Subscription]] = {}
+        for subscription in _desired(workspace, address, patterns):
+            self._by_target.setdefault(subscription.address.target, []).append(subscription)
+        workspace.within.refuse_others(self._by_target)
+        self._importer = _Importer(workspace)
+
+    def preview(self) -> list[Import]:
+        """What would be imported now; `record` then imports nothing else. Raises StateError."""
+        importer = self._importer
+        found = [done for target in sorted(self._by_target) for done in importer.look(target, self._by_target[target])]
+        importer.listed = {done.subscription.address: done.codes for done in found}
+        return [done for done in found if done.codes]
+
+    def record(self) -> Iterator[Import]:
+        """Import; what came of each, target by target. Raises StateError."""
+        for target in sorted(self._by_target):
+            yield from self._importer.run(target, self._by_target[target])
 
 
 def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> list[Subscription]:
@@ -76,6 +86,12 @@ class _Importer:
         self._planner = Planner(workspace.desired, Selection())
         self._unread: tuple[UnusableRecord, ...] = ()
         self._is_read = False
+        self.listed: Mapping[Address, tuple[str, ...]] | None = None
+        """What a person was asked about, by address; None if nobody was asked."""
+
+    def look(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
+        """What is missing of `desired`, all of it on one target; nothing is recorded."""
+        return self._missing(self._workspace.read(target).record(), desired)
 
     def run(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
         """Record what is missing of `desired`, all of it on one target."""
@@ -83,17 +99,24 @@ class _Importer:
 
         def draft(recorded: Record) -> list[Imported]:
             self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
-            record = with_known_results(self._workspace, recorded)
-            blocked, held = self._blocked(record), record.by_address()
-            imports[:] = [
-                _checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired
-            ]
+            imports[:] = [self._as_listed(done) for done in self._missing(recorded, desired)]
             at, by = now_by(self._workspace)
             return [_entry(done, at, by) for done in imports if done.codes]
 
         record = record_entries(self._workspace, target, draft, "imported")
         self._planner.put(with_known_results(self._workspace, record))
         return imports
+
+    def _missing(self, recorded: Record, desired: Iterable[Subscription]) -> list[Import]:
+        record = with_known_results(self._workspace, recorded)
+        blocked, held = self._blocked(record), record.by_address()
+        return [_checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired]
+
+    def _as_listed(self, done: Import) -> Import:
+        """Nothing of it if other codes were listed: another run has changed the record since."""
+        if self.listed is None or not done.codes or done.codes == self.listed[done.subscription.address]:
+            return done
+        return Import(done.subscription, skipped=("the record has changed since it was listed; run the command again",))
 
     def _blocked(self, record: Record) -> Mapping[Address, tuple[str, ...]]:
         """Why what is desired on a target would not be created there, as a plan says it: it is, or may be, in force.

@@ -76,7 +76,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     base_url = workspace.desired.targets[name].base_url
     lost = _lost(workspace, name)
     elsewhere = workspace.heads.seen(name).elsewhere(name, workspace.store.place)
-    others = [] if _is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
+    others = [] if is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
     if not (lost or others) or workspace.store.read(name) is not None:
         return
     where = f"{name} in {workspace.store.location}"
@@ -107,7 +107,7 @@ def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
     return [seen for seen in known if seen.concerns(workspace.desired.targets[name].base_url)]
 
 
-def _is_sandbox(base_url: str) -> bool:
+def is_sandbox(base_url: str) -> bool:
     """Whether nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
     return base_url.lower().startswith("http:")
 

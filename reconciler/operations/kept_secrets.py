@@ -7,6 +7,7 @@ unencrypted; and there are the secrets that `secret set` saved.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from shlex import quote
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -58,6 +59,15 @@ def read_identity(path: Path | None) -> list[str]:
     raise SettingsError(f"cannot read the identity file: {what}", where=f"--identity {path}")
 
 
+def no_identity(workspace: Workspace, where: str | None = None) -> StateError:
+    """The error for a missing --identity; names the files where `init` puts private keys, which are not read."""
+    files = [quote(str(path)) for path in sorted((workspace.data_directory / "identities").glob("*.txt"))]
+    remedy = f"use --identity {files[0] if len(files) == 1 else 'FILE'}"
+    if len(files) > 1:
+        remedy += f", one of {', '.join(files)}"
+    return StateError("no age identity", where=where, remedy=remedy)
+
+
 def with_response(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
     """The attempt, with the response in a private file of this machine if the record names none. Raises StateError.
 
@@ -86,7 +96,10 @@ def read_recorded(
     `identities` raises.
     """
     if is_encrypted(place):
-        return _decrypted(record, attempt, place, identities())
+        given = identities()
+        if not given:
+            return no_identity(workspace, attempt.address)
+        return _decrypted(record, attempt, place, given)
     found = workspace.responses.read(record.id, attempt.id, private_kind(kind, place))
     if found:
         return found

@@ -50,7 +50,7 @@ def removal(workspace: Workspace, selector: AttemptSelector, *, force: bool) -> 
         chosen = selector.pick(record, narrow, "in force")
         for attempt in () if force else live(chosen):
             raise Refused(
-                f"attempt {attempt.id} is live, and its removal was not requested",
+                f"attempt {attempt.id} is live, and {_request(workspace, attempt)}",
                 where=attempt.address,
                 remedy="if it was deleted anyway, repeat with --force; the next apply creates it again if config/"
                 " still defines it",
@@ -63,3 +63,13 @@ def removal(workspace: Workspace, selector: AttemptSelector, *, force: bool) -> 
 
     chosen = selector.choose(workspace, choose, "awaiting removal" if selector.is_pattern else "in force")
     return AttemptEdit(workspace, chosen, choose, draft, f"removed {selector.text}")
+
+
+def _request(workspace: Workspace, attempt: Attempt) -> str:
+    """That the removal of a live attempt was not requested, or when it was, and when that was cancelled."""
+    entries = [entry for entry, _ in workspace.read(attempt.address.target).lines]
+    requested = [entry.at for entry in entries if isinstance(entry, Retired) and entry.attempt == attempt.id]
+    cancelled = [entry.at for entry in entries if isinstance(entry, Restored) and entry.attempt == attempt.id]
+    if not (requested and cancelled):
+        return "its removal was not requested"
+    return f"its removal was requested at {requested[-1]} and cancelled at {cancelled[-1]}"

@@ -14,7 +14,7 @@ from reconciler.model.entry import Resealed
 from reconciler.model.record import Attempt, Record
 from reconciler.model.selection import Selection
 from reconciler.operations.edit import now_by, record_entries
-from reconciler.operations.kept_secrets import read_identity, read_recorded, with_response
+from reconciler.operations.kept_secrets import no_identity, read_identity, read_recorded, with_response
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.sound_config import recipients_in_use
 from reconciler.operations.workspace import Workspace
@@ -108,6 +108,8 @@ def resealing(workspace: Workspace, patterns: tuple[str, ...], keys: Sequence[st
         found = _kept(workspace, record, selection)
         encrypted = [kept for kept in found if is_encrypted(kept.place)]
         waiting = _waiting(record, recipients, encrypted)
+        if waiting and not identities:
+            raise no_identity(workspace)
         if waiting:
             parse_identities(identities)
         for kept in waiting:

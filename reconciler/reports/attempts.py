@@ -18,7 +18,7 @@ def attempt_text(attempts: Sequence[Attempt]) -> list[Line]:
             "status": in_words(attempt.status),
             "eventCodes": ", ".join(attempt.codes),
             "webhookUrl": attempt.url,
-            "started": f"{attempt.since} by {who(attempt.started_by)}",
+            "started" if attempt.settled_by else "imported": f"{attempt.since} by {who(attempt.started_by)}",
             "last change": f"{attempt.at} by {who(attempt.by)}",
             "detail": attempt.detail,
             "response": _location(attempt.response),

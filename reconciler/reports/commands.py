@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-INTRODUCED = r"(?<=run|see): (?=(?:reconciler|git|chmod|tail|psql|pip) )"
+INTRODUCED = r"(?<=run|see): (?=(?:reconciler|git|chmod|tail|psql|pip|export) )"
 _END = r"; (?=\S|$)"
 
 

@@ -7,6 +7,7 @@ at its end.
 
 from collections.abc import Iterable, Sequence
 
+from reconciler.model.clock import stamp
 from reconciler.model.parity import Pairs, Parity
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt
@@ -141,9 +142,10 @@ def _trouble(result: Result) -> str:
     resolve = ""
     if result.outcome is Done.UNKNOWN and result.recorded:  # else the notice of the recovery file says what to do
         command = f"reconciler state resolve {result.address}"
+        wait = f"wait until {stamp(result.settled_by)}, then " if result.settled_by else ""
         resolve = (
             f" Check with the operator. If the subscription exists, run: {code(f'{command} --created')};"
-            f" if it certainly does not, run: {code(f'{command} --not-created')}."
+            f" if it certainly does not, {wait}run: {code(f'{command} --not-created')}."
         )
     return f"- {code(result.address)} {in_words(result.outcome)}{detail}.{resolve}\n"
 

@@ -9,7 +9,7 @@ from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
-from reconciler.planning.reasons import BOTH_DELIVER, how_to_resolve
+from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
 from reconciler.reports.difference import declared_disparities, delivery, disparities
 from reconciler.reports.line import Line, Row, Tone
@@ -30,6 +30,7 @@ from reconciler.reports.wording import (
     removals_summary,
     removed_command,
     resolve_advice,
+    result_advice,
     status_word,
     surplus_advice,
     unpaired_words,
@@ -148,10 +149,10 @@ def applied_text(applied: Applied) -> list[Line]:
     An unknown outcome that could not be recorded is to be recovered first, as its notice says, and resolved after that.
     """
     lines = [result_line(result) for result in applied.results]
-    unknown = [result.address for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
+    unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
     if unknown:
         lines.append(Line(""))
-    lines += [Line(f"  {address}: outcome unknown; {how_to_resolve(address)}", Tone.ERROR) for address in unknown]
+    lines += [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
     if applied.removal:
         lines += [Line(""), *removal_text(applied.removal)]
     if lines:

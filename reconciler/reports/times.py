@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from reconciler.reports.wording import counted
 
+_WAIT = re.compile(r"\bwait until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ), then ")
 _MOMENT = re.compile(r"\b(until|after|create started) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)(?!, in )")
 
 
@@ -20,7 +21,13 @@ def with_distances(text: str, now: datetime) -> str:
             return f"{found[0]}{ago(found[2], now)}"
         return f"{found[0]}, {_ahead(distance)}" if distance > timedelta() else f"{found[0]} (over)"
 
-    return _MOMENT.sub(measured, text)
+    def waiting(found: re.Match[str]) -> str:
+        try:
+            return found[0] if datetime.fromisoformat(found[1]) > now else ""
+        except ValueError:
+            return found[0]
+
+    return _MOMENT.sub(measured, _WAIT.sub(waiting, text))
 
 
 def ago(since: str, now: datetime) -> str:

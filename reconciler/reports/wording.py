@@ -127,6 +127,11 @@ def how_to_resolve_attempt(attempt: Attempt) -> str:
     return how_to_resolve(attempt.address, stamp(attempt.settled_by))
 
 
+def result_advice(result: Result) -> str:
+    """How to resolve a result with an unknown outcome."""
+    return how_to_resolve(result.address, stamp(result.settled_by) if result.settled_by else "")
+
+
 def plan_summary(plan: Plan) -> str:
     """A plan in a sentence or two; `pending` says what else there is to do."""
     if not plan.changes:

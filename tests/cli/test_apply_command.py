@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,23 @@ class TestApproval:
         assert 0 == done.code
         assert done.out.index(f"  + {OFFERS}  create\n") < done.out.index(PROMPT) < done.out.index('"format_version"')
 
+    def test_without_creates(self, begun: Partner) -> None:
+        """The question of a plan that creates nothing does not speak of creates."""
+        begun.succeed("apply", "--auto-approve", "--unsealed")
+        begun.want()
+        done = at_terminal(begun, "apply", "--allow-empty", answers={"Apply this plan? Type": "yes\n"})
+        assert "\nApply this plan? Type 'yes' to continue: " in done.out
+        assert (0, 1) == (done.code, len(begun.service.creates))
+
+    def test_an_unknown_outcome_says_when_it_can_be_resolved(self, begun: Partner) -> None:
+        """The time until which --not-created is refused stands before the command, as in the plan that follows."""
+        begun.service.answer_next(refusal(500))
+        applied = begun.step("apply", "--auto-approve", "--unsealed", code=3).out
+        (until,) = re.findall(r"if it certainly does not, wait until (\S+Z), in \d+ s, then run:\n", applied)
+        refused = begun.step("state", "resolve", OFFERS, "--not-created", code=1).err
+        assert f"retry after {until}" in refused
+        assert f"wait until {until}, in " in begun.step("plan", code=None).out
+
     def test_what_is_blocked_needs_none(self, begun: Partner) -> None:
         """Where nothing would be sent or recorded, nobody is asked."""
         begun.lose_answer()
@@ -77,12 +95,27 @@ class TestApproval:
         assert (1, "") == (done.code, done.out)
         assert (
             "Error: create responses may contain secrets that the service sends only once; without `recipients`, they"
-            " are stored unencrypted on this machine; to encrypt them into the record, create a key with age-keygen -o"
-            " FILE and add its public key to config/ as recipients: [age1…]; or accept this with --unsealed\n"
+            " are stored unencrypted on this machine; to encrypt them into the record, run:\n"
+            "    reconciler init new-key --age-key\n"
+            "  then copy the lines of `recipients` from new-key/config/targets.yaml to config/, and delete new-key; or"
+            " accept this with --unsealed\n"
         ) == done.err
         assert begun.service.untouched
         begun.step("apply", "--auto-approve", "--unsealed")
         begun.step("apply", "--auto-approve")
+
+    def test_the_advice_for_encrypted_responses_works(self, begun: Partner) -> None:
+        """The key that the refusal advises is made beside a project that exists, and its lines go into config/."""
+        begun.environment["CI"] = "true"
+        begun.step("apply", "--auto-approve", code=1)
+        begun.step("init", "new-key", "--age-key")
+        written = begun.read("new-key/config/targets.yaml")
+        begun.write("config/recipients.yaml", "recipients:\n" + written.partition("\nrecipients:\n")[2])
+        begun.step("apply", "--auto-approve")
+        (identity,) = (begun.path.parent / "home").rglob("identities/*.txt")
+        refused = begun.step("secret", "show", OFFERS, code=1).err
+        assert f"no age identity; use --identity {identity}" in refused
+        begun.step("secret", "show", OFFERS, "--identity", identity)
 
 
 def closed_port() -> str:

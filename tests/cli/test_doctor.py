@@ -59,6 +59,18 @@ class TestInOrder:
         assert {b"HEAD"} == methods(set_up.receiver)
         assert [] == set_up.sandbox.world.commits
 
+    def test_the_record_of_a_sandbox(self, set_up: SetUp) -> None:
+        """Git is meant to ignore it, by the rule that `init` writes; any other rule is a failure, there too."""
+        project = set_up.project
+        project.shell("git init --quiet; mkdir sandbox-state; mv state sandbox-state/1")
+        project.environment["RECONCILER_STATE"] = "sandbox-state/1"
+        project.write(".gitignore", "/sandbox-state/\n")
+        (found,) = set_up.doctor().of("git")
+        assert "skipped" == found["result"]
+        assert "the record of a sandbox, which git is meant to ignore (.gitignore:1: /sandbox-state/)" == found["what"]
+        project.write(".gitignore", "*.jsonl\n")
+        assert set_up.doctor().of("git", "failed")
+
     def test_at_a_terminal(self, set_up: SetUp) -> None:
         """It shows how far it is."""
         set_up.project.environment["COLUMNS"] = "80"

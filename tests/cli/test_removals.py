@@ -117,3 +117,15 @@ def test_removed_takes_the_same_selection(partner: Project) -> None:
     assert 1 == partner.run("state", "removed", "-t", "europe/staging", "--attempt", "0123456789abcdef").code
     partner.step("state", "removed", "-t", "europe/staging")
     assert [] == awaiting(partner)
+
+
+def test_a_removal_that_was_cancelled(partner: Project) -> None:
+    """What is not removed for that reason is told apart from what was never to be removed."""
+    address = "usa/staging/offers"
+    assert "live, and its removal was not requested; " in partner.step("state", "removed", address, code=1).err
+    partner.step("state", "retire", address)
+    partner.step("state", "retire", address, "--withdraw")
+    refused = partner.step("state", "removed", address, code=1).err
+    assert re.search(
+        r"is live, and its removal was requested at \S+Z and cancelled at \S+Z; if it was deleted", refused
+    )

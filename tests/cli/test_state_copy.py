@@ -81,6 +81,7 @@ def test_a_record_continues_in_the_other_store(applied: Partner, branch: str, wa
     refused = applied.run("apply", "--auto-approve", "--state", source)
     assert 1 == refused.code
     assert f"is closed here: it was copied to {to}; use it there, with --state {shlex.quote(to)}" in refused.err
+    assert f"run:\n    export RECONCILER_STATE={shlex.quote(to)}\n" in refused.err
     done = applied.step("apply", "--auto-approve", "--unsealed", "--state", to)
     assert "1 created" in done.out
     assert (left, 2) == (journal_at(applied, source), len(applied.service.creates))

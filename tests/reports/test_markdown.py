@@ -214,8 +214,11 @@ def test_applied(scene: Scene) -> None:
     """An apply: what went wrong first, then every address, then what to send to the operator."""
     attempt = scene.attempt(scene.hold("old", "ONB10001", hooks("old")))
     notice = "europe/staging: results could not be saved"
+    until = 1_800_000_060.0
     results = (
-        Result(address_of("deals"), Action.CREATE, Done.UNKNOWN, 502, "a2", "the service answered 502"),
+        Result(
+            address_of("deals"), Action.CREATE, Done.UNKNOWN, 502, "a2", "the service answered 502", settled_by=until
+        ),
         Result(address_of("loans"), Action.CREATE, Done.NOT_SENT),
         Result(address_of("old"), Action.RETIRE, Done.RETIRED),
     )
@@ -229,7 +232,8 @@ def test_applied(scene: Scene) -> None:
 
 - `europe/staging/deals` unknown: `the service answered 502`. Check with the operator.\
  If the subscription exists, run: `reconciler state resolve europe/staging/deals --created`;\
- if it certainly does not, run: `reconciler state resolve europe/staging/deals --not-created`.
+ if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
+ `reconciler state resolve europe/staging/deals --not-created`.
 - `europe/staging/loans` not sent.
 - `europe/staging: results could not be saved`
 

@@ -216,7 +216,7 @@ def test_applied(scene: Scene) -> None:
     told = Settled(at=AT, by=BY, attempt=old, outcome=Outcome.CREATED, fields={"webhookId": "w-7", "state": "on"})
     scene._tell_of(old, told)
     results = (
-        Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502),
+        Result(address_of("offers"), Action.CREATE, Done.UNKNOWN, 502, settled_by=1_800_000_060.0),
         Result(address_of("old"), Action.RETIRE, Done.RETIRED),
     )
     assert (
@@ -226,8 +226,8 @@ def test_applied(scene: Scene) -> None:
   - europe/staging/old  retired
 
   europe/staging/offers: outcome unknown; check with the operator whether the subscription exists;\
- if it does, run: reconciler state resolve europe/staging/offers --created; if it certainly does not, run:\
- reconciler state resolve europe/staging/offers --not-created
+ if it does, run: reconciler state resolve europe/staging/offers --created; if it certainly does not,\
+ wait until 2027-01-15T08:01:00Z, then run: reconciler state resolve europe/staging/offers --not-created
 
   Send to the operator, for europe/staging/old (attempt a1):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to\

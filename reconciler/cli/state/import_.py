@@ -1,10 +1,13 @@
 """`reconciler state import`"""
 
+from collections.abc import Sequence
+
 import click
 
 from reconciler.cli.options import cli_command, known, target_option, within_option
+from reconciler.cli.terminal.questions import ask, has_terminal
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.operations.import_ import import_subscriptions
+from reconciler.operations.import_ import Import, Importing
 from reconciler.operations.workspace import Workspace
 
 
@@ -12,24 +15,55 @@ from reconciler.operations.workspace import Workspace
 @click.argument("address", required=False, shell_complete=known("address"))
 @click.option("--all", "everything", is_flag=True, help="Import everything in config/ that is not recorded.")
 @target_option
+@click.option("--force", is_flag=True, help="With --all: do not ask for confirmation.")
 @within_option
 def command(
-    terminal: Terminal, address: str | None, everything: bool, targets: tuple[str, ...], within: str | None
+    terminal: Terminal,
+    address: str | None,
+    everything: bool,
+    targets: tuple[str, ...],
+    force: bool,
+    within: str | None,
 ) -> None:
     """Import subscriptions that were created manually.
 
     Records ADDRESS as existing, as config/ defines it now; with --all, everything that config/ defines. Skips what is
-    already recorded, also under another address. Sends nothing.
+    already recorded, also under another address. With --all at a terminal, lists what it would record and asks first.
+    Sends nothing.
     """
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
-    is_empty = True
-    for done in import_subscriptions(Workspace(terminal, within), address, targets):
+    importing = Importing(Workspace(terminal, within), address, targets)
+    if everything and not force and has_terminal():
+        _ask(terminal, importing.preview())
+    is_empty, imported = True, []
+    for done in importing.record():
         is_empty = False
         if done.codes:
-            codes, url = ", ".join(done.codes), done.subscription.url
-            terminal.print_line(f"  {done.subscription.address}: imported, {codes} to {url}")
+            imported.append(done)
+            terminal.print_line(f"  {done.subscription.address}: imported, {_codes_and_url(done)}")
         for reason in done.skipped:
             terminal.print_line(f"  {done.subscription.address}: skipped: {reason}")
     if is_empty:
         terminal.print_line("config/ defines no matching subscription.")
+    _name_the_way_back(terminal, imported)
+
+
+def _ask(terminal: Terminal, found: Sequence[Import]) -> None:
+    """Show what would be imported, and ask. Raises Refused for any answer but yes."""
+    for done in found:
+        terminal.say(f"  {done.subscription.address}: to be imported, {_codes_and_url(done)}")
+    if found:
+        which = "Does it" if len(found) == 1 else f"Do all {len(found)}"
+        ask(f"{which} exist at the service exactly like this?")
+
+
+def _codes_and_url(done: Import) -> str:
+    return f"{', '.join(done.codes)} to {done.subscription.url}"
+
+
+def _name_the_way_back(terminal: Terminal, imported: Sequence[Import]) -> None:
+    if imported:
+        is_one = len(imported) == 1
+        which, address = ("it", imported[0].subscription.address) if is_one else ("one of them", "ADDRESS")
+        terminal.say(f"If {which} does not exist at the service, run: reconciler state removed {address} --force")

@@ -17,6 +17,7 @@ from reconciler.operations.doctor.record_checks import RecordChecks
 from reconciler.operations.doctor.ruleset_checks import ruleset_findings
 from reconciler.operations.doctor.setting_checks import common_settings, target_settings
 from reconciler.operations.doctor.token_checks import token_job
+from reconciler.operations.init import is_sandbox
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
@@ -103,7 +104,12 @@ class _Examination:
         return [
             *records.findings(store, self._targets),
             *attempted("recipients", "config/", lambda: self._recipient_findings(store)),
-            *git_findings(workspace, store, [target.name for target in self._targets]),
+            *git_findings(
+                workspace,
+                store,
+                [target.name for target in self._targets],
+                [target.name for target in self._targets if is_sandbox(target.base_url)],
+            ),
             *ruleset_findings(store),
         ]
 

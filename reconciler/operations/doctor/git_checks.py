@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -10,6 +10,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.address import TargetName
 from reconciler.model.result import Finding
 from reconciler.operations.doctor.found import attempted, failed, failure, ok, skipped, warning
+from reconciler.operations.new_project.ignored import SANDBOX_STATE
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.wording import counted
 from reconciler.state.stores.git.command import Git, clean, reason, trust
@@ -20,8 +21,10 @@ _CHECK = "git"
 _PATIENCE = 20.0  # seconds that one git command may take
 
 
-def git_findings(workspace: Workspace, store: Store, targets: Sequence[TargetName]) -> list[Finding]:
-    """Everything about git for a store of files; nothing for another one."""
+def git_findings(
+    workspace: Workspace, store: Store, targets: Sequence[TargetName], sandboxes: Collection[TargetName] = ()
+) -> list[Finding]:
+    """Everything about git for a store of files; nothing for another one. `sandboxes` are targets at a sandbox."""
     if store.path is None:
         return []
     place = _existing(Path(os.path.realpath(store.path)))
@@ -30,8 +33,9 @@ def git_findings(workspace: Workspace, store: Store, targets: Sequence[TargetNam
     if shutil.which("git") is None:
         return [skipped(_CHECK, store.location, "git is not installed")]
     git = Git(place, clean(os.environ), store.location, _PATIENCE)
-    journals = [str(path) for target in targets if (path := store.journal_file(target)) is not None]
-    found = attempted(_CHECK, store.location, lambda: _WorkTree(git, store).findings(journals))
+    journals = {str(path): target for target in targets if (path := store.journal_file(target)) is not None}
+    tree = _WorkTree(git, store, [path for path, target in journals.items() if target in sandboxes])
+    found = attempted(_CHECK, store.location, lambda: tree.findings([*journals]))
     usable = git.run("rev-parse", "--show-toplevel").code == 0
     return [*found, *(_behind(workspace, store, targets) if usable else [])]
 
@@ -42,11 +46,12 @@ def _existing(path: Path) -> Path:
 
 
 class _WorkTree:
-    """The work tree that has the store's directory."""
+    """The work tree that has the store's directory; `of_sandbox` are the journals of targets that are a sandbox."""
 
-    def __init__(self, git: Git, store: Store) -> None:
+    def __init__(self, git: Git, store: Store, of_sandbox: Collection[str]) -> None:
         self._git = git
         self._about = store.location
+        self._of_sandbox = of_sandbox
         self._path = os.path.realpath(store.path or "")
 
     def findings(self, journals: Sequence[str]) -> list[Finding]:
@@ -64,15 +69,20 @@ class _WorkTree:
         listed = self._git.run("check-ignore", "--verbose", "-z", "--stdin", stdin=paths).out
         fields = os.fsdecode(listed).split("\0")[:-1]
         return [
-            failed(
-                _CHECK,
-                path,
-                f"git ignores this state record ({source}:{line}: {pattern}): a clone would not have it",
-                "remove that rule, or use a directory outside of the repository, or a branch (--state git:BRANCH)",
-            )
+            self._ignored_record(path, pattern, f"{source}:{line}: {pattern}")
             for source, line, pattern, path in zip(*[iter(fields)] * 4, strict=True)
             if not pattern.startswith("!")
         ]
+
+    def _ignored_record(self, path: str, pattern: str, rule: str) -> Finding:
+        if path in self._of_sandbox and pattern == SANDBOX_STATE:
+            return skipped(_CHECK, path, f"the record of a sandbox, which git is meant to ignore ({rule})")
+        return failed(
+            _CHECK,
+            path,
+            f"git ignores this state record ({rule}): a clone would not have it",
+            "remove that rule, or use a directory outside of the repository, or a branch (--state git:BRANCH)",
+        )
 
     def _committed(self, top: str) -> Finding:
         listed = self._git.ask("status", "--porcelain", "-z", "--untracked-files=all", "--", self._path)

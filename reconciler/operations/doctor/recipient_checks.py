@@ -7,6 +7,7 @@ import pyrage  # type: ignore[import-untyped]
 
 from reconciler.model.result import Finding
 from reconciler.operations.doctor.found import ok, skipped, warning
+from reconciler.operations.new_project.age_key import HOW_TO_ENCRYPT
 from reconciler.reports.wording import counted
 
 _CHECK = "recipients"
@@ -22,8 +23,7 @@ def recipient_findings(recipients: Sequence[str], identities: Path, *, shared: b
     """
     if not recipients and shared:
         what = "none: create responses would be stored unencrypted, so `apply` refuses creates without --unsealed"
-        remedy = "create a key with age-keygen, and add its public key to config/ as recipients: [age1…]"
-        return [warning(_CHECK, _ABOUT, what, remedy)]
+        return [warning(_CHECK, _ABOUT, what, HOW_TO_ENCRYPT)]
     if not recipients:
         return [skipped(_CHECK, _ABOUT, "none: create responses are stored in private files of this machine")]
     known = _public_keys(identities)

@@ -8,6 +8,12 @@ from msgspec import Struct
 from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import sync_directory, written_beside
 
+HOW_TO_ENCRYPT = (
+    "run: reconciler init new-key --age-key; then copy the lines of `recipients` from new-key/config/targets.yaml to"
+    " config/, and delete new-key"
+)
+"""How to encrypt the responses of a project that exists."""
+
 
 class KeyFile(Struct, frozen=True):
     """A private key in a file that only its owner can read, and the public key."""

@@ -2,7 +2,10 @@
 
 from pathlib import PurePosixPath
 
-_IGNORED = ("/.env", "/sandbox.env", "/sandbox-state/", "/notifications.jsonl", "/plan.json")
+SANDBOX_STATE = "/sandbox-state/"
+"""Where `init` advises to have the record of a sandbox."""
+
+_IGNORED = ("/.env", "/sandbox.env", SANDBOX_STATE, "/notifications.jsonl", "/plan.json")
 
 _HEADING = "# Credentials, and what was made or received on this machine.\n"
 _RECORD_HERE = """

@@ -21,7 +21,8 @@ def refuse_closed(record: Record, where: str) -> None:
     finish = f"run: reconciler state copy {source} {to} -t {record.target}"
     if closed.complete:
         what = f"the state record of {record.target} is closed here: it was copied to {closed.to}"
-        remedy = f"use it there, with --state {to}; if it is closed there too, that copy was interrupted; {finish}"
+        use = f"use it there, with --state {to}; or, for all commands, run: export RECONCILER_STATE={to}"
+        remedy = f"{use}; if it is closed there too, that copy was interrupted; {finish}"
     else:
         started = f"a copy to {closed.to} was started at {closed.at} by {who(closed.by)}"
         what = f"the state record of {record.target} is closed: {started}"

@@ -1,0 +1,83 @@
+"""`state import --all` asks before it records what is only in config/ as existing, and names the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.terminal import at_terminal
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+LOANS, OFFERS = "europe/staging/loans", "europe/staging/offers"
+QUESTION = "exactly like this? Type 'yes' to continue: "
+URL = "https://hooks.partner.example"
+
+
+@pytest.fixture
+def begun(project: Project) -> Project:
+    """Two subscriptions in config/ and a record without any."""
+    project.declare({"loans": (["LOA10013"], f"{URL}/loans"), "offers": (["ONB10011"], f"{URL}/offers")})
+    project.step("state", "init")
+    return project
+
+
+def recorded(project: Project) -> list[str]:
+    """The addresses in the record."""
+    return [row["address"] for row in project.step("state", "list", "--format", "json").document]
+
+
+def test_a_person_sees_what_would_be_recorded_and_is_asked(begun: Project) -> None:
+    """All of it is listed before the question; nothing is recorded for an answer but yes."""
+    asked = at_terminal(begun, "state", "import", "--all", answers={QUESTION: "no\n"})
+    shown, question, _ = asked.out.partition("Do all 2 exist at the service exactly like this?")
+    assert asked.code == 1
+    assert question
+    assert f"{LOANS}: to be imported, LOA10013 to {URL}/loans" in shown
+    assert f"{OFFERS}: to be imported, ONB10011 to {URL}/offers" in shown
+    assert "not confirmed; nothing was changed" in asked.out
+    assert [] == recorded(begun)
+    assert at_terminal(begun, "state", "import", "--all", answers={QUESTION: "yes\n"}).code == 0
+    assert [LOANS, OFFERS] == recorded(begun)
+
+
+def test_one_is_asked_about_as_one_and_none_not_at_all(begun: Project) -> None:
+    """The question counts what would be recorded, and is not asked if that is nothing."""
+    begun.step("state", "import", LOANS)
+    asked = at_terminal(begun, "state", "import", "--all", answers={QUESTION: "yes\n"})
+    assert "Does it exist at the service exactly like this?" in asked.out
+    assert f"{LOANS}: to be imported" not in asked.out
+    again = at_terminal(begun, "state", "import", "--all")
+    assert again.code == 0
+    assert QUESTION not in again.out
+
+
+def test_force_and_scripts_are_not_asked(begun: Project) -> None:
+    """--force skips the question at a terminal; without one, nothing is asked."""
+    forced = at_terminal(begun, "state", "import", "--all", "--force")
+    assert QUESTION not in forced.out
+    assert [LOANS, OFFERS] == recorded(begun)
+
+
+def test_the_way_back_is_named(begun: Project) -> None:
+    """After an import the command is named that takes it back, and it works."""
+    one = begun.step("state", "import", LOANS)
+    back = f"state removed {LOANS} --force"
+    assert f"If it does not exist at the service, run:\n    reconciler {back}\n" in one.err
+    begun.step(*back.split())
+    assert [] == recorded(begun)
+    many = begun.step("state", "import", "--all")
+    assert (
+        "If one of them does not exist at the service, run:\n    reconciler state removed ADDRESS --force\n" in many.err
+    )
+    nothing = begun.step("state", "import", "--all")
+    assert "state removed" not in nothing.err
+
+
+def test_show_says_that_it_was_imported(begun: Project) -> None:
+    """Nothing was started for a subscription that was imported."""
+    begun.step("state", "import", LOANS)
+    shown = begun.step("state", "show", LOANS).out
+    assert "      imported: 2" in shown
+    assert "started:" not in shown
