@@ -24,6 +24,9 @@ from reconciler.reports.formats import PLAN, PLAN_PAGE, Report
 @cli_command("plan")
 @target_option
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as JSON.")
+@click.option(
+    "--page", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as an HTML page."
+)
 @format_option(PLAN, PLAN_PAGE)
 @detailed_exitcode_option
 @allow_empty_option
@@ -32,6 +35,7 @@ def command(
     terminal: Terminal,
     targets: tuple[str, ...],
     out: Path | None,
+    page: Path | None,
     form: str,
     detailed_exitcode: bool,
     allow_empty: bool,
@@ -46,7 +50,9 @@ def command(
     planned = make(workspace, targets, accepted_duplicates, allow_empty=allow_empty)
     warn_of_other_service(workspace, planned)
     if out is not None:
-        write_plan_file(out, render(plan_document(planned.plan)))
+        write_plan_file(out, render(plan_document(planned.plan)), "--out")
+    if page is not None:
+        write_plan_file(page, str(_report(planned, "html")), "--page")
     terminal.print_report(_report(planned, form))
     return exit_code(planned.verdict) if detailed_exitcode else 0
 
