@@ -44,8 +44,9 @@ def keep_comment(
 ) -> Kept:
     """Plan, and show that in the comment on a pull request, by default the one that the run is about.
 
-    It names the page of the plan if the run's artifact has one (`has_page`). What is shown of a later run, or of a commit that is not the latest any more, is left as it is. Raises GitHubError,
-    and Refused if there is no pull request.
+    It names the page of the plan if the run's artifact has one (`has_page`). What is shown of a later run, or of a
+    commit that is not the latest any more, is left as it is. Raises GitHubError, and Refused if
+    there is no pull request.
     """
     if when is When.NEVER:
         return Kept("no comment: --when never")
