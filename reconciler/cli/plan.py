@@ -25,6 +25,9 @@ from reconciler.reports.formats import PLAN, PLAN_PAGE, Report
 @cli_command("plan")
 @target_option
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as JSON.")
+@click.option(
+    "--page", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan to FILE, as an HTML page."
+)
 @format_option(PLAN, PLAN_PAGE)
 @detailed_exitcode_option
 @allow_empty_option
@@ -33,6 +36,7 @@ def command(
     terminal: Terminal,
     targets: tuple[str, ...],
     out: Path | None,
+    page: Path | None,
     form: str,
     detailed_exitcode: bool,
     allow_empty: bool,
@@ -49,7 +53,9 @@ def command(
     if problem := creates_after_loss(planned.plan, planned.records, accepted_duplicates):
         terminal.warn(str(problem))
     if out is not None:
-        write_plan_file(out, render(plan_document(planned.plan)))
+        write_plan_file(out, render(plan_document(planned.plan)), "--out")
+    if page is not None:
+        write_plan_file(page, str(_report(planned, "html")), "--page")
     terminal.print_report(_report(planned, form))
     return exit_code(planned.verdict) if detailed_exitcode else 0
 

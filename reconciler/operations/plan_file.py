@@ -1,4 +1,4 @@
-"""Plans as files: what `plan --out` writes, and what `apply PLANFILE` reads of it."""
+"""Plans as files: what `plan --out` and `--page` write, and what `apply PLANFILE` reads."""
 
 import json
 import os
@@ -23,8 +23,11 @@ class SavedPlan(Struct, frozen=True):
     """The digest of each target's part."""
 
 
-def write_plan_file(path: Path, text: str) -> None:
-    """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
+def write_plan_file(path: Path, text: str, option: str) -> None:
+    """Write a plan whole or not at all: a part of one must not pass for a plan.
+
+    Raises SettingsError, which names `option`, the one that `path` is from.
+    """
     try:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")  # a pipe or a device
@@ -32,7 +35,7 @@ def write_plan_file(path: Path, text: str) -> None:
         target = Path(os.path.realpath(path))  # a link stays a link
         replace_file(target, text.encode(errors="replace"), 0o644)
     except OSError as problem:
-        raise SettingsError(f"cannot write the plan: {problem.strerror}", where=f"--out {path}") from None
+        raise SettingsError(f"cannot write the plan: {problem.strerror}", where=f"{option} {path}") from None
 
 
 def read_plan_file(path: Path) -> SavedPlan:

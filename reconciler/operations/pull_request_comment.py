@@ -15,7 +15,7 @@ from reconciler.github.texts import Texts, Written
 from reconciler.model.plan import Plan
 from reconciler.operations.github_settings import Run, access, head_commit, pull_request, run_url, this_run
 from reconciler.operations.plan import make
-from reconciler.reports.comments import comment, plan_report
+from reconciler.reports.comments import comment, page_in_artifact, plan_report
 
 if TYPE_CHECKING:
     from reconciler.operations.workspace import Workspace
@@ -39,11 +39,14 @@ class Kept(Struct, frozen=True):
     problem: ReconcilerError | None = None
 
 
-def keep_comment(workspace: Workspace, patterns: tuple[str, ...], when: When, number: int | None) -> Kept:
+def keep_comment(
+    workspace: Workspace, patterns: tuple[str, ...], when: When, number: int | None, *, has_page: bool
+) -> Kept:
     """Plan, and show that in the comment on a pull request, by default the one that the run is about.
 
-    What is shown of a later run, or of a commit that is not the latest any more, is left as it is. Raises GitHubError,
-    and Refused if there is no pull request.
+    It names the page of the plan if the run's artifact has one (`has_page`). What is shown of a later run, or of a
+    commit that is not the latest any more, is left as it is. Raises GitHubError, and Refused if
+    there is no pull request.
     """
     if when is When.NEVER:
         return Kept("no comment: --when never")
@@ -58,7 +61,9 @@ def keep_comment(workspace: Workspace, patterns: tuple[str, ...], when: When, nu
         return Kept("comment not changed: the pull request has a newer commit", problem)
     marker = f"reconciler:comment {_key(workspace, patterns)}"
     run = this_run()
-    body = comment(f"<!-- {marker} run {run.number} attempt {run.attempt} -->", commit, run_url(), plan_report(planned))
+    page = [page_in_artifact(run_url())] if has_page and isinstance(planned, Plan) else []
+    report = "\n\n".join([*page, plan_report(planned)])
+    body = comment(f"<!-- {marker} run {run.number} attempt {run.attempt} -->", commit, run_url(), report)
     is_needed = when is When.ALWAYS or problem is not None or (isinstance(planned, Plan) and bool(planned.changes))
     return Kept(_keep(Texts(client), number, marker, run, body, is_needed=is_needed), problem)
 

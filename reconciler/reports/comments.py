@@ -18,6 +18,11 @@ def comment(marker: str, commit: str | None, run_url: str | None, report: str) -
     return head + cut(report, COMMENT_LIMIT - len(head), f"see {run}", len)
 
 
+def page_in_artifact(run_url: str | None) -> str:
+    """Where the page of the plan is, for a run that saves it."""
+    return f"The plan as a page: plan.html in {f'[the run]({run_url})' if run_url else 'the run'}'s artifact."
+
+
 def plan_report(planned: Plan | ReconcilerError) -> str:
     """A plan, or what is wrong if there is none: every mistake in the configuration, or the error."""
     if isinstance(planned, Plan):

@@ -62,6 +62,7 @@ COMMAND_LINES = {
     "out nowhere": ("plan --out nowhere/plan", "--out nowhere/plan: cannot write the plan: No such file "),
     "out a directory": ("plan --out config", "--out config: cannot write the plan: Is a directory"),
     "out to a full disk": ("plan --out /dev/full", "--out /dev/full: cannot write the plan: No space "),
+    "page nowhere": ("plan --page nowhere/plan", "--page nowhere/plan: cannot write the plan: No such file "),
     "plan format": ("plan --format yaml", "Invalid value for '--format'"),
     "plan argument": ("plan extra", "Got unexpected extra argument"),
     # apply

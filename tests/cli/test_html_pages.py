@@ -25,6 +25,16 @@ def test_a_plan_as_a_page(project: Project) -> None:
     assert "https://api.service.example" in page
 
 
+def test_a_page_beside_another_format(project: Project) -> None:
+    """One run gives the plan in three forms, each as it would be alone."""
+    project.declare(OFFERS)
+    project.step("state", "init")
+    alone = project.succeed("plan", "--format", "markdown").out
+    assert alone == project.succeed("plan", "--format", "markdown", "--out", "plan.json", "--page", "plan.html").out
+    (document,) = re.findall(r'<script type="application/json" id="plan">(.*?)</script>', project.read("plan.html"))
+    assert json.loads(project.read("plan.json")) == json.loads(document)
+
+
 def test_the_status_as_a_page(project: Project) -> None:
     """A target without a record is on the page, which does not look whole without it; the exit code stays."""
     project.declare(OFFERS)

@@ -52,6 +52,19 @@ def test_one_comment(pulled: Partner, hub: Hub) -> None:
     assert "Plan: 2 create calls" in second
 
 
+def test_a_page_in_the_artifact(pulled: Partner, hub: Hub) -> None:
+    """It is named where the run has one, and not beside what is wrong."""
+    line = (
+        "The plan as a page: plan.html in"
+        " [the run](https://github.example/lender/subscriptions/actions/runs/7)'s artifact.\n\n"
+    )
+    pulled.step(*COMMENT, "--page")
+    pulled.write("config/wrong.yaml", "wrong\n")
+    assert line in bodies(hub)[0]
+    assert 1 == pulled.run(*COMMENT, "--page").code
+    assert "plan.html" not in bodies(hub)[0]
+
+
 def test_calls(pulled: Partner, hub: Hub) -> None:
     """The pull request, the user, the comments, and one that writes."""
     pulled.step(*COMMENT)

@@ -100,15 +100,46 @@ def test_what_a_reviewer_asks_comes_first(scene: Scene) -> None:
     text = read(plan_page(overview))
     assert text.index("Waits for a person") > text.index(overview.plan.digest)
     first = text.partition("Waits for a person")[0]
-    assert "Plan: 1 create call (1 replaced), 1 blocked, 0 unchanged." in first
-    assert "Will be sent 1 create call ± replace europe/staging/offers: ONB10011 A call cannot be undone." in first
-    assert "Arrives twice ONB10011 on europe/staging, until the operator deletes the old one" in first
-    assert "Reviewer : approve the plan" in first
-    assert "Maintainer : repair a record, resolve an unknown outcome" in first
-    assert "Operator of the service : delete a subscription once this is applied" in first
-    assert "whether 1 create of unknown outcome exists what exists on usa/staging: no usable record" in first
+    assert "Plan: 2 changes on 1 of 2 targets: 1 call, 1 not sent; 0 unchanged." in first
+    assert f"1 create call ± replace europe/staging/offers (ONB10011): {hooks('old')} → {hooks('new')} A call" in first
+    assert "Not sent : europe/staging/lost: an earlier create has an unknown outcome" in first
+    twice = (
+        "Arrives twice Now : nothing After the call : ONB10011 on europe/staging, until the operator deletes the old"
+    )
+    assert twice in first
+    assert "Will stop Nothing" in first
+    assert "Reviewer : approve or refuse the plan" in first
+    assert "Maintainer , now: repair a record, resolve an unknown outcome" in first
+    assert "Operator of the service , after the apply: delete europe/staging/offers" in first
+    unknown = "whether 1 create of unknown outcome exists: europe/staging/lost (ONB10001) what exists on usa/staging"
+    assert f"{unknown}: no usable record" in first
     record = f"{scene.records[EUROPE].head[:12]} 5 {AT} (10 hours ago)"
-    assert f"europe/staging {record} https://staging.service.example" in first
+    addresses = "https://staging.service.example https://login.service.example https://api.service.example"
+    assert f"europe/staging {record} {addresses}" in text.partition("What is not known")[2]
+
+
+def test_what_stops(scene: Scene) -> None:
+    """A code that goes with no replacement is on the first screen; one that is replaced does not stop."""
+    scene.want("moved", "ONB10001", hooks("there"))
+    scene.hold("moved", "ONB10001", hooks("here"))
+    scene.hold("gone", "ONB10003", hooks("gone"))
+    first = read(plan_page(overview_of(scene))).partition("Waits for a person")[0]
+    deleted = "with no replacement, once the operator deletes europe/staging/gone (asked after the apply)"
+    assert f"Will stop ONB10003 on europe/staging, {deleted} Arrives twice" in first
+
+
+def test_every_change_is_explained(scene: Scene) -> None:
+    """Also a create, and one that is not sent; a replacement has both URLs."""
+    scene.want("new", "ONB10001", hooks("new"))
+    scene.want("moved", "ONB10002", hooks("there"))
+    old = scene.hold("moved", "ONB10002", hooks("here"))
+    scene.want("lost", "ONB10003", hooks("lost"))
+    scene.lose("lost", "ONB10003", hooks("lost"))
+    text = read(plan_page(overview_of(scene))).partition("What each change does")[2]
+    assert "! not sent europe/staging/lost an earlier create has an unknown outcome" in text
+    assert f"URL: {hooks('here')} → {hooks('there')}" in text
+    assert f"ONB10002 will arrive at both URLs until the operator deletes attempt {old}" in text
+    assert f"+ create europe/staging/new sends ONB10001 to {hooks('new')}" in text
 
 
 def test_all_is_green(scene: Scene) -> None:
@@ -116,9 +147,10 @@ def test_all_is_green(scene: Scene) -> None:
     scene.want("offers", "ONB10011", hooks("a"))
     scene.hold("offers", "ONB10011", hooks("a"))
     text = read(plan_page(overview_of(scene, unusable={})))
-    assert "No changes. 1 subscription matches the configuration." in text
-    assert "Will be sent Nothing No call to the service. Arrives twice Nothing As far as the record knows." in text
-    assert "Must act Nobody Not known 1 of 1 routes in force never seen to deliver, 0 silent" in text
+    assert "No changes. 1 recorded subscription matches the configuration." in text
+    assert "Will be sent Nothing No call to the service. Will stop Nothing" in text
+    assert "Will stop Nothing No code loses its last subscription. Arrives twice Nothing As far as the record" in text
+    assert "Must act Nobody Not known None of 1 routes was seen to deliver (a route: one code to one URL)" in text
     assert "Waits for a person" not in text
     assert "The service can neither list nor show a subscription" in text
 
@@ -225,7 +257,7 @@ def test_twice_until_the_old_one_is_deleted(scene: Scene) -> None:
     (found,) = Contents(overview_of(scene)).twice
     assert (("ONB10001",), True, (old,)) == (found.codes, found.sure, found.leaving)
     text = read(plan_page(overview_of(scene)))
-    assert "ONB10001 will arrive more than once, until the operator has deleted a1" in text
+    assert "ONB10001 will arrive more than once, once the plan is applied, until the operator has deleted a1" in text
 
 
 def test_twice_for_good() -> None:
@@ -262,7 +294,7 @@ def test_every_task_has_its_command(scene: Scene) -> None:
     scene.want("new", "ONB10005", hooks("new"))
     overview = overview_of(scene, "europe/*", unusable={})
     page = plan_page(overview)
-    commands = [unescape(found) for found in re.findall(r'<code class="cmd">(.*?)</code>', page)]
+    commands = [unescape(found) for found in re.findall(r'<code class="cmd" tabindex="0">(.*?)</code>', page)]
     assert [
         f"reconciler apply -t 'europe/*' --expect-digest {overview.plan.digest}",
         "reconciler state resolve europe/staging/lost --created",
@@ -359,7 +391,7 @@ def test_lists_have_an_end() -> None:
         scene.lose(f"lost-{number}", f"ONB{number:05}", hooks("lost"))
     text = read(plan_page(overview_of(scene, unusable={})))
     assert "resolve an unknown outcome (25 times)" in text
-    assert "and 5 more: the tables have each, reconciler plan says them in full" in text
+    assert "and 15 more: the tables have each, reconciler plan says them in full" in text
 
 
 def test_many_targets() -> None:

@@ -77,6 +77,17 @@ def test_plan(partner: Partner) -> None:
     assert step.folder.name.startswith("reconciler-report-")
 
 
+def test_page_of_the_plan(partner: Partner) -> None:
+    """The folder of the artifact has the page of the same plan, and the summary says so, with the run."""
+    partner.begin(offers=["ONB10011"])
+    run_of = {"GITHUB_SERVER_URL": "https://github.example", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
+    step = run(partner, "plan", **run_of)
+    page = (step.folder / "plan.html").read_text()
+    assert step.outputs["digest"] in page
+    line = "The plan as a page: plan.html in [the run](https://github.example/a/b/actions/runs/7)'s artifact.\n"
+    assert step.summary.endswith(f"\n{line}")
+
+
 def test_plan_without_changes(partner: Partner) -> None:
     """A plan without changes has the exit code 0, and a report all the same."""
     partner.begin()

@@ -19,7 +19,9 @@ from tip import refuse_moved
 from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
 from reconciler.errors import Interrupted, ReconcilerError, SettingsError
+from reconciler.operations.github_settings import run_url
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.comments import page_in_artifact
 from reconciler.reports.cutting import SUMMARY_LIMIT, cut
 
 if TYPE_CHECKING:
@@ -82,10 +84,15 @@ def _validate(folder: Path) -> int:
 def _plan(folder: Path, *, report: bool) -> int:
     """Plan, and tell what the plan has; the exit code."""
     file = folder / "plan.json"
+    page = folder / "plan.html"
+    saved = ["--out", str(file), *(["--page", str(page)] if report else [])]
     with _stdout_to(folder / "plan.md"):
-        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", "--out", str(file)], INVOCATION)
+        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", *saved], INVOCATION)
     if file.exists():
         _tell_plan(file)
+    if page.exists():
+        with (folder / "plan.md").open("a", encoding="utf-8") as text:
+            text.write(f"\n{page_in_artifact(run_url())}\n")
     if report:
         _summarise(folder / "plan.md")
     return code

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.plan import Action
+from reconciler.model.plan import SENDS, Action
 from reconciler.model.status import Proof
 from reconciler.reports.commands import with_commands
-from reconciler.reports.difference import delivery
+from reconciler.reports.html.effects import NotSent, Stop, effect, not_sent, stops
 from reconciler.reports.html.marks import MEANING, SIGN, WORD, Kind
 from reconciler.reports.html.matrix import Matrix, by_region, matrices
-from reconciler.reports.html.tasks import Task, Who, approval, tasks
-from reconciler.reports.html.twice import Twice, twice
+from reconciler.reports.html.tasks import Task, When, Who, approval, tasks
+from reconciler.reports.html.twice import Delivery, Twice, deliveries_of, twice
 from reconciler.reports.times import ago, with_distances
-from reconciler.reports.wording import SIGNS, counted, plan_summary
+from reconciler.reports.wording import SIGNS, counted
 
 if TYPE_CHECKING:
     from reconciler.model.overview import Overview, TargetOverview
@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
 
     sign: str
     address: str
-    action: Action
+    word: str
     rows: tuple[str, ...]
 
 
@@ -51,6 +51,8 @@ class Call(NamedTuple):
     action: Action
     address: str
     codes: tuple[str, ...]
+    url: str
+    left: tuple[str, ...]
 
 
 class Proven(NamedTuple):
@@ -87,8 +89,39 @@ class Contents(Struct, frozen=True, dict=True):
         return tasks(self.overview)
 
     @cached_property
+    def _services(self) -> list[dict[str, list[Delivery]]]:
+        return deliveries_of(self.overview.targets)
+
+    @cached_property
     def twice(self) -> list[Twice]:
-        return twice(self.overview.targets)
+        return twice(self._services)
+
+    @cached_property
+    def stops(self) -> list[Stop]:
+        """Codes with no replacement."""
+        return list(stops(self._services))
+
+    @cached_property
+    def not_sent(self) -> list[NotSent]:
+        return list(not_sent(self.changes))
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """In the order of the matrix."""
+        return [change for target in self.targets for change in target.standing.plan.changes]
+
+    @property
+    def reckoning(self) -> str:
+        """How many changes there are, on how many targets, and what becomes of them."""
+        actions = Counter(change.action for change in self.changes)
+        touched = len({change.address.target for change in self.changes})
+        count, others = sum(actions[action] for action in SENDS), len(self.targets)
+        words = [counted(count, "call")] if count else []
+        words += [f"{counted(actions[Action.RETIRE], 'retirement')} (no call)"] if actions[Action.RETIRE] else []
+        words += [f"{actions[Action.RESTORE]} restored (no call)"] if actions[Action.RESTORE] else []
+        words += [f"{actions[Action.BLOCKED]} not sent"] if actions[Action.BLOCKED] else []
+        what = f"{counted(len(self.changes), 'change')} on {touched} of {counted(others, 'target')}"
+        return f"{what}: {', '.join(words)}" if words else what
 
     @property
     def approval(self) -> Task | None:
@@ -102,10 +135,16 @@ class Contents(Struct, frozen=True, dict=True):
     @cached_property
     def calls(self) -> list[Call]:
         """What is sent, in the order of the matrix."""
-        changes = (change for target in self.targets for change in target.standing.plan.changes)
         return [
-            Call(SIGNS[change.action], change.action, change.address, change.request.codes)
-            for change in changes
+            Call(
+                SIGNS[change.action],
+                change.action,
+                change.address,
+                change.request.codes,
+                change.request.url,
+                tuple(attempt.url for attempt in change.before if attempt.id in change.concerns),
+            )
+            for change in self.changes
             if change.request
         ]
 
@@ -119,11 +158,26 @@ class Contents(Struct, frozen=True, dict=True):
         return {who: found for who in Who if (found := [task for task in self.tasks if task.who is who])}
 
     @cached_property
+    def by_time(self) -> dict[When, dict[Who, list[Task]]]:
+        """Each person's tasks, by when they are to be done."""
+        found: dict[When, dict[Who, list[Task]]] = {}
+        for task in self.tasks:
+            found.setdefault(task.when, {}).setdefault(task.who, []).append(task)
+        return found
+
+    @cached_property
     def explanations(self) -> list[Explanation]:
-        """Of the changes that do not say it all by what they send."""
-        changes = self.overview.plan.changes
-        found = [Explanation(SIGNS[change.action], change.address, change.action, _rows(change)) for change in changes]
-        return [explanation for explanation in found if explanation.rows]
+        """Of all changes, in the order of the matrix."""
+        return [
+            Explanation(SIGNS[change.action], change.address, WORD[Kind(change.action.value)], effect(change))
+            for change in self.changes
+        ]
+
+    @property
+    def unknown(self) -> list[str]:
+        """What has an unknown outcome, with its codes."""
+        attempts = (known.attempt for target in self.targets for known in target.standing.attempts)
+        return [f"{found.address} ({', '.join(found.codes)})" for found in attempts if found.unresolved]
 
     @cached_property
     def proofs(self) -> list[Proven]:
@@ -157,7 +211,11 @@ class Contents(Struct, frozen=True, dict=True):
 
 def plan_title(contents: Contents) -> str:
     """A plan in a sentence or two."""
-    return plan_summary(contents.overview.plan)
+    plan = contents.overview.plan
+    if plan.changes:
+        return f"Plan: {contents.reckoning}; {plan.unchanged} unchanged."
+    matching = counted(plan.unchanged, "recorded subscription matches", "recorded subscriptions match")
+    return f"No changes. {matching} the configuration."
 
 
 def status_title(contents: Contents) -> str:
@@ -170,20 +228,7 @@ def status_title(contents: Contents) -> str:
     words += [counted(len(plan.changes), "pending change")] if plan.changes else []
     words += [f"{plan.awaiting_removal} awaiting removal"] if plan.awaiting_removal else []
     words += [f"{counted(len(contents.overview.unusable), 'record')} not usable"] if contents.overview.unusable else []
-    return f"{', '.join(words)}."
-
-
-def _rows(change: Change) -> tuple[str, ...]:
-    found = delivery(change)
-    match change.action:
-        case Action.CREATE:  # what is sent is all
-            return ()
-        case Action.BLOCKED:  # a task says why
-            return found.sent
-        case Action.EXTEND | Action.REPLACE | Action.RESTORE | Action.RETIRE:
-            return (*found.sent, *found.left, *change.reasons)
-        case _:
-            assert_never(change.action)
+    return f"Status: {', '.join(words)}."
 
 
 def _proven(target: TargetOverview) -> Proven:

@@ -22,7 +22,7 @@ LIMIT = 60_000
 """Characters of a JSON document that are embedded as they are; a longer one is compressed."""
 
 
-AT_MOST = {"tasks": 20, "others": 6}
+AT_MOST = {"tasks": 10, "effects": 6, "others": 6}
 """Items of each list; the tables have what it leaves out, which is counted."""
 
 

@@ -51,10 +51,11 @@ SIGN = {
 }
 WORD = {
     **{kind: kind.value for kind in _OF_ACTION.values()},
+    Kind.BLOCKED: "not sent",
     Kind.UNKNOWN: "unknown",
     Kind.LEAVING: "awaiting removal",
     Kind.SURPLUS: "surplus",
-    Kind.PROVEN: "delivers",
+    Kind.PROVEN: "seen (30 days)",
     Kind.SILENT: "silent",
     Kind.UNSEEN: "never seen",
 }
@@ -63,10 +64,10 @@ MEANING = {
     Kind.EXTEND: "one more subscription will be sent, with the codes that are missing at this URL",
     Kind.REPLACE: "a subscription will be sent for another URL; the operator must delete the old one",
     Kind.RESTORE: "stays, without a call",
-    Kind.RETIRE: "not in config/ any more: the operator must delete it; delivers until then",
+    Kind.RETIRE: "not in config/ any more: the operator must delete it; is subscribed until then",
     Kind.BLOCKED: "nothing is sent until a person has acted",
     Kind.UNKNOWN: "a create was sent, or may have been: it is not known whether the subscription exists",
-    Kind.LEAVING: "the operator was asked to delete it; delivers until then",
+    Kind.LEAVING: "the operator was asked to delete it; is subscribed until then",
     Kind.SURPLUS: "in force, and not in config/",
     Kind.PROVEN: "in force, received within 30 days",
     Kind.SILENT: "in force, received before, and not within 30 days",

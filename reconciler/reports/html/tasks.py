@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import same_service
-from reconciler.planning.reasons import BOTH_DELIVER, create_calls, unresolved
+from reconciler.planning.reasons import BOTH_DELIVER, create_calls, second_secret, unresolved
 from reconciler.reports.wording import after_deletion, counted, removal_request, resolve_advice, surplus_advice
 
 if TYPE_CHECKING:
@@ -28,13 +28,26 @@ class Who(StrEnum):
     ENDPOINT = "Owner of the endpoint"
 
 
+class When(StrEnum):
+    """When it is to be done, in the order in which a page lists them."""
+
+    NOW = "Now"
+    BEFORE = "Before the apply"
+    AFTER = "After the apply"
+
+
 class Task(NamedTuple):
-    """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands."""
+    """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands.
+
+    `letter` is what to send to the operator.
+    """
 
     who: Who
     brief: str
     about: str
     what: str
+    when: When = When.NOW
+    letter: str = ""
 
 
 _RESOLVE = "resolve an unknown outcome"
@@ -55,8 +68,8 @@ def tasks(overview: Overview) -> list[Task]:
     found = [Task(Who.MAINTAINER, "repair a record", name, problem) for name, problem in overview.unusable.items()]
     for target in overview.targets:
         found += [*_of_changes(target), *_of_record(target), *_removals(target)]
-    order = list(Who)
-    return sorted(found, key=lambda task: order.index(task.who))
+    people, times = list(Who), list(When)
+    return sorted(found, key=lambda task: (times.index(task.when), people.index(task.who)))
 
 
 def approval(plan: Plan) -> Task | None:
@@ -68,9 +81,12 @@ def approval(plan: Plan) -> Task | None:
     if not parts:
         return None
     selection = "".join(f"-t {shlex.quote(pattern)} " for pattern in plan.selection)
-    what = f"Approve {' and '.join(parts)}, which cannot be undone: compare the digest, then run:"
+    what = f"Approve or refuse {' and '.join(parts)}, which cannot be undone. To apply this plan and no other, run:"
     return Task(
-        Who.REVIEWER, "approve the plan", "", f"{what} reconciler apply {selection}--expect-digest {plan.digest}"
+        Who.REVIEWER,
+        "approve or refuse the plan",
+        "",
+        f"{what} reconciler apply {selection}--expect-digest {plan.digest}",
     )
 
 
@@ -103,7 +119,18 @@ def _of_changes(target: TargetOverview) -> Iterator[Task]:
         for warning in change.warnings:
             if warning != BOTH_DELIVER:  # what arrives twice says it
                 who, brief = _WARNED[change.action]
-                yield Task(who, brief, change.address, warning)
+                when = When.BEFORE if change.action in (Action.EXTEND, Action.RESTORE) else When.NOW
+                yield Task(who, brief, change.address, _in_full(change, warning), when)
+
+
+def _in_full(change: Change, warning: str) -> str:
+    if change.action is not Action.EXTEND or change.request is None or warning != second_secret(change.request.url):
+        return warning
+    return (
+        f"{change.request.url} must accept two signing secrets from the apply on: the one that it has, and that of the"
+        " subscription that is sent. An endpoint that knows only the first refuses what is signed with the second."
+        f" After the apply, for the second, run: reconciler secret show {change.address}"
+    )
 
 
 def _removals(target: TargetOverview) -> Iterator[Task]:
@@ -113,8 +140,10 @@ def _removals(target: TargetOverview) -> Iterator[Task]:
     }
     for attempt in standing.plan.awaiting_removal:
         if attempt.id not in restored:
-            what = f"{removal_request(attempt)} The record still has it: {after_deletion(attempt)}"
-            yield Task(Who.OPERATOR, "delete a subscription", attempt.address, what)
+            what = f"{attempt.id}, of which the operator was asked already; {after_deletion(attempt)}"
+            yield Task(
+                Who.OPERATOR, f"delete {attempt.address}", attempt.address, what, letter=removal_request(attempt)
+            )
     for change in standing.plan.changes:
         yield from _removals_to_come(change)
 
@@ -123,5 +152,6 @@ def _removals_to_come(change: Change) -> Iterator[Task]:
     goes = change.action in (Action.REPLACE, Action.RETIRE)
     for attempt in change.before:
         if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
-            what = f"Once this plan is applied: {removal_request(attempt)}"
-            yield Task(Who.OPERATOR, "delete a subscription once this is applied", change.address, what)
+            what = f"{attempt.id}; {after_deletion(attempt)}"
+            letter = removal_request(attempt)
+            yield Task(Who.OPERATOR, f"delete {attempt.address}", change.address, what, When.AFTER, letter)

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class Delivery(NamedTuple):
     """One subscription that delivers a code: which (`attempt`, empty if it is only planned), where, and how surely.
 
-    `leaves`: the operator was asked, or will be, to delete it. `sure` is false for a create of unknown outcome.
+    `leaves`: the operator was asked (`requested`), or will be, to delete it. `sure` is false for a create of
+    unknown outcome.
     """
 
     address: Address
     url: str
     attempt: str
     leaves: bool
+    requested: bool
     sure: bool
 
 
@@ -42,6 +44,11 @@ class Twice(NamedTuple):
         return sum(delivery.sure for delivery in self.deliveries) > 1
 
     @property
+    def now(self) -> bool:
+        """Whether they arrive twice, or may, before the plan is applied."""
+        return sum(bool(delivery.attempt) for delivery in self.deliveries) > 1
+
+    @property
     def leaving(self) -> tuple[str, ...]:
         """The attempts after whose deletion they arrive once; empty if that is not enough."""
         staying = [delivery for delivery in self.deliveries if not delivery.leaves]
@@ -49,13 +56,18 @@ class Twice(NamedTuple):
         return leaving if len(staying) < 2 else ()
 
 
-def twice(targets: Iterable[TargetOverview]) -> list[Twice]:
-    """What arrives twice, or may, at any service: what exists there counts, whichever target created it."""
+def deliveries_of(targets: Iterable[TargetOverview]) -> list[dict[str, list[Delivery]]]:
+    """For each service the deliveries of each code: what exists there counts, whichever target created it."""
     services: dict[str, dict[str, list[Delivery]]] = defaultdict(lambda: defaultdict(list))
     for target in targets:
         for code, delivery in _deliveries(target):
             services[service_key(target.service)][code].append(delivery)
-    return [found for codes in services.values() for found in _several(codes.items())]
+    return list(services.values())
+
+
+def twice(services: Iterable[dict[str, list[Delivery]]]) -> list[Twice]:
+    """What arrives twice, or may, from the deliveries of each code of each service."""
+    return [found for codes in services for found in _several(codes.items())]
 
 
 def _several(codes: Iterable[tuple[str, Sequence[Delivery]]]) -> Iterator[Twice]:
@@ -74,9 +86,16 @@ def _deliveries(target: TargetOverview) -> Iterator[tuple[str, Delivery]]:
         attempt = observed.attempt
         action = concerned.get(attempt.id)
         leaves = action not in (None, Action.RESTORE) or (attempt.status is Status.AWAITING_REMOVAL and action is None)
-        for code in attempt.codes:
-            yield code, Delivery(attempt.address, attempt.url, attempt.id, leaves, not attempt.unresolved)
+        known = Delivery(
+            attempt.address,
+            attempt.url,
+            attempt.id,
+            leaves,
+            requested=leaves and attempt.status is Status.AWAITING_REMOVAL,
+            sure=not attempt.unresolved,
+        )
+        yield from ((code, known) for code in attempt.codes)
     for change in standing.plan.changes:
         if change.request is not None:
-            planned = Delivery(change.address, change.request.url, "", leaves=False, sure=True)
+            planned = Delivery(change.address, change.request.url, "", leaves=False, requested=False, sure=True)
             yield from ((code, planned) for code in change.request.codes)
