@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from reconciler.model.result import Finding, Health
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.wording import health_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ def findings_text(findings: Iterable[Finding]) -> list[Line]:
         lines += [Line(f"  {columns}  {text}", _HEALTH_TONES[health]) for text in texts]
         if remedy is not None:
             lines.append(Line(f"      {remedy}"))
-    return [*lines, Line(health_summary(by_health), Tone.HEADING)]
+    return [*lines, Line(_health_summary(by_health), Tone.HEADING)]
 
 
 def _first_columns(finding: Finding) -> tuple[str, str]:
@@ -49,3 +49,10 @@ def _first_columns(finding: Finding) -> tuple[str, str]:
 
 def _what_is_said(finding: Finding) -> tuple[Health, str, str, str | None]:
     return finding.health, finding.check, finding.what, finding.remedy
+
+
+def _health_summary(findings: Iterable[Finding]) -> str:
+    """How many checks came to what, in a sentence."""
+    counts = Counter(finding.health for finding in findings)
+    words = [f"{counts[health]} {health}" for health in Health if counts[health]]
+    return f"Checked: {', '.join(words)}." if words else "Nothing to check."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
@@ -11,7 +10,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
-from reconciler.model.result import Applied, Done, Health, Result
+from reconciler.model.result import Applied, Done, Result
 from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from reconciler.mistake import Validation
     from reconciler.model.parity import Pairs, Parity, Unpaired
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
-    from reconciler.model.result import Finding
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
 SIGNS = {
@@ -295,10 +293,3 @@ def age(at: str, now: str) -> str:
         if seconds >= size:
             return f" ({counted(int(seconds // size), unit)} ago)"
     return " (just now)"
-
-
-def health_summary(findings: Iterable[Finding]) -> str:
-    """How many checks came to what, in a sentence."""
-    counts = Counter(finding.health for finding in findings)
-    words = [f"{counts[health]} {health}" for health in Health if counts[health]]
-    return f"Checked: {', '.join(words)}." if words else "Nothing to check."

@@ -150,7 +150,7 @@ def test_a_format_pays_for_itself_only() -> None:
         [sys.executable, "-c", PROGRAM], input=pickle.dumps(values(differing=False)), capture_output=True, check=True
     )
     own = {form: [] if form in ("text", "json") else [f"reconciler.reports.{form}"] for _, form in FORMS}
-    parts = [f"html.{name}" for name in ("contents", "document", "marks", "matrix", "tasks", "twice")]
+    parts = [f"html.{name}" for name in ("contents", "document", "effects", "marks", "matrix", "tasks", "twice")]
     own["html"] = [f"reconciler.reports.{name}" for name in ("commands", "html", *parts, "times")]
     findings = {("FINDINGS", "text"): ["reconciler.reports.findings"]}  # only doctor has any
     assert [[table, form, *findings.get((table, form), own[form])] for table, form in FORMS] == [

@@ -124,10 +124,11 @@ def _of_changes(target: TargetOverview) -> Iterator[Task]:
 
 
 def _in_full(change: Change, warning: str) -> str:
-    if change.action is not Action.EXTEND or change.request is None or warning != second_secret(change.request.url):
+    request = change.request if change.action is Action.EXTEND else None
+    if request is None or warning != second_secret(request.url):
         return warning
     return (
-        f"{change.request.url} must accept two signing secrets from the apply on: the one that it has, and that of the"
+        f"{request.url} must accept two signing secrets from the apply on: the one that it has, and that of the"
         " subscription that is sent. An endpoint that knows only the first refuses what is signed with the second."
         f" After the apply, for the second, run: reconciler secret show {change.address}"
     )

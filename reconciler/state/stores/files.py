@@ -220,10 +220,8 @@ def _failures_mapped(where: Callable[[], Path], verb: str) -> Iterator[None]:
 
 
 def _remedy(problem: OSError) -> str:
-    match problem:
-        case LockHeld():
-            return problem.remedy
-        case NotADirectoryError():
-            return "a file is in the place of a directory: move it away, or use another directory with --state"
-        case _:
-            return _REMEDY
+    if isinstance(problem, LockHeld):
+        return problem.remedy
+    if isinstance(problem, NotADirectoryError):
+        return "a file is in the place of a directory: move it away, or use another directory with --state"
+    return _REMEDY
