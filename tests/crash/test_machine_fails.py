@@ -176,7 +176,8 @@ def test_a_careless_umask_opens_nothing(tmp_path: Path) -> None:
         (tmp_path / "project" / "state").rename(tmp_path / "old")
         prefix = confined("umask", 0)
         assert 0 == scene.run_under(prefix, "state", "init", "--force").code
-        assert 0 == scene.run_under(prefix, "apply", "--auto-approve").code
+        accepted = ("--accept-possible-duplicates", HERE)
+        assert 0 == scene.run_under(prefix, "apply", "--auto-approve", *accepted).code
         for path in (tmp_path / "project" / "state").rglob("*"):
             assert 0 == path.stat().st_mode & 0o022, path
         private = [*(tmp_path / "home").rglob("reconciler/*"), *(tmp_path / "home").rglob("reconciler/**/*")]

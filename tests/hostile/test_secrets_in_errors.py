@@ -129,6 +129,10 @@ OPEN = {
     ("Choices", "environments"),  # staging, production
     ("Attempt", "secrets"),  # where they are kept, sealed ones as they lie in the journal
     ("SecretSet", "secret"),
+    ("Issued", "token"),  # what it is for; its text is not printed
+    ("AllowBranch", "environment"),  # of GitHub, by its name
+    ("SetVariable", "environment"),
+    ("SetSecret", "environment"),
 }
 
 
