@@ -57,6 +57,14 @@ def test_nothing_is_restored_beside_secrets() -> None:
             assert action["with"].get("cache", "auto") in {"never", "auto"}
 
 
+def test_nothing_is_restored_where_approvals_come_from() -> None:
+    """Whoever can write a cache must not change what a reviewer is shown, or which jobs follow."""
+    for name, job in jobs(RECONCILE, STAGE):
+        actions = [step for step in job.get("steps", []) if step.get("uses", "").endswith("/actions/reconcile")]
+        for action in actions if "environment" not in job else []:
+            assert "never" == action["with"].get("cache"), name
+
+
 def test_no_group_waits_for_an_approval() -> None:
     """GitHub holds a group while its job waits for a reviewer, so that a run nobody approves would block the rest."""
     for name, job in jobs(RECONCILE, STAGE):
