@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -241,9 +243,18 @@ def test_interrupted_while_reading(begun: Partner, number: signal.Signals, code:
     """Any command ends with the code of the signal, in one line."""
     os.mkfifo(begun.path / "pipe")
     process = begun.start("apply", "pipe")
-    with (begun.path / "pipe").open("wb"):
+    with (begun.path / "pipe").open("wb", buffering=0) as pipe:
+        pipe.write(b"{")
+        wait_until_read(pipe.fileno())  # a signal just before the first read would wait for its end
         done = end(process, number)
     assert (code, "", "Interrupted.\n") == (done.code, done.out, done.err)
+
+
+def wait_until_read(pipe: int) -> None:
+    """Wait until everything that was written to a pipe has been taken out of it."""
+    until = time.monotonic() + 30
+    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0] and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def test_what_nobody_expected(begun: Partner) -> None:
