@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 pytest_plugins = [
     f"support.{name}"
-    for name in ("hub", "lending_service", "object_servers", "partner", "postgres", "service_fixtures")
+    for name in (
+        "hub",
+        "lending_service",
+        "object_servers",
+        "partner",
+        "postgres",
+        "remote_project",
+        "service_fixtures",
+    )
 ]
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")

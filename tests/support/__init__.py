@@ -14,7 +14,7 @@ A project, from the plainest to the richest:
 - `disk_machine.DiskMachine`: state, cache and data on a recorded disk (`disk_recorder`), to be cut off at each write
   (`disk_model`).
 - `git_world.GitWorld`: a remote and a checkout for the git store. `stopped_process`: a process that holds a lock.
-- `bucket_project.BucketProject`: a sandbox project whose record is in an object store.
+- `remote_project.RemoteProject`: a sandbox project whose record is in an object store or a database.
 - `pages.Reading`: a page for users, each command of which is run by a `pages.Reader`; `sandbox_scenes` has what its
   comments ask for.
 - `terminal.at_terminal`: a person who answers prompts. `notified.listening`: a `listen` at work, and senders to it.
