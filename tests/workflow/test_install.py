@@ -128,7 +128,14 @@ def test_wheels_of_a_cache(runner: Runner) -> None:
     assert "right" == runner.install()
 
 
-@pytest.mark.parametrize("kind", ["another wheel", "link", "pipe", "directory", "link to a directory"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "another wheel",
+        "link",
+        *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("pipe", "directory", "link to a directory")),
+    ],
+)
 def test_poisoned_wheels(runner: Runner, kind: str) -> None:
     """A wheel whose hash is not in the list is not installed, and nothing else in a cache is opened or followed."""
     kept = runner.temporary / "reconciler-wheels"
@@ -238,7 +245,13 @@ def test_links_in_place_of_the_directories(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "extra"), [("git:x", ""), ("state", ""), ("s3://b", "objectstore"), ("postgresql://h/d", "postgres")]
+    ("state", "extra"),
+    [
+        ("git:x", ""),
+        pytest.param("state", "", marks=pytest.mark.soak),
+        ("s3://b", "objectstore"),
+        pytest.param("postgresql://h/d", "postgres", marks=pytest.mark.soak),
+    ],
 )
 def test_what_the_store_needs_is_installed(runner: Runner, state: str, extra: str) -> None:
     """The list for every store is installed, and that of the type of the store; each set has its own cache."""
