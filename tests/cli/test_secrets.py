@@ -224,11 +224,11 @@ class TestLost:
         partner.begin(offers=["ONB10011"])
         failpoint = {"RECONCILER_TEST_FAILPOINT": "before-append:2:kill,send_window=0.1,margin=0"}
         partner.environment, usual = {**partner.environment, **failpoint}, partner.environment
-        partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
+        partner.step("apply", "--auto-approve", "--timeout", "3", code=-9)
         partner.environment = usual
         if unread:
             partner.environment["XDG_DATA_HOME"] = str(partner.path / "elsewhere")
-        time.sleep(0.3)
+        time.sleep(3.2)
         denied = ("state", "resolve", OFFERS, "--not-created")
         if not unread:
             with partner.appending():
