@@ -15,7 +15,7 @@ from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
-    is_in_flight,
+    in_flight,
     verdict_of,
     verdict_without_record,
     with_others_work,
@@ -95,7 +95,7 @@ class Apply(Struct, dict=True):
     observe: Callable[[TargetRun], None]
     reach: Callable[[str], None]
     pause: Callable[[float], object]
-    patience: float = 5.0
+    patience: float
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
     jitter: Callable[[], float] = random.random
     recorded_services: Mapping[TargetName, str] = field(default_factory=dict)
@@ -173,8 +173,9 @@ class Apply(Struct, dict=True):
         else:
             left = standing.changes
             self._standings[name] = standing
-            self._verdicts.append(verdict_of(planned.changes, results, left, record, self.clock().wall))
-            results = with_others_work(results, left)
+            wall = self.clock().wall
+            self._verdicts.append(verdict_of(planned.changes, results, left, record, wall))
+            results = with_others_work(results, left, in_flight(record, left, wall))
             self.on_reread(record)
         if run.failure:
             notice = f"{name}: the apply of this target stopped with {run.failure}; please report this"
@@ -231,13 +232,15 @@ class Apply(Struct, dict=True):
     def _reread(self, name: TargetName) -> tuple[Record, TargetPlan]:
         """The record and what is left to do; a create that another run has in flight is given a moment to end."""
         until = self.clock().steady + self.patience
+        pause = 0.2
         while True:
             read = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
             left = read[1].changes
             now = self.clock()
-            if now.steady >= until or self.inbox.interrupted.is_set() or not is_in_flight(read[0], left, now.wall):
+            if now.steady >= until or self.inbox.interrupted.is_set() or not in_flight(read[0], left, now.wall):
                 return read
-            self.pause(0.2)
+            self.pause(pause)
+            pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store
 
     def _left(self, name: TargetName) -> tuple[Record, TargetPlan]:
         """The record as it is now, and the plan for what is left to do. Raises ReconcilerError."""
