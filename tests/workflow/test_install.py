@@ -190,7 +190,7 @@ def test_nothing_is_restored_beside_credentials(runner: Runner) -> None:
     ],
 )
 def test_credentials_of_a_job(runner: Runner, name: str, is_credential: bool) -> None:
-    """Nothing is restored where the job's own environment has credentials, of the store too; a runner has other ones."""
+    """Nothing is restored where the environment of the job has credentials, of the store too."""
     assert str(not is_credential).lower() == runner.prepare(**{name: "x"})["restore"]
 
 
