@@ -16,6 +16,7 @@ from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
     in_flight,
+    is_unresolved,
     verdict_of,
     verdict_without_record,
     with_others_work,
@@ -37,6 +38,9 @@ from reconciler.planning.planner import Planner
 from reconciler.state.journal.chain import Journal
 from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.stores.store import Journals
+
+_PATIENCE_WITH_EARLIER = 5.0
+"""Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
 
 
 class Account(Struct, frozen=True):
@@ -166,7 +170,7 @@ class Apply(Struct, dict=True):
         results = self._save_unrecorded(name, run)
         record = run.appends.record
         try:
-            record, standing = self._reread(name)
+            record, standing = self._reread(name, planned)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
             self._unrecorded.append(f"{name}: could not re-read the record after the apply: {describe(problem)}")
             self._verdicts.append(verdict_without_record(planned.changes, results))
@@ -229,15 +233,17 @@ class Apply(Struct, dict=True):
         saved = {entry.attempt for entry in pending if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
-    def _reread(self, name: TargetName) -> tuple[Record, TargetPlan]:
+    def _reread(self, name: TargetName, planned: TargetPlan) -> tuple[Record, TargetPlan]:
         """The record and what is left to do; a create that another run has in flight is given a moment to end."""
-        until = self.clock().steady + self.patience
+        begun = self.clock().steady
+        before = {change.address for change in planned.changes if is_unresolved(change)}
         pause = 0.2
         while True:
             read = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
-            left = read[1].changes
             now = self.clock()
-            if now.steady >= until or self.inbox.interrupted.is_set() or not in_flight(read[0], left, now.wall):
+            under_way = in_flight(read[0], read[1].changes, now.wall)
+            patience = self.patience if under_way - before else min(self.patience, _PATIENCE_WITH_EARLIER)
+            if not under_way or now.steady - begun >= patience or self.inbox.interrupted.is_set():
                 return read
             self.pause(pause)
             pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store
