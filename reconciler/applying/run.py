@@ -15,7 +15,8 @@ from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
-    is_in_flight,
+    in_flight,
+    is_unresolved,
     verdict_of,
     verdict_without_record,
     with_others_work,
@@ -37,6 +38,9 @@ from reconciler.planning.planner import Planner
 from reconciler.state.journal.chain import Journal
 from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.stores.store import Journals
+
+_PATIENCE_WITH_EARLIER = 5.0
+"""Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
 
 
 class Account(Struct, frozen=True):
@@ -95,7 +99,7 @@ class Apply(Struct, dict=True):
     observe: Callable[[TargetRun], None]
     reach: Callable[[str], None]
     pause: Callable[[float], object]
-    patience: float = 5.0
+    patience: float
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex[:16]
     jitter: Callable[[], float] = random.random
     recorded_services: Mapping[TargetName, str] = field(default_factory=dict)
@@ -166,15 +170,16 @@ class Apply(Struct, dict=True):
         results = self._save_unrecorded(name, run)
         record = run.appends.record
         try:
-            record, standing = self._reread(name)
+            record, standing = self._reread(name, planned)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
             self._unrecorded.append(f"{name}: could not re-read the record after the apply: {describe(problem)}")
             self._verdicts.append(verdict_without_record(planned.changes, results))
         else:
             left = standing.changes
             self._standings[name] = standing
-            self._verdicts.append(verdict_of(planned.changes, results, left, record, self.clock().wall))
-            results = with_others_work(results, left)
+            wall = self.clock().wall
+            self._verdicts.append(verdict_of(planned.changes, results, left, record, wall))
+            results = with_others_work(results, left, in_flight(record, left, wall))
             self.on_reread(record)
         if run.failure:
             notice = f"{name}: the apply of this target stopped with {run.failure}; please report this"
@@ -228,16 +233,20 @@ class Apply(Struct, dict=True):
         saved = {entry.attempt for entry in pending if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
-    def _reread(self, name: TargetName) -> tuple[Record, TargetPlan]:
+    def _reread(self, name: TargetName, planned: TargetPlan) -> tuple[Record, TargetPlan]:
         """The record and what is left to do; a create that another run has in flight is given a moment to end."""
-        until = self.clock().steady + self.patience
+        begun = self.clock().steady
+        before = {change.address for change in planned.changes if is_unresolved(change)}
+        pause = 0.2
         while True:
             read = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
-            left = read[1].changes
             now = self.clock()
-            if now.steady >= until or self.inbox.interrupted.is_set() or not is_in_flight(read[0], left, now.wall):
+            under_way = in_flight(read[0], read[1].changes, now.wall)
+            patience = self.patience if under_way - before else min(self.patience, _PATIENCE_WITH_EARLIER)
+            if not under_way or now.steady - begun >= patience or self.inbox.interrupted.is_set():
                 return read
-            self.pause(0.2)
+            self.pause(pause)
+            pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store
 
     def _left(self, name: TargetName) -> tuple[Record, TargetPlan]:
         """The record as it is now, and the plan for what is left to do. Raises ReconcilerError."""

@@ -1,6 +1,6 @@
 """The verdict on a run, after its record was read again for the last time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -21,21 +21,29 @@ def is_unresolved(change: Change) -> bool:
     return change.block is Block.UNRESOLVED
 
 
-def is_in_flight(record: Record, left: Iterable[Change], wall: float) -> bool:
-    """Whether a create of another run that blocks some of the changes `left` may still get its outcome."""
+def in_flight(record: Record, left: Iterable[Change], wall: float) -> set[Address]:
+    """The addresses with changes `left` that are blocked by a create of another run which may still get its outcome."""
     attempts = [attempt for change in left if is_unresolved(change) for attempt in _concerned(change, record)]
-    return any(attempt.status is Status.PENDING and attempt.settled_by > wall for attempt in attempts)
+    return {attempt.address for attempt in attempts if attempt.status is Status.PENDING and attempt.settled_by > wall}
 
 
-def with_others_work(results: Iterable[Result], left: Sequence[Change]) -> list[Result]:
-    """`results`, in which a skipped change of an address with nothing `left` to do is already done."""
+def with_others_work(results: Iterable[Result], left: Sequence[Change], under_way: Collection[Address]) -> list[Result]:
+    """`results`, in which a skipped change says whether another run has done it, or is about to (`under_way`).
+
+    It is done if nothing of its address is `left` to do.
+    """
     unfinished = {change.address for change in left}
-    return [
-        replace(result, detail="already done by another run")
-        if result.outcome is Done.SKIPPED and result.address not in unfinished
-        else result
-        for result in results
-    ]
+    return [_with_others_work(result, unfinished, under_way) for result in results]
+
+
+def _with_others_work(result: Result, unfinished: set[Address], under_way: Collection[Address]) -> Result:
+    if result.outcome is not Done.SKIPPED:
+        return result
+    if result.address not in unfinished:
+        return replace(result, detail="already done by another run")
+    if result.address in under_way and result.action is not Action.BLOCKED:
+        return replace(result, detail="another run is still applying this address; apply again once that run has ended")
+    return result
 
 
 def with_times(results: Iterable[Result], record: Record) -> list[Result]:

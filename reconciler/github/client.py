@@ -82,11 +82,18 @@ class Client:
 
         The token of a job must not read `/user`, but may ask this.
         """
-        answer = self._called("POST", self._access.graphql_url, {"json": {"query": "query { viewer { login } }"}})
-        match answer:
-            case {"data": {"viewer": {"login": str(login)}}} if login:
+        match self.query("query { viewer { login } }"):
+            case {"viewer": {"login": str(login)}} if login:
                 return login
         raise GitHubError("the answer does not name the user of the token", where="GitHub: viewer")
+
+    def query(self, query: str, **variables: str | int) -> object:
+        """The data that a GraphQL query answers. Raises GitHubError, also for an answer that is only a part."""
+        answer = self._called("POST", self._access.graphql_url, {"json": {"query": query, "variables": variables}})
+        match answer:
+            case {"data": data, **others} if not others.get("errors"):
+                return data
+        raise GitHubError("the answer is not complete", where="GitHub: graphql")
 
     def _url(self, path: str) -> str:
         return f"{self._access.api_url}/repos/{self.repository}{path}"

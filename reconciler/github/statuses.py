@@ -2,10 +2,14 @@
 
 GitHub keeps up to 1,000 statuses for each commit and context, and neither changes nor deletes one. The context names
 the target, the description is the text. They are read from the latest commits, and set on the latest of all.
+
+All statuses of a commit are read, one call for each: a summary shows the latest of each context, behind which somebody
+could hide an earlier one. So a query is only believed that a commit has none at all, which nobody can make so.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import GitHubError
@@ -20,7 +24,11 @@ if TYPE_CHECKING:
 
 CONTEXT = "reconciler/"
 COMMITS = 30
-"""How many commits of the default branch are looked at: one call for each."""
+"""How many commits of the default branch are looked at."""
+_QUERY = f"""query($owner: String!, $name: String!) {{
+  repository(owner: $owner, name: $name) {{
+    defaultBranchRef {{ target {{ ... on Commit {{
+      history(first: {COMMITS}) {{ nodes {{ oid status {{ state }} }} }} }} }} }} }} }}"""
 _FRESH = COMMITS // 2  # what stands on older commits is set again, where there is an occasion
 _PAGES = 10  # of 100 statuses for each commit
 _SECONDS = 15.0  # for reading all of them
@@ -41,8 +49,10 @@ class CommitStatuses:
         if problems:
             return Reading((), str(problems[0]))
         commits = found[0]
-        self._latest = commits[0] if commits else None
-        lists, problems = at_once(lambda item: self._of_commit(*item), list(enumerate(commits)), _SECONDS)
+        self._latest = commits[0][0] if commits else None
+        # The latest in any case: the statuses of a moment ago are there.
+        asked = [(age, commit) for age, (commit, has_any) in enumerate(commits) if has_any or not age]
+        lists, problems = at_once(lambda item: self._of_commit(*item), asked, _SECONDS)
         return Reading(tuple(testimony for testimonies in lists for testimony in testimonies), _gap(problems))
 
     def add(self, texts: Mapping[TargetName, str], seconds: float) -> None:
@@ -53,9 +63,13 @@ class CommitStatuses:
         if problems:
             raise problems[0]
 
-    def _commits(self) -> list[str]:
-        """The latest commits of the default branch, the latest first."""
-        return [commit["sha"] for commit in self._client.get("/commits", per_page=COMMITS) if _is_hash(commit["sha"])]
+    def _commits(self) -> list[tuple[str, bool]]:
+        """The latest commits of the default branch, the latest first, and whether each may have a status."""
+        owner, name = self._client.repository.split("/")
+        with suppress(GitHubError):  # a token or a server that answers no queries: then each commit is read
+            return _queried(self._client.query(_QUERY, owner=owner, name=name))
+        found = [commit["sha"] for commit in self._client.get("/commits", per_page=COMMITS)]
+        return [(commit, True) for commit in found if _is_hash(commit)]
 
     def _of_commit(self, age: int, commit: str) -> list[Testimony]:
         where = f"a status of commit {commit[:10]} in {self._client.repository}"
@@ -69,6 +83,23 @@ class CommitStatuses:
         if self._run_url:
             body["target_url"] = self._run_url
         self._client.send("POST", f"/statuses/{self._latest}", body)
+
+
+def _queried(data: object) -> list[tuple[str, bool]]:
+    """What the query answers. Raises GitHubError for anything else, the history of no commits too."""
+    match data:
+        case {"repository": {"defaultBranchRef": {"target": {"history": {"nodes": [_, *_] as nodes}}}}}:
+            found = [(node["oid"], node["status"] is not None) for node in nodes if _is_node(node)]
+            if len(found) == len(nodes):
+                return found
+    raise GitHubError("unexpected answer", where="GitHub: graphql")
+
+
+def _is_node(node: object) -> bool:
+    match node:
+        case {"oid": str(commit), "status": None | {"state": _}}:
+            return _is_hash(commit)
+    return False
 
 
 def _is_hash(text: str) -> bool:

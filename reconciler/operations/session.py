@@ -31,6 +31,9 @@ from reconciler.state.private.unrecorded import check_keepable, keep_entries
 
 log = logging.getLogger("reconciler.applying")
 
+_PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
+"""Seconds that creates of another run are given to end, none longer than its call may take; in a job nobody waits."""
+
 
 class ApplySession:
     """A plan that is about to be applied, and all that it takes.
@@ -79,6 +82,7 @@ class ApplySession:
                 observe=observe,
                 reach=partial(self._failpoints.reach, handled=lambda: len(caught)),
                 pause=time.sleep,
+                patience=_PATIENCE_IN_CI if workspace.in_ci else _PATIENCE,
                 counted=lambda record: with_known_results(workspace, record),
                 recorded_services={name: record.base_url for name, record in planned.records.items()},
                 unread=frozenset(unread.target for unread in planned.unread) - planned.records.keys(),

@@ -62,6 +62,7 @@ class Office:
     clock: Callable[[], Instant] = now
     observe: Callable[[TargetRun], None] = lambda _run: None
     on_pause: Callable[[], None] = lambda: None
+    patience: float = 0.5
     recorded_services: dict[TargetName, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -113,7 +114,7 @@ class Office:
             observe=self.observe,
             reach=lambda _step: None,
             pause=self._pause,
-            patience=0.5,
+            patience=self.patience,
             recorded_services=self.recorded_services,
         ).carry_out()
 
@@ -317,6 +318,18 @@ def test_another_runs_create_is_not_waited_for_for_ever() -> None:
     moments = iter(range(100))
     office.clock = lambda: Instant(now().wall, float(next(moments)) / 5)
     assert (Verdict.UNRESOLVED, 2) == (office.apply().verdict, len(office.pauses))
+
+
+@pytest.mark.parametrize(("planned_before", "pauses"), [(True, 59), (False, 4)], ids=["lost to it", "planned later"])
+def test_what_was_in_flight_before_the_plan_is_given_less(planned_before: bool, pauses: int) -> None:
+    """A run that took a change from this one is at work; one from before may have died, so patience with it ends."""
+    office = Office({TARGET: "a"}, patience=60)
+    plan = office.plan()
+    office.record(TARGET, in_flight(1000))
+    moments = iter(range(1000))
+    office.clock = lambda: Instant(now().wall, float(next(moments)))
+    office.apply(plan if planned_before else None)
+    assert abs(pauses - len(office.pauses)) <= 1
 
 
 def test_a_record_that_can_no_longer_be_read_does_not_undo_what_was_done() -> None:

@@ -10,7 +10,7 @@ from support.applying_bench import WALL, journal_of, known
 from support.journal_samples import AT, BY, TARGET
 
 from reconciler.applying.objections import objection_of_same_service
-from reconciler.applying.verdict import is_in_flight, verdict_of, with_others_work, worst
+from reconciler.applying.verdict import in_flight, verdict_of, with_others_work, worst
 from reconciler.model.address import Address
 from reconciler.model.entry import Intent, Removed, Settled
 from reconciler.model.outcome import Outcome
@@ -132,8 +132,21 @@ def test_what_others_saw_to_says_so() -> None:
         Result(B, Action.CREATE, Done.SKIPPED, detail="taken"),
         Result(B, Action.RETIRE, Done.RETIRED, detail="own"),
     ]
-    told = with_others_work(results, [replace(CREATE, address=B)])
+    told = with_others_work(results, [replace(CREATE, address=B)], ())
     assert ["already done by another run", "taken", "own"] == [one.detail for one in told]
+
+
+def test_what_another_run_is_about_to_do_says_so() -> None:
+    """A skipped change whose create another run has in flight names it; one that was blocked before keeps its word."""
+    results = [
+        Result(A, Action.CREATE, Done.SKIPPED, detail="taken"),
+        Result(A, Action.BLOCKED, Done.SKIPPED, detail="blocked"),
+        Result(B, Action.CREATE, Done.SKIPPED, detail="taken"),
+        Result(A, Action.CREATE, Done.CREATED, detail="own"),
+    ]
+    told = with_others_work(results, [CREATE, replace(CREATE, address=B)], {A})
+    theirs = "another run is still applying this address; apply again once that run has ended"
+    assert [theirs, "blocked", "taken", "own"] == [one.detail for one in told]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +163,7 @@ def test_only_a_call_in_flight_may_settle_by_itself(
     entries: list[AnyEntry], left: list[Change], expected: bool
 ) -> None:
     """It is worth waiting for a pending create whose time is not over, and for nothing else."""
-    assert expected is is_in_flight(journal_of(*entries).record(), left, WALL)
+    assert expected is bool(in_flight(journal_of(*entries).record(), left, WALL))
 
 
 def test_what_another_target_delivers_hinders() -> None:

@@ -67,9 +67,27 @@ def test_the_loser_fails_where_the_winner_does_not_settle(tmp_path: Path) -> Non
         winner = scene.start_apply()
         scene.wait_until_committed()
         loser.send_signal(signal.SIGCONT)
-        assert 1 == finish(loser).code
+        lost = finish(loser)
+        assert 1 == lost.code
+        assert "another run is still applying this address; apply again once that run has ended" in lost.out
         answers.set()
         assert 0 == finish(winner).code
+        scene.assert_done()
+
+
+def test_the_loser_waits_in_a_job(tmp_path: Path) -> None:
+    """Where nobody would apply again, what another apply took is waited for as long as its call may take."""
+    with SandboxProject(tmp_path, subscriptions(1)) as scene:
+        answers = hold_creates(scene.sandbox)
+        scene.project.environment["CI"] = "true"
+        loser = scene.start_apply("--unsealed", failpoint=STOP)
+        wait_until_stopped(loser.pid)
+        winner = scene.start_apply("--unsealed")
+        scene.wait_until_committed()
+        loser.send_signal(signal.SIGCONT)
+        time.sleep(8)  # longer than at a terminal
+        answers.set()
+        assert [0, 0] == [finish(one).code for one in (winner, loser)]
         scene.assert_done()
 
 

@@ -77,12 +77,43 @@ class TestTold:
         assert before == hub.texts()
 
     def test_calls_of_a_plan(self, witnessed: Partner, hub: Hub) -> None:
-        """One for the commits, and one for each of the latest 30."""
+        """One for the commits, and one for each of the latest 30 that has a status, and for the latest of all."""
         hub.commits = list(range(40, 0, -1))
+        for commit in (39, 20, 11, 10, 9):
+            hub.statuses[commit_id(commit)] = []
+            hub.forge(f"{TARGET}/{commit}", "built", commit)
+        hub.statuses[commit_id(38)] = []
         hub.calls.clear()
         witnessed.succeed("plan", fresh())
-        assert 31 == len(hub.calls)
-        assert {"GET"} == {method for method, _ in hub.calls}
+        read = [f"/commits/{commit_id(commit)}/statuses" for commit in (40, 39, 20, 11)]
+        assert [("POST", "/api/graphql"), *(("GET", path) for path in read)] == sorted(hub.calls, reverse=True)
+
+    @pytest.mark.parametrize("status", [200, 401, 403, 404, 502])
+    def test_calls_without_queries(self, witnessed: Partner, hub: Hub, status: int) -> None:
+        """Where a server or a token answers no query, each of the latest 30 commits is read."""
+        hub.commits = list(range(40, 0, -1))
+        hub.calls.clear()
+        hub.fail("POST", "/graphql", status)
+        assert "" == witnessed.succeed("plan", fresh()).err
+        assert 31 == len(hub.called("GET"))
+
+    def test_a_part_of_an_answer(self, witnessed: Partner, hub: Hub) -> None:
+        """A status that the token may not read is answered like none, with an error beside it: that is no answer."""
+        whole = imported(witnessed, "offers", "deals")
+        hub.commits.insert(0, 4)
+        hub.errors = [{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]
+        witnessed.journal.write_bytes(whole.splitlines(keepends=True)[0])
+        refused(witnessed.run("plan", fresh()))
+
+    def test_a_later_status_hides_nothing(self, witnessed: Partner, hub: Hub) -> None:
+        """Of all statuses of a target on a commit the highest counts, whichever is the latest."""
+        whole = imported(witnessed, "offers", "deals")
+        early = hub.texts()[0]
+        hub.forge(TARGET, early)
+        hub.commits.insert(0, 4)
+        hub.forge(TARGET, early, 4)
+        witnessed.journal.write_bytes(whole.splitlines(keepends=True)[0])
+        refused(witnessed.run("plan", fresh()))
 
     def test_all_pages(self, witnessed: Partner, hub: Hub) -> None:
         """Other statuses of a commit do not hide those that count."""

@@ -38,7 +38,6 @@ _NAMES = {
     "actions/checkout": "checkout",
     "actions/cache": "cache",
     "actions/upload-artifact": "upload",
-    "marocchino/sticky-pull-request-comment": "comment",
 }
 
 
@@ -106,7 +105,7 @@ def children(parent: int) -> list[int]:
 
 @dataclass
 class Forge:
-    """A repository with an origin; `artifacts`, `cache` and `comments` are what its runs left behind.
+    """A repository with an origin; `artifacts` and `cache` are what its runs left behind.
 
     `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
@@ -122,7 +121,7 @@ class Forge:
     approved: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("artifacts", "cache", "comments", "environments", "home"):
+        for name in ("artifacts", "cache", "environments", "home"):
             (self.path / name).mkdir(parents=True)
         if self.upstream is None:
             self.git(self.path, "init", "-q", "--bare", "-b", "main", str(self.origin))
@@ -223,7 +222,6 @@ class Forge:
             "SSL_CERT_DIR": os.environ["SSL_CERT_DIR"],
             "TEST_ORIGIN": str(self.origin),
             "TEST_ARTIFACTS": str(self.path / "artifacts"),
-            "TEST_COMMENTS": str(self.path / "comments"),
             "TEST_CACHE": str(self.path / "cache"),
             "TEST_ENVIRONMENTS": str(self.path / "environments"),
             "PATH": self._path(),

@@ -41,7 +41,10 @@ class Fault:
 
 @dataclass
 class Hub:
-    """One repository. `commits` are numbers, the latest first; `calls` are the calls so far, as method and path."""
+    """One repository. `commits` are numbers, the latest first; `calls` are the calls so far, as method and path.
+
+    With `errors` a query about commits is answered in part, without their statuses.
+    """
 
     server: HTTPServer
     commits: list[int] = field(default_factory=lambda: [3, 2, 1])
@@ -51,6 +54,7 @@ class Hub:
     calls: list[tuple[str, str]] = field(default_factory=list)
     login: str = BOT
     pull_head: str = commit_id(3)
+    errors: list[dict[str, str]] = field(default_factory=list)
     released: Event = field(default_factory=Event)
     _faults: list[Fault] = field(default_factory=list)
     _alone: Lock = field(default_factory=Lock)
@@ -91,6 +95,11 @@ class Hub:
         """The paths that were called with this method."""
         return [path for name, path in self.calls if name == method]
 
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """The calls so far that change something."""
+        return [call for call in self.calls if call[0] != "GET" and call != ("POST", "/api/graphql")]
+
     def answer(self, request: Request) -> Response:
         with self._alone:
             path = request.path.partition(f"/repos/{REPOSITORY}")[2] or request.path
@@ -108,7 +117,7 @@ class Hub:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return _json({"message": "Bad credentials"}, 401)
         if request.path == "/api/graphql":
-            return _json({"data": {"viewer": {"login": self.login}}})
+            return self._query(json.loads(request.data))
         for pattern, handle in self._routes().items():
             if found := re.fullmatch(pattern, f"{request.method} {path}"):
                 return handle(request, *found.groups())
@@ -128,6 +137,17 @@ class Hub:
             r"POST /issues": self._open_issue,
             r"PATCH /issues/(\d+)": self._edit_issue,
         }
+
+    def _query(self, asked: dict[str, Any]) -> Response:
+        if "viewer" in asked["query"]:
+            return _json({"data": {"viewer": {"login": self.login}}})
+        assert REPOSITORY == f"{asked['variables']['owner']}/{asked['variables']['name']}"
+        (count,) = re.findall(r"history\(first: (\d+)\)", asked["query"])
+        commits = [commit_id(number) for number in self.commits[: int(count)]]
+        shown = {sha for sha in commits if self.statuses.get(sha) and not self.errors}
+        nodes = [{"oid": sha, "status": {"state": "SUCCESS"} if sha in shown else None} for sha in commits]
+        data = {"repository": {"defaultBranchRef": {"target": {"history": {"nodes": nodes}}}}}
+        return _json({"data": data, **({"errors": self.errors} if self.errors else {})})
 
     def _set_status(self, request: Request, sha: str) -> Response:
         body = json.loads(request.data)

@@ -40,7 +40,6 @@ def forge(tmp_path: Path, sandbox: Sandbox) -> Forge:
         "command": "apply",
         "target": "europe/staging",
         "auto-approve": True,
-        "comment": True,
         "client-id": "${{ secrets.RECONCILER_EUROPE_STAGING_CLIENT_ID }}",
         "client-secret": "${{ secrets.RECONCILER_EUROPE_STAGING_CLIENT_SECRET }}",
         "cache": "${{ vars.CACHE || 'auto' }}",
@@ -68,7 +67,7 @@ def test_credentials_reach_one_step(forge: Forge, sandbox: Sandbox) -> None:
     """The step that runs the program has them; no action of others, no log and no output does; nothing is restored."""
     done = forge.run("push", {})
     assert (0, 2) == (done.code, len(committed(sandbox, "staging"))), done.log
-    assert {"comment", "save-reconciler-kept", "upload"} == environments(forge).keys()
+    assert {"save-reconciler-kept", "upload"} == environments(forge).keys()
     assert [] == [name for name, told in environments(forge).items() if SECRET in told]
     assert SECRET not in re.sub(r"::add-mask::.*", "", done.log)
     (cached,) = [path for path in (forge.path / "cache").iterdir() if path.is_dir()]
@@ -80,7 +79,7 @@ def test_what_cannot_be_saved_is_a_warning(forge: Forge, sandbox: Sandbox) -> No
     """An apply that is done stays so: each thing that could not be saved is a warning that says where it is instead."""
     done = forge.run("push", {}, extra={"TEST_SAVING_FAILS": "1"})
     assert (0, 2) == (done.code, len(committed(sandbox, "staging"))), done.log
-    for what in ("could not be put on the pull request", "as an artifact", "the last known heads could not be saved"):
+    for what in ("as an artifact", "the last known heads could not be saved"):
         assert re.search(rf"(::warning::|❗|🚧).*{what}", done.log), done.log
     assert "the entries of the record are not in the artifact" not in done.log.replace("OUTCOMES", "")
     again = forge.run("push", {}, extra={"TEST_SAVING_FAILS": "1"})
@@ -113,5 +112,4 @@ def test_there_is_no_other_action() -> None:
         "actions/cache/restore",
         "actions/cache/save",
         "actions/upload-artifact",
-        "marocchino/sticky-pull-request-comment",
     } == uses

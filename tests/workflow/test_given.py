@@ -233,6 +233,22 @@ def test_tip_with_another_configuration(world: GitWorld, path: str, monkeypatch:
     refuse_moved(world)
 
 
+@pytest.mark.parametrize("config", ["link", "deep/link/../config", "linked.yaml", "config/linked.yaml"])
+def test_configuration_by_way_of_a_link(world: GitWorld, config: str) -> None:
+    """What a link points to can be the same while the link itself points elsewhere at the tip, so none is followed."""
+    for path, to in (("link", "config"), ("deep/link", "../config"), ("linked.yaml", "config/all.yaml")):
+        (world.checkout / path).symlink_to(to)
+    (world.checkout / "config/linked.yaml").symlink_to("all.yaml")
+    world.git("add", ".")
+    world.git(*SOMEBODY, "commit", "--quiet", "--message", "link")
+    world.git("push", "--quiet", "origin", "HEAD:refs/heads/main")
+    refuse_moved(world, config)
+    world.push("README.md", b"unrelated\n", "main")
+    refuse_moved(world)
+    with pytest.raises(Refused, match="config is reached through a symbolic link"):
+        refuse_moved(world, config)
+
+
 def test_exact_ref(world: GitWorld) -> None:
     """Another branch whose name ends in the same way is another branch."""
     world.git("push", "--quiet", "origin", "HEAD:refs/heads/release/refs/heads/main")

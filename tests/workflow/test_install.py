@@ -185,6 +185,32 @@ def test_nothing_is_restored_beside_credentials(runner: Runner) -> None:
     assert "Error: cache: expected one of auto, always, never" in runner.refuse("prepare", CACHE="true")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_credential"),
+    [
+        *((name, True) for name in ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY", "RECONCILER_SECRETS_DIR")),
+        *((name, True) for name in ("AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_CONTAINER_CREDENTIALS_FULL_URI")),
+        *((name, True) for name in ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE")),
+        *((name, True) for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT_PATH")),
+        ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", True),  # buys credentials of a store
+        *((name, False) for name in ("AZURE_EXTENSION_DIR", "AWS_REGION", "PGHOST", "RECONCILER_GIT_CLIENT_SECRET")),
+    ],
+)
+def test_credentials_of_a_job(runner: Runner, name: str, is_credential: bool) -> None:
+    """Nothing is restored where the environment of the job has credentials, of the store too."""
+    assert str(not is_credential).lower() == runner.prepare(**{name: "x"})["restore"]
+
+
+def test_every_credential_of_an_object_store_counts(runner: Runner) -> None:
+    """Whatever variable of a store holds a secret, or leads to one."""
+    text = (ROOT / "reconciler/state/stores/objects/places.py").read_text()
+    names = re.findall(
+        r'"((?:AWS|AZURE|GOOGLE)_[A-Z0-9_]*(?:SECRET|TOKEN|KEY|CREDENTIAL|SERVICE_ACCOUNT)[A-Z0-9_]*)"', text
+    )
+    assert len({*names}) > 15
+    assert {"false"} == {runner.prepare(**{name: "x"})["restore"] for name in {*names}}
+
+
 def test_keys(runner: Runner) -> None:
     """The heads of other records or targets are not taken, and with tokens, nor are those of other jobs."""
     scopes = [

@@ -87,6 +87,25 @@ def test_the_example_is_no_service(project: Project) -> None:
     assert "stages" == run(project, "request")[1]["kind"]
 
 
+def test_what_later_jobs_cannot_be_told(project: Project) -> None:
+    """Without its outputs all that follows would be left out, as if there was nothing to do: an error says so."""
+    targets(project, "a/staging", "a/production")
+    code, _, said = run(project, "request", GITHUB_OUTPUT="/dev/full")
+    assert 1 == code
+    assert said == (
+        "Warning: GITHUB_OUTPUT cannot be written: No space left on device\n"
+        "Error: later jobs cannot be told what to do; start the workflow again\n"
+    )
+
+
+def test_a_summary_that_is_full(project: Project) -> None:
+    """What cannot be shown is a warning: what follows does not depend on it."""
+    targets(project, "a/staging", "a/production", host="lending.example")
+    code, told, said = run(project, "request", GITHUB_STEP_SUMMARY="/dev/full")
+    assert (0, {"kind": "nothing"}) == (code, told)
+    assert said == "Warning: GITHUB_STEP_SUMMARY cannot be written: No space left on device\n"
+
+
 def test_a_job_for_each_target_with_changes(project: Project) -> None:
     """It has the digest of its target in the plan that was shown, the patterns that concern it, and its variables."""
     plan = {

@@ -35,7 +35,11 @@ DATA = {
 }
 MOST = 10_000
 """Files that are taken from one directory of a cache."""
-SECRET = re.compile(r"RECONCILER_(?!GIT_).+_CLIENT_SECRET")
+SECRET = re.compile(
+    r"RECONCILER_((?!GIT_).+_CLIENT_SECRET|SECRETS_DIR)|PG(PASS.*|SERVICEFILE|SSLKEY)|ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+    r"|(AWS|AZURE|GOOGLE)_.*(SECRET|TOKEN|KEY|CREDENTIAL|SERVICE_ACCOUNT).*"
+)
+"""Variables that hold credentials of the service or of a store, or lead to them; a runner has others of such names."""
 
 
 def temporary(name: str) -> Path:

@@ -6,27 +6,26 @@ The journals go into the artifact's folder, as a file store holds them; the hist
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
+import job
 from given import take_store_credentials
 
-from reconciler.cli.main import run
-from reconciler.cli.options import Invocation
+from reconciler.cli.main import leave, run
 from reconciler.operations.workspace import Workspace
 
 
 def main() -> int:
     """Tell the history, and copy every journal; the exit code."""
     take_store_credentials()
-    code = run(["state", "history"])
+    code = run(["state", "history"], job.INVOCATION)
     if code == 0:
         _copy(Path(os.environ["FOLDER"]) / "state")
     return code
 
 
 def _copy(folder: Path) -> None:
-    store = Workspace(Invocation().terminal).store
+    store = Workspace(job.INVOCATION.terminal).store
     for target in store.targets():
         path = folder / f"{target}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,4 +33,4 @@ def _copy(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(job.ended(main), job.INVOCATION)

@@ -20,11 +20,8 @@ from urllib.parse import urlsplit
 
 import job
 import operations
-from given import take_store_credentials
 from stages import named_stages
 
-from reconciler.cli.main import leave
-from reconciler.errors import ReconcilerError
 from reconciler.model.address import TargetName
 
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ def preview() -> int:
     prepared = _prepare()
     job.summarise("".join(_report(prepared)))
     pattern = prepared.asked.patterns[0].split("/")
-    job.tell(approval=prepared.approval, variables=TargetName("/".join(pattern[:2])).variable_prefix)
+    job.hand_on(approval=prepared.approval, variables=TargetName("/".join(pattern[:2])).variable_prefix)
     return 0
 
 
@@ -190,15 +187,5 @@ def _do(command: Command) -> int:
 COMMANDS = {"preview": preview, "mend": mend}
 
 
-def main() -> int:
-    """Run one of the commands; the exit code of the step."""
-    try:
-        take_store_credentials()
-        return COMMANDS[sys.argv[1]]()
-    except (job.Refusal, ReconcilerError) as problem:
-        job.complain(problem)
-        return 1
-
-
 if __name__ == "__main__":
-    leave(main(), job.INVOCATION)
+    job.main(COMMANDS)

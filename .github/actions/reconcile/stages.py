@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +11,7 @@ from urllib.parse import urlsplit
 
 import job
 import operations
-from given import take_store_credentials
 
-from reconciler.cli.main import leave
-from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address, matches
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.digest import plan_digest
@@ -44,9 +40,9 @@ def request() -> int:
         job.summarise(
             "`config/` has the addresses of the example, which end in `.example`: there is no service to plan for.\n"
         )
-        job.tell(kind="nothing")
+        job.hand_on(kind="nothing")
     else:
-        job.tell(kind="stages", stages=json.dumps(stages))
+        job.hand_on(kind="stages", stages=json.dumps(stages))
     return 0
 
 
@@ -62,7 +58,7 @@ def _tell_operation(stages: Sequence[str], given: dict[str, str]) -> None:
     """Tell which stage approves the operation. Needs no valid config/: a broken one must not block a repair."""
     asked = operations.parse(given, stages)
     number = stages.index(asked.stage)
-    job.tell(
+    job.hand_on(
         kind="apply" if asked.applies else "mend",
         stage=asked.stage,
         after=stages[number - 1] if asked.applies and number else "",
@@ -93,7 +89,7 @@ def _is_placeholder(target: Target) -> bool:
 def targets() -> int:
     """Tell the targets of a plan that has changes, one for each job, with the digest that the job may apply."""
     plan = json.loads(Path(os.environ["PLAN"]).read_text(encoding="utf-8"))
-    job.tell(targets=json.dumps([*_changed(plan["changes"], plan["targets"], os.environ["PATTERNS"].split())]))
+    job.hand_on(targets=json.dumps([*_changed(plan["changes"], plan["targets"], os.environ["PATTERNS"].split())]))
     return 0
 
 
@@ -137,15 +133,5 @@ def _compare(before: str, after: str, *options: str) -> int:
 COMMANDS = {"request": request, "targets": targets, "parity": parity, "gate": gate}
 
 
-def main() -> int:
-    """Run one of the commands; the exit code of the step."""
-    try:
-        take_store_credentials()
-        return COMMANDS[sys.argv[1]]()
-    except (job.Refusal, ReconcilerError) as problem:
-        job.complain(problem)
-        return 1
-
-
 if __name__ == "__main__":
-    leave(main(), job.INVOCATION)
+    job.main(COMMANDS)

@@ -9,75 +9,58 @@ import json
 import os
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import job
 from given import is_true, take_inputs
 from tip import refuse_moved
 
-from reconciler.cli.main import leave, run
-from reconciler.cli.options import Invocation
-from reconciler.errors import Interrupted, ReconcilerError, SettingsError
+from reconciler.cli.main import leave
+from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.operations.github_settings import run_url
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.comments import page_in_artifact
 from reconciler.reports.cutting import SUMMARY_LIMIT, cut
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
 PLANNED = (0, 2, 3)
 """Exit codes of a plan that was made, whatever is in it."""
-INVOCATION = Invocation()
-"""Of all commands of this step: a thread stuck in a stream of one must not keep the process from ending."""
 
 
 def main() -> int:
-    """Run the command that the inputs name; the step's exit code, also where a signal comes between two runs."""
-    try:
-        take_inputs()
-        return _command()
-    except ReconcilerError as problem:
-        INVOCATION.terminal.print_problem(problem)
-        return _told(problem.exit_code)
-    except Interrupted as problem:
-        return _told(problem.exit_code)
+    """Run the command that the inputs name, and tell its exit code; that of the step.
+
+    A plan fails neither with changes nor with what waits.
+    """
+    code = job.ended(_command)
+    job.tell(exit_code=str(code))
+    return 0 if code in PLANNED and os.environ["INPUT_COMMAND"] == "plan" else code
 
 
 def _command() -> int:
-    command = os.environ["INPUT_COMMAND"]
+    take_inputs()
     folder = Path(tempfile.mkdtemp(prefix="reconciler-report-", dir=os.environ.get("RUNNER_TEMP")))
-    _tell({"folder": str(folder), "number": folder.name[-8:]})
-    if command == "validate":
-        return _told(_validate(folder))
-    if command == "plan":
-        return _told(_plan(folder, report=True), tolerated=PLANNED)
-    if command == "apply":
-        return _apply(folder)
-    sys.stderr.write("Error: command: expected one of validate, plan, apply\n")
-    return _told(1)
-
-
-def _told(code: int, tolerated: tuple[int, ...] = (0,)) -> int:
-    """Tell the exit code, and give that of the step: a plan fails neither with changes nor with what waits."""
-    _tell({"exit-code": str(code)})
-    return 0 if code in tolerated else code
+    job.tell(folder=str(folder), number=folder.name[-8:])
+    match os.environ["INPUT_COMMAND"]:
+        case "validate":
+            return _validate(folder)
+        case "plan":
+            return _plan(folder, report=True)
+        case "apply":
+            return _apply(folder)
+    raise SettingsError("expected one of validate, plan, apply", where="command")
 
 
 def _validate(folder: Path) -> int:
     """Validate, with mistakes and warnings beside the lines they are of, and what is beyond that in the summary."""
     file = folder / "validation.txt"
-    with _stdout_to(file):
-        code = run(["validate", "--format", "github"], INVOCATION)
+    code = job.report(file, "validate", "--format", "github")
     text = file.read_text(encoding="utf-8")
     sys.stdout.write(text)
     rest = [line.strip().replace("`", "'") for line in text.split("\n") if line and not line.startswith("::")]
     if rest:
-        _append(
-            "GITHUB_STEP_SUMMARY", "".join(["### More in the configuration\n\n", *(f"- `{line}`\n" for line in rest)])
-        )
+        job.summarise("".join(["### More in the configuration\n\n", *(f"- `{line}`\n" for line in rest)]))
     return code
 
 
@@ -86,8 +69,8 @@ def _plan(folder: Path, *, report: bool) -> int:
     file = folder / "plan.json"
     page = folder / "plan.html"
     saved = ["--out", str(file), *(["--page", str(page)] if report else [])]
-    with _stdout_to(folder / "plan.md"):
-        code = run(["plan", *_targets(), "--detailed-exitcode", "--format", "markdown", *saved], INVOCATION)
+    options = ["--detailed-exitcode", "--format", "markdown", *saved]
+    code = job.report(folder / "plan.md", "plan", *_targets(), *options)
     if file.exists():
         _tell_plan(file)
     if page.exists():
@@ -103,7 +86,7 @@ def _apply(folder: Path) -> int:
     planned = _plan(folder, report=False)
     if planned not in PLANNED:  # failed, or the run was cancelled
         _summarise(folder / "plan.md")
-        return _told(planned)
+        return planned
     try:
         approval = _approval(json.loads((folder / "plan.json").read_text(encoding="utf-8")))
     except ReconcilerError:
@@ -112,10 +95,10 @@ def _apply(folder: Path) -> int:
     most = os.environ.get("INPUT_MAX_CREATES")
     guard = ["--max-creates", most] if most else []
     pinned = ["--pinned"] if is_true("pinned") else []
-    with _stdout_to(folder / "apply.md"):
-        code = run(["apply", *_targets(), *approval, *guard, *pinned, "--format", "markdown"], INVOCATION)
+    options = [*approval, *guard, *pinned, "--format", "markdown"]
+    code = job.report(folder / "apply.md", "apply", *_targets(), *options)
     _summarise(folder / "apply.md")
-    return _told(code)
+    return code
 
 
 def _approval(plan: dict[str, Any]) -> list[str]:
@@ -133,7 +116,7 @@ def _approval(plan: dict[str, Any]) -> list[str]:
         remedy = "set the digest of the plan that was approved; or, to apply whatever the plan is, auto-approve: true"
         raise SettingsError(what, where="expect-digest", remedy=remedy)
     if checks_tip:
-        workspace = Workspace(INVOCATION.terminal)
+        workspace = Workspace(job.INVOCATION.terminal)
         refuse_moved(workspace.config, workspace.cache_directory)
     return ["--expect-digest", digest] if digest else ["--auto-approve"]
 
@@ -145,26 +128,10 @@ def _targets() -> list[str]:
     return [*(argument for pattern in patterns for argument in ("-t", pattern)), *allowed]
 
 
-@contextmanager
-def _stdout_to(path: Path) -> Iterator[None]:
-    """Let stdout be a file for a while."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    with path.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
 def _tell_plan(file: Path) -> None:
     document = json.loads(file.read_text(encoding="utf-8"))
     counts = {action: str(document["summary"][action]) for action in ACTIONS}
-    told = {"changes": str(len(document["changes"])), "digest": document["digest"], "plan-file": str(file)}
-    _tell({**told, **counts})
+    job.tell(changes=str(len(document["changes"])), digest=document["digest"], plan_file=str(file), **counts)
 
 
 def _summarise(report: Path) -> None:
@@ -178,10 +145,10 @@ def _summarise(report: Path) -> None:
             text = "reconciler ended before there was a report; the log says why.\n"
             report.write_text(text, encoding="utf-8")
     except OSError as problem:
-        _warn(f"the report cannot be saved: {problem.strerror}")
+        job.warn(f"the report cannot be saved: {problem.strerror}")
         return
-    _append("GITHUB_STEP_SUMMARY", cut(text, SUMMARY_LIMIT - _summary_size(), "see the artifact of this run"))
-    _tell({"report-file": str(report)})
+    job.summarise(cut(text, SUMMARY_LIMIT - _summary_size(), "see the artifact of this run"))
+    job.tell(report_file=str(report))
 
 
 def _summary_size() -> int:
@@ -192,25 +159,5 @@ def _summary_size() -> int:
         return 0
 
 
-def _tell(outputs: dict[str, str]) -> None:
-    """Tell outputs. None of them has a line break: they are numbers, a digest, and paths that were made here."""
-    _append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
-
-
-def _append(variable: str, text: str) -> None:
-    path = os.environ.get(variable)
-    if path:
-        try:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as problem:  # the step has the exit code of what was done
-            _warn(f"{variable} cannot be written: {problem.strerror}")
-
-
-def _warn(text: str) -> None:
-    with suppress(OSError):
-        sys.stderr.write(f"Warning: {text}\n")
-
-
 if __name__ == "__main__":
-    leave(main(), INVOCATION)
+    leave(main(), job.INVOCATION)

@@ -50,8 +50,15 @@ def _top(git: Git) -> Path:
 
 
 def _path(config: Path, top: Path) -> str:
-    """Where `config` is in the repository. Raises Refused for a path outside of it, of which a commit says nothing."""
-    path = config.resolve()
+    """Where `config` is in the repository.
+
+    Raises Refused for a path outside of it, of which a commit says nothing, and for one with a link, which could point
+    elsewhere at the tip. Links below `config` cannot lead out of it: such a configuration has no plan.
+    """
+    given, path = Path.cwd() / config, config.resolve()
+    if any(map(Path.is_symlink, (given, *given.parents))):
+        remedy = "set config to what the link points to, or check-tip: false"
+        raise Refused("config is reached through a symbolic link", where="check-tip", remedy=remedy)
     if not path.is_relative_to(top):
         raise Refused("config is not in the checkout", where="check-tip", remedy="or set check-tip: false")
     return "" if path == top else str(path.relative_to(top))

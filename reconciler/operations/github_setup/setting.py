@@ -14,13 +14,13 @@ from reconciler.operations.github_setup.changes import (
     AddEnvironment,
     AddRuleset,
     AllowBranch,
+    Change,
     ReplaceKey,
     SetSecret,
     SetVariable,
 )
 
 if TYPE_CHECKING:
-    from reconciler.operations.github_setup.changes import Change
     from reconciler.operations.github_setup.gh import Gh
 
 

@@ -12,6 +12,7 @@ from reconciler.operations.github_setup.changes import (
     AddEnvironment,
     AddRuleset,
     AllowBranch,
+    Change,
     ReplaceKey,
     SetSecret,
     SetVariable,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.model.desired import Desired, Target
-    from reconciler.operations.github_setup.changes import Change
     from reconciler.operations.github_setup.gh import Gh
 
 _KEEP = "reconciler: the record is append-only"
