@@ -1,5 +1,6 @@
 """Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
 
+import os
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,18 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
         elif journal is not None:
             for theirs in kept:
                 yield _merge(workspace, theirs.journal, source_of(store))
+
+
+def command_to_share(workspace: Workspace, target: TargetName) -> str:
+    """How to commit and push the journal of a target, if it is a file in a work tree of git; "" if not."""
+    from reconciler.state.stores.git.upstream import in_work_tree  # noqa: PLC0415 - few stores need git
+
+    journal = workspace.store.journal_file(target)
+    if journal is None or not in_work_tree(journal):
+        return ""
+    folder, name = os.path.split(workspace.store.where(target))
+    git = f"git -C {shlex.quote(folder or '.')}"
+    return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
 
 
 def _merge(workspace: Workspace, theirs: Journal, source: str) -> Recovery:

@@ -100,7 +100,7 @@ def test_what_was_added_since_stays(seen: Partner) -> None:
     other.step("state", "resolve", "europe/staging/offers", "--created", "--force")
     added = journal(seen)
     done = seen.step("plan", code=1)
-    assert "to put it back after the 4 entries that are here, which stay, run:" in done.err
+    assert "to restore it after the 4 entries that are here, which stay, run:" in done.err
     seen.step(*advised(done).split()[1:])
     assert journal(seen).startswith(added)
     assert ["begun", "bound", "intent", "resolved", "joined"] == kinds(seen)
@@ -171,7 +171,7 @@ def test_accepting_a_loss_that_is_none_warns(seen: Partner) -> None:
     """Whoever gives up what is still there is told so first."""
     set_back(seen)
     done = seen.step("state", "accept-rollback", "-t", "europe/staging", "--force")
-    assert "not everything is lost: to put back what this machine still has" in done.err
+    assert "not everything is lost: to restore what this machine still has" in done.err
     assert PUT_BACK == advised(done)
 
 

@@ -49,6 +49,6 @@ def _describe(terminal: Terminal, rollback: Rollback) -> None:
         terminal.say(f"  {rollback.target}: last seen with {seen.length}, head {seen.head}; {now}")
     if rollback.kept:
         back = f"run: reconciler state recover -t {rollback.target}"
-        terminal.warn(f"{rollback.target}: not everything is lost: to put back what this machine still has, {back}")
+        terminal.warn(f"{rollback.target}: not everything is lost: to restore what this machine still has, {back}")
     if rollback.elsewhere:
         terminal.warn(f"{rollback.target}: {rollback.elsewhere}what continues there would be created again here")

@@ -8,7 +8,7 @@ from reconciler.cli.exit_codes import exit_code
 from reconciler.cli.options import cli_command, known, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
-from reconciler.operations.recover import Recovery, recover, recover_kept
+from reconciler.operations.recover import Recovery, command_to_share, recover, recover_kept
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.wording import counted
@@ -42,6 +42,9 @@ def command(terminal: Terminal, file: Path | None, target: str | None, within: s
     for recovery in recover(workspace, file) if file else recover_kept(workspace, target or ""):
         recoveries.append(recovery)
         _show(terminal, recovery)
+        command_line = command_to_share(workspace, recovery.target)
+        if command_line:
+            terminal.say(f"To commit and share the record of {recovery.target}, run: {command_line}")
     if not recoveries:
         terminal.print_line("Nothing to recover.")
     return exit_code(Verdict.FAILED if any(recovery.left for recovery in recoveries) else Verdict.DONE)

@@ -73,7 +73,7 @@ def with_what_is_kept(
     what = "what is missing" if whole else "a part of what is missing"
     rest = "" if whole else f"; for the rest: {problem.remedy}"
     remedy = (
-        f"this machine still has {what}, in a copy with {length}; to put it back{_stays(journal)},"
+        f"this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
         f" run: reconciler state recover -t {target}{rest}"
     )
     return type(problem)(problem.what, where=problem.where, remedy=remedy)
