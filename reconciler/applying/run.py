@@ -25,6 +25,7 @@ from reconciler.applying.verdict import (
 )
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
+from reconciler.model.account import short_account
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.desired import Desired, Target
@@ -56,11 +57,18 @@ def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
         problem = (
             f"the record belongs to the service at {record.base_url}, but the current settings use {target.base_url}"
         )
+        check = f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL, which may be of another target"
+        intended = "if the service has moved"
     elif account is not None and record.account not in (None, account):
-        problem = "the record belongs to another account: it was created with another client id"
+        problem = (
+            "the record belongs to another account: it was created with another client id"
+            f" ({short_account(record.account)}, not {short_account(account)})"
+        )
+        check = f"check {target.name.variable_prefix}CLIENT_ID, which may be of another environment"
+        intended = "if the operator has issued a new client id for the same subscriptions"
     else:
         return
-    remedy = f"if the change is intended, run: reconciler state rebind -t {target.name}"
+    remedy = f"{check}; only {intended}, run: reconciler state rebind -t {target.name}"
     raise RecordForeign(problem, where=target.name, remedy=remedy)
 
 

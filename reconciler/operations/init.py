@@ -12,6 +12,7 @@ from reconciler.operations.edit import now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
+from reconciler.state.heads.kept import lost_but_kept
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
@@ -115,13 +116,15 @@ def is_sandbox(base_url: str) -> bool:
 class Rollback(Struct, frozen=True):
     """The journal of a target as it is, if there is one, and what this machine last knew of it and it does not hold.
 
-    `elsewhere` is what to try first, if that was last seen in another store.
+    `elsewhere` is what to try first, if that was last seen in another store. `kept`: whether this machine still has
+    some of it.
     """
 
     target: TargetName
     journal: Journal | None
     lost: list[KnownHead]
     elsewhere: str
+    kept: bool
 
 
 def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
@@ -141,7 +144,8 @@ def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
                 remedy=f"to initialize it, run: reconciler state init -t {name}",
             )
         elsewhere = next((text for known in lost if (text := known.elsewhere_than(place))), "")
-        yield Rollback(name, journal, lost, elsewhere)
+        kept, _ = lost_but_kept(workspace.store, journal, name, seen)
+        yield Rollback(name, journal, lost, elsewhere, bool(lost and kept))
 
 
 def accept(workspace: Workspace, rollback: Rollback, *, force: bool) -> None:

@@ -19,7 +19,12 @@ class Rebinding(Struct, frozen=True):
     target: TargetName
     recorded_url: str
     base_url: str
-    changes_account: bool
+    recorded_account: str | None
+    account: str | None
+
+    @property
+    def changes_account(self) -> bool:
+        return self.account is not None and self.recorded_account not in (None, self.account)
 
     @property
     def changes_service(self) -> bool:
@@ -45,15 +50,14 @@ def rebind(workspace: Workspace, name: TargetName, *, force: bool) -> None:
         if not (rebinding.changes_service or rebinding.changes_account):
             return []
         at, by = now_by(workspace)
-        return [Bound(at=at, by=by, base_url=rebinding.base_url, account=_account(workspace, name), forced=force)]
+        return [Bound(at=at, by=by, base_url=rebinding.base_url, account=rebinding.account, forced=force)]
 
     record_entries(workspace, name, draft, "rebound")
 
 
 def _rebinding(workspace: Workspace, name: TargetName, record: Record) -> Rebinding:
-    account = _account(workspace, name)
-    changes_account = account is not None and record.account not in (None, account)
-    return Rebinding(name, record.base_url, sound_targets(workspace)[name].base_url, changes_account)
+    base_url = sound_targets(workspace)[name].base_url
+    return Rebinding(name, record.base_url, base_url, record.account, _account(workspace, name))
 
 
 def _account(workspace: Workspace, name: TargetName) -> str | None:

@@ -1,5 +1,6 @@
 """Recovers results that an apply could not save to the record, and entries of another copy of the journal."""
 
+import os
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,10 @@ from reconciler.model.entry import AnyEntry, Joined
 from reconciler.model.joining import all_entries
 from reconciler.model.unrecorded import followable
 from reconciler.operations.edit import append_drafted, now_by
+from reconciler.operations.selecting import whole_selection
 from reconciler.operations.workspace import Workspace
-from reconciler.state.heads.tracking import load_journal
+from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.tracking import load_journal, restore_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.journal.histories import missing_of
@@ -42,7 +45,7 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
     if is_journal(data):
         theirs = parse(data, None, str(file))
         workspace.within.refuse_others([theirs.target])
-        yield _merge(workspace, theirs, file)
+        yield _merge(workspace, theirs, str(file))
         return
     saved = kept_in(data, file)
     targets = sorted({entry.target for entry in saved})
@@ -53,12 +56,44 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
 
 
-def _merge(workspace: Workspace, theirs: Journal, file: Path) -> Recovery:
+def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
+    """Append to the selected records what this machine has seen of them and the store has lost.
+
+    A journal that is missing is put back as it was last seen. Raises StateError.
+    """
+    store, heads = workspace.store, workspace.heads
+    targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
+    workspace.within.refuse_others(targets)
+    for target in targets:
+        journal, seen = load_journal(store, target), heads.seen(target)
+        kept, _ = lost_but_kept(store, journal, target, seen)
+        if journal is None and kept:
+            restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
+            workspace.notices.work_is_done()
+            yield Recovery(target, len(kept[0].journal.lines))
+        elif journal is not None:
+            for theirs in kept:
+                yield _merge(workspace, theirs.journal, source_of(store))
+
+
+def command_to_share(workspace: Workspace, target: TargetName) -> str:
+    """How to commit and push the journal of a target, if it is a file in a work tree of git; "" if not."""
+    from reconciler.state.stores.git.upstream import in_work_tree  # noqa: PLC0415 - few stores need git
+
+    journal = workspace.store.journal_file(target)
+    if journal is None or not in_work_tree(journal):
+        return ""
+    folder, name = os.path.split(workspace.store.where(target))
+    git = f"git -C {shlex.quote(folder or '.')}"
+    return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
+
+
+def _merge(workspace: Workspace, theirs: Journal, source: str) -> Recovery:
     """Append what another copy of a journal knows."""
     new: list[AnyEntry] = []
 
     def draft(journal: Journal) -> list[AnyEntry]:
-        new[:] = missing_of(journal, theirs, str(file), *now_by(workspace))
+        new[:] = missing_of(journal, theirs, source, *now_by(workspace))
         return new
 
     _append(workspace, theirs.target, draft, "joined")

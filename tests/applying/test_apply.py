@@ -202,24 +202,37 @@ def test_a_record_of_another_account_is_not_written_to() -> None:
     assert "belongs to another account" in str(applied.results[0].detail)
 
 
+NEW_ID = "if the operator has issued a new client id for the same subscriptions"
+
+
 @pytest.mark.parametrize(
-    ("base_url", "bound", "account", "told"),
+    ("base_url", "bound", "account", "told", "remedy"),
     [
         (
             "https://api.other.example",
             None,
             None,
             f"the service at {SERVICE}, but the current settings use https://api.other.example",
+            "check `base_url` in config/ and {}BASE_URL, which may be of another target; only if the service has moved",
         ),
-        (SERVICE, "theirs", "mine", "another account: it was created with another client id"),
-        (f"{SERVICE}/", "mine", "mine", None),
-        (SERVICE, "theirs", None, None),
+        (
+            SERVICE,
+            f"sha256:{'0123456789abcdef' * 4}",
+            "mine",
+            "another account: it was created with another client id (sha256:0123456789ab…, not mine)",
+            "check {}CLIENT_ID, which may be of another environment; only {NEW_ID}",
+        ),
+        (f"{SERVICE}/", "mine", "mine", None, ""),
+        (SERVICE, "theirs", None, None, ""),
     ],
 )
 def test_a_record_belongs_to_one_service_and_account(
-    base_url: str, bound: str | None, account: str | None, told: str | None
+    base_url: str, bound: str | None, account: str | None, told: str | None, remedy: str
 ) -> None:
-    """Another service or another account is refused; who sends nothing has no account to differ in."""
+    """Another service or another account is refused, and the settings are to be checked before the record is changed.
+
+    Who sends nothing has no account to differ in.
+    """
     lines = journal_bytes([replace(begun(), base_url=SERVICE), Bound(at=AT, by=BY, base_url=SERVICE, account=bound)])
     record = parse(lines, TARGET, "memory").record()
     target = target_of(TARGET, base_url)
@@ -228,8 +241,9 @@ def test_a_record_belongs_to_one_service_and_account(
     else:
         with pytest.raises(RecordForeign) as raised:
             refuse_foreign(target, record, account)
-        remedy = f"if the change is intended, run: reconciler state rebind -t {TARGET}"
-        assert f"{TARGET}: the record belongs to {told}; {remedy}" == str(raised.value)
+        rebind = f", run: reconciler state rebind -t {TARGET}"
+        remedy = remedy.format(TARGET.variable_prefix, NEW_ID=NEW_ID)
+        assert f"{TARGET}: the record belongs to {told}; {remedy}{rebind}" == str(raised.value)
 
 
 def test_a_plan_of_yesterday_is_carried_out_as_far_as_it_still_holds() -> None:

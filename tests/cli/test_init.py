@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from support.desired_configs import EXAMPLE, load_files
-from support.project import EXECUTABLE
+from support.notified import wait_until
+from support.project import EXECUTABLE, end
 from support.terminal import at_terminal
 
 import reconciler
@@ -189,7 +190,17 @@ def test_any_names_give_a_valid_configuration(tmp_path: Path) -> None:
 def test_what_git_ignores(tmp_path: Path) -> None:
     """Credentials and what a rehearsal leaves; never the record, wherever it is among the files."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    for record in (None, "state", "records/here", "sandbox-state", "sandbox-state/kept", ".", ".env"):
+    for record in (
+        None,
+        "state",
+        "records/here",
+        "sandbox-state",
+        "sandbox-state/kept",
+        "sandbox",
+        "sandbox/kept",
+        ".",
+        ".env",
+    ):
         (tmp_path / ".gitignore").write_text(gitignore(PurePosixPath(record) if record else None), encoding="utf-8")
         paths = [f"{record or 'state'}/europe/staging.jsonl", "config/targets.yaml", "sandbox.env"]
         done = subprocess.run(
@@ -198,6 +209,26 @@ def test_what_git_ignores(tmp_path: Path) -> None:
         )  # fmt: skip
         expected = ["sandbox.env"] if record == ".env" else ["sandbox.env", ".env"]
         assert expected == done.stdout.decode().splitlines(), record
+
+
+def test_git_sees_nothing_of_a_rehearsal(project: Project) -> None:
+    """A sandbox that remembers, as its help starts it, and the demo: credentials are in what they write."""
+    project.step("init", ".")
+    serve = "reconciler sandbox serve --data sandbox --env-file .env"
+    assert serve in project.step("sandbox", "serve", "--help").out
+    process = project.start(*serve.split()[1:])
+    try:
+        wait_until(project.path.joinpath(".env").exists, lambda exists: exists or process.poll() is not None)
+        project.step("demo")
+        project.step("state", "init")
+    finally:
+        end(process, signal.SIGTERM)
+    assert project.path.joinpath("sandbox", "sandbox.jsonl").exists()
+    subprocess.run(["git", "init", "-q"], cwd=project.path, check=True)
+    asked = ["git", "ls-files", "--others", "--exclude-standard"]
+    seen = subprocess.run(asked, cwd=project.path, check=True, stdout=subprocess.PIPE).stdout.decode().splitlines()
+    records = {f"state/{region}/{environment}.jsonl" for region in REGIONS for environment in ENVIRONMENTS}
+    assert FILES | records == set(seen)
 
 
 def test_the_workflow_is_that_of_the_repository() -> None:

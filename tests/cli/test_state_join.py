@@ -97,6 +97,30 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     assert 3 == len(ours.service.creates)
 
 
+def test_the_joined_record_is_shared_by_what_the_messages_say(begun: Partner) -> None:
+    """Committed and pushed, without the file that one side was brought in with; the other one goes on from it."""
+    origin = begun.path.parent / "origin.git"
+    git(begun, "init", "--quiet", "--bare", str(origin))
+    git(begun, "remote", "add", "origin", str(origin))
+    git(begun, "push", "--quiet", "--set-upstream", "origin", "main")
+    ours, theirs = applied_by_both(begun)
+    commit(ours)
+    commit(theirs)
+    git(theirs, "push", "--quiet")
+    git(ours, "pull", "--quiet", "--no-rebase", code=1)
+    for role in ("AUTHOR", "COMMITTER"):
+        ours.environment |= {f"GIT_{role}_NAME": "operator", f"GIT_{role}_EMAIL": "operator@partner.example"}
+    conflict = ours.run("plan").err
+    assert "\n  then delete theirs.jsonl, which is not to be committed\n" in conflict
+    obey(ours, conflict)
+    (ours.path / "theirs.jsonl").unlink()
+    done = ours.shell(commands_in(ours.succeed("state", "recover", theirs.journal).err))
+    assert 0 == done.code, done
+    assert "" == ours.shell("git status --short").out
+    git(theirs, "pull", "--quiet", "--no-rebase")
+    assert ours.journal.read_bytes() == theirs.journal.read_bytes()
+
+
 def test_whoever_has_seen_the_other_side_accepts_the_joined_record(begun: Partner) -> None:
     """The colleague, whose machine remembers their own head, takes it and goes on from it."""
     ours, theirs = applied_by_both(begun)
@@ -135,7 +159,8 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
         f"The two copies disagree about attempt {attempt}, so its outcome is unknown;"
         " check with the operator whether the subscription exists;"
         f" if it does, run:\n    reconciler state resolve {OFFERS} --created\n "
-        f" if it certainly does not, run:\n    reconciler state resolve {OFFERS} --not-created\n" == done.err
+        f" if it certainly does not, run:\n    reconciler state resolve {OFFERS} --not-created\n"
+        f"To commit and share the record of europe/staging, run:\n    {commands_in(done.err)}\n" == done.err
     )
     assert 3 == begun.step("plan", "--detailed-exitcode", code=None).code
     assert [("offers", "blocked")] == begun.planned()

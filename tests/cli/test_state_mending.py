@@ -650,7 +650,8 @@ class TestRebind:
         with moved.appending():
             done = moved.step("apply", "--auto-approve", code=None)
         assert (1, "") == (done.code, done.out)
-        assert "; if the change is intended, run:\n    reconciler state rebind -t europe/staging\n" in done.err
+        assert "; check `base_url` in config/ and RECONCILER_EUROPE_STAGING_BASE_URL, which may be" in done.err
+        assert "; only if the service has moved, run:\n    reconciler state rebind -t europe/staging\n" in done.err
         assert moved.service.untouched
         with moved.appending():
             done = moved.step("state", "rebind", code=None)
@@ -692,10 +693,15 @@ class TestRebind:
         partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "somebody-else"
         done = partner.run("apply", "--auto-approve")
         assert 1 == done.code
-        assert "the record belongs to another account: it was created with another client id; " in done.err
+        assert "the record belongs to another account: it was created with another client id (sha256:" in done.err
+        check, rebind = "check RECONCILER_EUROPE_STAGING_CLIENT_ID", "reconciler state rebind -t europe/staging"
+        assert 0 < done.err.index(check) < done.err.index(rebind)
+        assert "somebody-else" not in done.err
         assert 1 == len(partner.service.creates)
         with partner.appending("bound"):
-            partner.step("state", "rebind", "--force")
+            told = partner.step("state", "rebind", "--force").err
+        hashed = r"sha256:[0-9a-f]{12}…"
+        assert re.search(f"account: {hashed} -> {hashed}, that of RECONCILER_EUROPE_STAGING_CLIENT_ID", told)
         partner.step("apply", "--auto-approve")
         partner.environment.clear()
         with partner.appending():

@@ -252,7 +252,7 @@ def test_history_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     mirror.fetch()
     (tmp_path / "cache" / "git" / "x.git" / "shallow").touch()
     mirror.fetch()
-    how, what = ("--quiet", "--no-tags", "--recurse-submodules=no"), "+refs/heads/state:refs/reconciler/tip"
+    how, what = ("--quiet", "--no-tags", "--recurse-submodules=no"), "refs/heads/state:refs/reconciler/tip"
     expected = [("fetch", *how, "--depth=1", "reconciler", what), ("fetch", *how, "reconciler", what)]
     assert expected == [told for told in git.asked if told[0] == "fetch"]
 

@@ -147,7 +147,7 @@ def test_both_ahead(team: Team) -> None:
     told = "diverged: origin/main has 3 entries more, this record 1; to merge both, run:\n    "
     assert told in done.err
     command, _, rest = done.err.partition(told)[2].partition(" && reconciler state recover theirs.jsonl")
-    assert "\n" == rest
+    assert "\n  then delete theirs.jsonl, which is not to be committed\n" == rest
     subprocess.run(["bash", "-c", command], cwd=team.mine.path, check=True, capture_output=True)
     assert (team.other / PATH).read_bytes() == (team.mine.path / "theirs.jsonl").read_bytes()
 

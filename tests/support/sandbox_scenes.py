@@ -64,6 +64,8 @@ class Scenes:
             "two subscriptions in force": self.applied,
             "two subscriptions in force, in a repository": self.committed,
             "two subscriptions to create, the record on a branch": self.planned_on_branch,
+            "two subscriptions in force, the record on a branch": self.applied_on_branch,
+            "the branch is set back, and somebody adds to it": self.set_back,
             "two subscriptions in force, with a key": self.encrypted,
             "the response to the next create is lost": partial(self.fault, "reset-after"),
             "the next create does not arrive": partial(self.fault, "reset-before"),
@@ -125,6 +127,10 @@ class Scenes:
         self.repository(reader)
         reader.project.environment["RECONCILER_STATE"] = "git:reconciler-state"
         self.step(reader, "state", "init")
+
+    def applied_on_branch(self, reader: Reader) -> None:
+        self.planned_on_branch(reader)
+        self.step(reader, "apply", "--auto-approve", "--unsealed")
 
     def encrypted(self, reader: Reader) -> None:
         shutil.rmtree(self.identities, ignore_errors=True)
@@ -195,6 +201,13 @@ class Scenes:
             git(project.path, "add", ".")
             git(project.path, "commit", "-q", "-m", f"Create {name}")
         git(there.path, "push", "-q")
+
+    def set_back(self, reader: Reader) -> None:
+        """The last commit of the branch is gone, and on another machine somebody goes on from the one before it."""
+        git(self.origin, "update-ref", "refs/heads/reconciler-state", "reconciler-state~1")
+        there = Project(reader.project.path, {**reader.project.environment})
+        there.environment["RECONCILER_CACHE_DIR"] = str(self.path / "another-cache")
+        there.step("state", "resolve", f"{TARGET}/*", "--created", "--force", "--note", "the operator sees it")
 
     def lose_key(self, reader: Reader) -> None:
         for path in self.identities.iterdir():

@@ -47,5 +47,8 @@ def _describe(terminal: Terminal, rollback: Rollback) -> None:
         now = f"the record now has {entries}, head {rollback.journal.head}, and does not contain that head"
     for seen in rollback.lost:
         terminal.say(f"  {rollback.target}: last seen with {seen.length}, head {seen.head}; {now}")
+    if rollback.kept:
+        back = f"run: reconciler state recover -t {rollback.target}"
+        terminal.warn(f"{rollback.target}: not everything is lost: to restore what this machine still has, {back}")
     if rollback.elsewhere:
         terminal.warn(f"{rollback.target}: {rollback.elsewhere}what continues there would be created again here")

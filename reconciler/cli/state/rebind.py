@@ -5,6 +5,7 @@ import click
 from reconciler.cli.options import cli_command, target_option, within_option
 from reconciler.cli.terminal.questions import confirm
 from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.account import short_account
 from reconciler.operations.rebind import rebind, rebindings
 from reconciler.operations.workspace import Workspace
 
@@ -16,8 +17,9 @@ from reconciler.operations.workspace import Workspace
 def command(terminal: Terminal, targets: tuple[str, ...], force: bool, within: str | None) -> None:
     """Point the record at the service and account in the current settings.
 
-    Use this if the service moved to another URL or issued a new client id. The recorded subscriptions must exist there;
-    reconciler cannot check this.
+    Use this only if the service moved to another URL or the operator issued a new client id: first check that the
+    settings are not those of another environment. The recorded subscriptions must exist there; reconciler cannot check
+    this. An account is shown as the hash of its client id.
     """
     workspace = Workspace(terminal, within)
     changes = rebindings(workspace, targets)
@@ -30,7 +32,9 @@ def command(terminal: Terminal, targets: tuple[str, ...], force: bool, within: s
         if change.changes_service:
             terminal.say(f"  {change.target}: service: {change.recorded_url} -> {change.base_url}")
         if change.changes_account:
-            terminal.say(f"  {change.target}: account: will change to that of the current client id")
+            here, there = short_account(change.recorded_account), short_account(change.account)
+            variable = f"{change.target.variable_prefix}CLIENT_ID"
+            terminal.say(f"  {change.target}: account: {here} -> {there}, that of {variable}")
     confirm(force, "Rebind these records?")
     for change in changes:
         rebind(workspace, change.target, force=force)

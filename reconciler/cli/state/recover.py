@@ -5,30 +5,46 @@ from pathlib import Path
 import click
 
 from reconciler.cli.exit_codes import exit_code
-from reconciler.cli.options import cli_command, within_option
+from reconciler.cli.options import cli_command, known, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
-from reconciler.operations.recover import Recovery, recover
+from reconciler.operations.recover import Recovery, command_to_share, recover, recover_kept
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.reasons import how_to_resolve
 from reconciler.reports.wording import counted
 
 
 @cli_command("recover")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "-t",
+    "--target",
+    metavar="TARGET",
+    shell_complete=known("target"),
+    help="Instead of FILE: recover what this machine has seen of the record of TARGET.",
+)
 @within_option
-def command(terminal: Terminal, file: Path, within: str | None) -> int:
+def command(terminal: Terminal, file: Path | None, target: str | None, within: str | None) -> int:
     """Recover unsaved results or another copy of the record.
 
     FILE is either the recovery file named by an apply that could not save its results, or another copy of the journal:
     the other side of a merge conflict, the journal of another clone, a newer backup. Skips entries that are already
     recorded, so the command can be repeated; FILE is not deleted. Also works on a rolled back record, which other
     commands refuse.
+
+    With -t, recovers from the copy of a git branch that this machine keeps: what was seen there before the branch was
+    set back, or deleted, is appended again. What was added to the branch since stays.
     """
+    if bool(file) == bool(target):
+        raise click.UsageError("use FILE or -t TARGET")
+    workspace = Workspace(terminal, within)
     recoveries = []
-    for recovery in recover(Workspace(terminal, within), file):
+    for recovery in recover(workspace, file) if file else recover_kept(workspace, target or ""):
         recoveries.append(recovery)
         _show(terminal, recovery)
+        command_line = command_to_share(workspace, recovery.target)
+        if command_line:
+            terminal.say(f"To commit and share the record of {recovery.target}, run: {command_line}")
     if not recoveries:
         terminal.print_line("Nothing to recover.")
     return exit_code(Verdict.FAILED if any(recovery.left for recovery in recoveries) else Verdict.DONE)

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 SANDBOX_STATE = "/sandbox-state/"
 """Where `init` advises to have the record of a sandbox."""
 
-_IGNORED = ("/.env", "/sandbox.env", SANDBOX_STATE, "/notifications.jsonl", "/plan.json")
+_IGNORED = ("/.env", "/sandbox.env", "/sandbox/", SANDBOX_STATE, "/notifications.jsonl", "/plan.json", "/theirs.jsonl")
 
 _HEADING = "# Credentials, and what was made or received on this machine.\n"
 _RECORD_HERE = """

@@ -82,7 +82,7 @@ class Heads:
             return None
         if appended:
             head = replace(head, head=appended[-1], entries=head.entries + len(appended))
-        return self._write(head, lambda known: _covers(journal, known, appended), is_new=bool(appended))
+        return self._write(head, lambda known: covers(journal, known, appended), is_new=bool(appended))
 
     def note(self, journal: Journal, place: StoreLocation, appended: Sequence[str] = ()) -> None:
         """Note the head of a journal for a witness; the arguments are those of `remember`."""
@@ -146,7 +146,7 @@ def replaced_heads(record: Record, seen: Seen, place: StoreLocation) -> list[Kno
 def missing_heads(journal: Journal, seen: Seen, place: StoreLocation) -> list[KnownHead]:
     """The heads last seen of the journal, or at `place`, that it neither contains nor accepts as lost."""
     record = journal.record()
-    own = [known for known in seen.of_record(record.id) if not _covers(journal, known)]
+    own = [known for known in seen.of_record(record.id) if not covers(journal, known)]
     own.sort(key=lambda known: -known.entries)
     return own + replaced_heads(record, seen, place)
 
@@ -209,7 +209,7 @@ def _known_head_of(journal: Journal, place: StoreLocation) -> KnownHead:
     return KnownHead(record.id, journal.target, journal.head, entries, location, place.resolved, record.base_url)
 
 
-def _covers(journal: Journal, known: KnownHead, appended: Sequence[str] = ()) -> bool:
+def covers(journal: Journal, known: KnownHead, appended: Sequence[str] = ()) -> bool:
     """Whether the journal, with the lines `appended` to it, contains a head or says that its loss was accepted."""
     return (
         known.head in reversed(appended)

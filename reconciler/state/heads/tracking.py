@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.errors import HeadMoved, ReconcilerError, RecordLost, RecordMissing, StateError, StoreUnavailable
+from reconciler.errors import (
+    HeadMoved,
+    ReconcilerError,
+    RecordLost,
+    RecordMissing,
+    RecordRolledBack,
+    StateError,
+    StoreUnavailable,
+)
 from reconciler.model.entry import Closed, Opened, RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
 from reconciler.state.journal.chain import extend, head_of, intact_head, link, parse
@@ -56,7 +64,7 @@ class HeadTrackingStore:
             journal = parse(data, target, self._store.where(target))
         except StateError:  # the caller parses the data too, and reports what is wrong with it
             return data
-        self._heads.check(journal, seen, self._store.place)
+        _check(self._store, self._heads, journal, seen)
         self.follow(journal)
         self._remember(target)
         return data
@@ -141,8 +149,18 @@ def _checked(store: Store, target: TargetName, heads: Heads, *, closed: bool) ->
         raise _missing(store, target, seen)
     if not closed:
         _refuse_closed(store, journal)
-    heads.check(journal, seen, place)
+    _check(store, heads, journal, seen)
     return journal, seen, place
+
+
+def _check(store: Store, heads: Heads, journal: Journal, seen: Seen) -> None:
+    """As `Heads.check`; what this machine still has of the entries that are missing is to be put back."""
+    try:
+        heads.check(journal, seen, store.place)
+    except RecordRolledBack as problem:
+        from reconciler.state.heads.kept import with_what_is_kept  # noqa: PLC0415 - needed only to explain an error
+
+        raise with_what_is_kept(problem, store, journal, journal.target, seen) from None
 
 
 def known_journal(store: Store, target: TargetName, seen: Seen) -> KnownHead | None:
@@ -180,6 +198,14 @@ def begin_journal(store: Store, begun: Begun, heads: Heads, note: str, lost: Seq
     lines, _ = link(None, 0, [begun, *rollback_entries(lost, begun.at, begun.by, forced=begun.forced)])
     journal = parse(lines, begun.target, store.where(begun.target))
     return _append(store, None, journal, lines, heads, note)
+
+
+def restore_journal(store: Store, journal: Journal, lines: bytes, heads: Heads, note: str) -> None:
+    """Put back a whole journal, whose `lines` these are, where there is none.
+
+    Raises HeadMoved if there is one, and StoreUnavailable.
+    """
+    _append(store, None, journal, lines, heads, note)
 
 
 def rollback_entries(
@@ -245,13 +271,16 @@ def _refuse_closed(store: Store, journal: Journal) -> None:
 
 def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | RecordLost:
     for known in seen.at(target, store.place):
-        return RecordLost(
+        from reconciler.state.heads.kept import with_what_is_kept  # noqa: PLC0415 - needed only to explain an error
+
+        lost = RecordLost(
             f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length}",
             where=store.location,
             remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state); if it"
             " is lost for good, initialize a new one, into which its subscriptions can be imported; run: reconciler"
             f" state accept-rollback -t {target}",
         )
+        return with_what_is_kept(lost, store, None, target, seen)
     elsewhere = seen.elsewhere(target, store.place)
     hint = f" (a record with {elsewhere[0].length} was last seen {_seen_at(elsewhere[0])})" if elsewhere else ""
     return RecordMissing(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _START = "0" * 64
 _HASH_LENGTH = len(',"hash":""}') + 64
 _TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
+DELETE_THEIRS = "then delete theirs.jsonl, which is not to be committed"
 _RESTORE = "restore the journal from version control or a backup, then run: reconciler state verify"
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
@@ -229,13 +230,16 @@ def _way_out(line: bytes, where: str) -> str:
 
 
 def _recover_command(where: str, ours: str, theirs: str) -> str:
-    """The command that restores one side of a journal and recovers the other; `ours` and `theirs` as git names them."""
+    """The command that restores one side of a journal and recovers the other; `ours` and `theirs` as git names them.
+
+    With what is left to do then.
+    """
     if not where.endswith(".jsonl"):
         return "reconciler state recover OTHER.jsonl"
     folder, _, name = where.rpartition("/")
     git, name = f"git -C {quote(folder or '.')}", quote(name)
     add = "reconciler state recover theirs.jsonl"
-    return f"{git} checkout {ours} {name} && {git} show {theirs}./{name} > theirs.jsonl && {add}"
+    return f"{git} checkout {ours} {name} && {git} show {theirs}./{name} > theirs.jsonl && {add}; {DELETE_THEIRS}"
 
 
 def _displacement(line: bytes, number: int) -> str:

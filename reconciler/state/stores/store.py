@@ -113,3 +113,15 @@ class Triable(Protocol):
         No journal is changed, and nothing is left behind that a reader could take for one.
         """
         ...
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A store of which this machine keeps what it has seen: what `Store` does not require."""
+
+    def kept(self, target: TargetName) -> list[bytes]:
+        """The complete lines of the target's journal as they were seen on this machine, the newest first.
+
+        The journal in the store may lack lines of them if it was set back. Raises StateError.
+        """
+        ...

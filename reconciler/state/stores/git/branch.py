@@ -144,6 +144,12 @@ class GitStore:
         journal = self._mirror.read(tip, path) or b""
         self._mirror.try_push(tip, self._mirror.commit(tip, path, journal, f"{target}: tried"))
 
+    def kept(self, target: TargetName) -> list[bytes]:
+        """See Keeping.kept."""
+        path = self._path(target)
+        journals = (self._mirror.read(tip, path) for tip in self._mirror.kept())
+        return [_whole_lines(journal) for journal in journals if journal]
+
     def where(self, target: TargetName) -> str:
         """See Store.where."""
         return f"{self.location} {target}"

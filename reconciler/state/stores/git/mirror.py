@@ -1,7 +1,8 @@
 """A local bare repository that mirrors one branch of a remote, and makes commits for it.
 
-It is in the cache directory, and contains nothing that the remote does not: one that is damaged, or is not as it was
-made, is deleted.
+It is in the cache directory. One that is damaged, or is not as it was made, is deleted: it contains nothing that the
+remote does not, unless somebody has set the branch back. What was last seen of the branch before that is kept here, for
+a record that has lost entries by it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from reconciler.state.stores.git.repository import ObjectFormat
 
 _TIP = "refs/reconciler/tip"
+_SEEN = "refs/reconciler"
+_NO_FAST_FORWARD = 1
+"""What a fetch exits with if all that fails is the update of a ref; 128 if the remote cannot be read."""
 _ABSENT = re.compile(rb"^fatal: couldn't find remote ref ", re.MULTILINE)
 _BROKEN = re.compile(
     rb"\.lock': File exists|corrupt|bad object|missing object|object file .* is empty|does not point to a valid object"
@@ -46,6 +50,11 @@ _BRIEFLY = 1.0  # seconds, after a timeout: an apply reads again for each outcom
 _LOCKED = re.compile(rb"^remote: error: (cannot lock ref [^\n]*)", re.MULTILINE)
 _DIRECTORY = b"040000 tree "
 _FILE = b"100644 blob "
+
+
+def following(ref: str) -> str:
+    """The refspec by which the tip of a branch is remembered: git does so at each fetch and each push."""
+    return f"{ref}:{_TIP}"
 
 
 class Mirror:
@@ -87,6 +96,14 @@ class Mirror:
         if _ABSENT.search(ran.err):
             return ""
         raise self._unreachable(ran)
+
+    def kept(self) -> list[str]:
+        """The last tip seen here, and those that the branch was set back from, the newest first.
+
+        Raises StoreUnavailable.
+        """
+        listed = self._git.ask("for-each-ref", "--sort=-creatordate", "--format=%(objectname)", f"{_SEEN}/")
+        return list(dict.fromkeys(listed.decode().split()))
 
     def read(self, tip: str, path: str) -> bytes | None:
         """A file as it is at `tip`, None if there is none. Raises StoreUnavailable."""
@@ -166,19 +183,28 @@ class Mirror:
         )
 
     def _fetch(self) -> Ran:
-        """Fetch; if the local repository is damaged, into a new one."""
-        how = ["--quiet", "--no-tags", "--recurse-submodules=no"]
+        """Fetch; if the local repository is damaged, into a new one. What a branch was set back from is kept."""
+        force, how = "", ["--quiet", "--no-tags", "--recurse-submodules=no"]
         for _ in range(3):
             # Commits before the first fetch are not needed: of 2000, depth 1 takes 0.1 s and all take 6 s.
             depth = [] if (self._path / "shallow").exists() else ["--depth=1"]
-            ran = self._git.run("fetch", *how, *depth, REMOTE, f"+{self._branch}:{_TIP}")
+            ran = self._git.run("fetch", *how, *depth, REMOTE, force + following(self._branch))
             if ran.code and _OTHER_FORMAT.search(ran.err):
                 self._renew(self._other_format())
             elif ran.code and _BROKEN.search(ran.err):
                 self._renew("sha1")
+            elif ran.code == _NO_FAST_FORWARD and not force:
+                self._keep_tip()
+                force = "+"
             else:
                 break
         return ran
+
+    def _keep_tip(self) -> None:
+        """Keep git from deleting the last tip, and what it contains, once another one has taken its place."""
+        tip = self._git.run("rev-parse", "--verify", "--quiet", _TIP).out.decode().strip()
+        if tip:
+            self._git.ask("update-ref", f"{_SEEN}/kept/{tip}", tip)
 
     def _other_format(self) -> ObjectFormat:
         """The object format that the repository does not have."""

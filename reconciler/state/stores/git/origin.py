@@ -13,7 +13,7 @@ from msgspec import Struct
 from reconciler.errors import SettingsError, StateError
 from reconciler.state.stores.git.branch import GitStore
 from reconciler.state.stores.git.command import PATIENCE, Git, clean, hide_user_info, reason, trust
-from reconciler.state.stores.git.mirror import Mirror
+from reconciler.state.stores.git.mirror import Mirror, following
 from reconciler.state.stores.git.remote import remote_of
 from reconciler.state.stores.git.settings import REMOTE, adding, as_ours, beyond, identity, settings_of, with_settings
 from reconciler.values import Discreet
@@ -72,7 +72,8 @@ class Copies(Discreet, frozen=True):
         """A copy of a branch of a remote. Raises StoreUnavailable, and SettingsError for an unsafe directory."""
         place, remote = origin.location, origin.remote
         inner = settings_of(self.git(place, remote.directory, with_settings(self.environment, [])))
-        given = with_settings(self.environment, [*beyond(origin.settings, inner), *remote.settings()])
+        tip = (f"remote.{REMOTE}.fetch", following(f"refs/heads/{branch}"))
+        given = with_settings(self.environment, [*beyond(origin.settings, inner), *remote.settings(), tip])
         given |= remote.variables() | identity(self.environment, [*inner, *origin.settings])
         return Mirror(self._path(place), branch, self.git(place, remote.directory, given))
 

@@ -3,7 +3,7 @@
 git runs commands that a repository's files name: `ext::` behind an `insteadOf`, hooks, `core.fsmonitor`,
 `core.sshCommand`, filters. It takes objects from wherever `alternates` says, and settings from wherever `include` says.
 So a copy whose settings are not, byte for byte, those written here, or that has a file which no command of ours leaves,
-is no copy: it contains nothing that the remote does not, and is replaced.
+is no copy, and is replaced.
 """
 
 from __future__ import annotations

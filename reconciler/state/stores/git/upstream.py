@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Refused, StoreUnavailable
-from reconciler.state.journal.chain import count_entries
+from reconciler.state.journal.chain import DELETE_THEIRS, count_entries
 from reconciler.state.stores.git.command import Git, clean, reason, trust
 from reconciler.state.stores.git.origin import Copies, origin_of
 from reconciler.state.stores.git.settings import settings_of
@@ -73,6 +73,11 @@ def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
     return len(here) - common, len(there) - common
 
 
+def in_work_tree(journal: Path) -> bool:
+    """Whether a file of this machine is in a work tree of git."""
+    return any((above / ".git").exists() for above in journal.parents)
+
+
 class _Upstream(Keyed, frozen=True, eq=False):
     """The upstream branch of a work tree: on a remote of its repository, or in the repository itself (".")."""
 
@@ -124,7 +129,7 @@ def _followed(
     journal: Path, environment: Mapping[str, str], warn: Callable[[str], None]
 ) -> tuple[_Upstream | None, str]:
     """The upstream branch of a journal, and the journal's path there; None if git does not track it with one."""
-    if not any((above / ".git").exists() for above in journal.parents) or not journal.exists():
+    if not in_work_tree(journal) or not journal.exists():
         return None, ""
     git = Git(journal.parent, environment, str(journal), _PATIENCE)
     listed = git.run("ls-files", "-z", "--full-name", "--error-unmatch", "--", journal.name)
@@ -158,5 +163,6 @@ def _refuse(upstream: _Upstream, path: str, ours: int, theirs: int) -> None:
         f"this record and {upstream.name} have diverged: {upstream.name} has {count_entries(theirs)} more, this record"
         f" {ours}",
         where=where,
-        remedy=f"to merge both, run: {fetch}{git} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl",
+        remedy=f"to merge both, run: {fetch}{git} show {show} > theirs.jsonl && reconciler state recover theirs.jsonl;"
+        f" {DELETE_THEIRS}",
     )

@@ -1,0 +1,93 @@
+"""A record that has lost entries in the store, of which this machine still has them: what a store keeps of journals."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+
+from reconciler.errors import RecordLost, RecordRolledBack, StateError
+from reconciler.state.heads.remembered import covers, missing_heads
+from reconciler.state.journal.chain import Journal, count_entries, parse
+from reconciler.state.stores.store import Keeping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.model.address import TargetName
+    from reconciler.state.heads.known_head import KnownHead
+    from reconciler.state.heads.seen import Seen
+    from reconciler.state.stores.store import Store
+
+_Problem = TypeVar("_Problem", RecordRolledBack, RecordLost)
+
+
+class Kept(Struct, frozen=True):
+    """A journal as it was seen on this machine, and its lines."""
+
+    journal: Journal
+    data: bytes
+
+    def covers(self, known: KnownHead) -> bool:
+        """Whether nothing is lost of what was last seen as `known`."""
+        return covers(self.journal, known)
+
+    def is_in(self, journal: Journal) -> bool:
+        """Whether `journal` contains all of it, or was merged with it, or accepts its loss."""
+        head = self.journal.head
+        return journal.contains(head, len(self.journal.lines)) or head in journal.record().accepted_losses
+
+
+def source_of(store: Store) -> str:
+    """Where a journal is from that the store keeps, for messages and for the record."""
+    return f"the local copy of {store.location}"
+
+
+def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, seen: Seen) -> tuple[list[Kept], bool]:
+    """The journals kept here that have entries of the record which `journal` lacks, and whether nothing else is lost.
+
+    The newest comes first. `journal` is None if the store has none. Raises StateError.
+    """
+    if journal is None:
+        lost = seen.at(target, store.place)[:1]
+        whole = [one for one in _kept(store, target) if any(map(one.covers, lost))]
+        return whole[:1], bool(whole)
+    record = journal.record().id
+    newer = [one for one in _kept(store, target) if one.journal.record().id == record and not one.is_in(journal)]
+    lost = [known for known in missing_heads(journal, seen, store.place) if known.record == record]
+    return newer, all(any(one.covers(known) for one in newer) for known in lost)
+
+
+def with_what_is_kept(
+    problem: _Problem, store: Store, journal: Journal | None, target: TargetName, seen: Seen
+) -> _Problem:
+    """`problem` with what to do where this machine still has what the store has lost; it must not be accepted then."""
+    try:
+        kept, whole = lost_but_kept(store, journal, target, seen)
+    except StateError:
+        return problem
+    if not kept:
+        return problem
+    length = count_entries(max(len(one.journal.lines) for one in kept))
+    what = "what is missing" if whole else "a part of what is missing"
+    rest = "" if whole else f"; for the rest: {problem.remedy}"
+    remedy = (
+        f"this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
+        f" run: reconciler state recover -t {target}{rest}"
+    )
+    return type(problem)(problem.what, where=problem.where, remedy=remedy)
+
+
+def _stays(journal: Journal | None) -> str:
+    return "" if journal is None else f" after the {count_entries(len(journal.lines))} that are here, which stay"
+
+
+def _kept(store: Store, target: TargetName) -> Iterator[Kept]:
+    """The target's journals as they were seen here, the newest first; none of a store that keeps none.
+
+    Raises StateError; a journal that is damaged is left out.
+    """
+    for data in store.kept(target) if isinstance(store, Keeping) else ():
+        with suppress(StateError):
+            yield Kept(parse(data, target, source_of(store)), data)

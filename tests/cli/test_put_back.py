@@ -1,0 +1,181 @@
+"""A branch with the record was set back: what this machine has seen of it is put back, by what the message says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from support.partner import Partner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.project import Finished
+
+PUT_BACK = "reconciler state recover -t europe/staging"
+
+
+@pytest.fixture
+def seen(partner: Partner) -> Partner:
+    """A partner whose record is on a branch, with one create in it, which its own push was the last to show."""
+    partner.want(offers=["ONB10011"])
+    git(partner.path, "init", "--quiet", "--bare", str(origin(partner)))
+    git(partner.path, "init", "--quiet")
+    git(partner.path, "remote", "add", "origin", str(origin(partner)))
+    partner.environment["RECONCILER_STATE"] = "git:record"
+    partner.step("state", "init")
+    partner.step("apply", "--auto-approve", "--unsealed")
+    return partner
+
+
+def origin(partner: Partner) -> Path:
+    """The repository that is shared."""
+    return partner.path.parent / "origin.git"
+
+
+def git(at: Path, *arguments: str) -> str:
+    """Run git; what it prints."""
+    return subprocess.run(["git", *arguments], cwd=at, capture_output=True, check=True, text=True, timeout=60).stdout
+
+
+def journal(partner: Partner) -> str:
+    """The journal on the branch."""
+    return git(origin(partner), "show", "record:europe/staging.jsonl")
+
+
+def kinds(partner: Partner) -> list[str]:
+    """The kinds of the entries on the branch."""
+    return [json.loads(line)["kind"] for line in journal(partner).splitlines()]
+
+
+def set_back(partner: Partner, to: str = "record~1") -> None:
+    """Somebody restores the branch as it was before, or pushes that by force."""
+    git(origin(partner), "update-ref", "refs/heads/record", to)
+
+
+def copies(partner: Partner) -> Path:
+    """The directory of the local copies of branches."""
+    return partner.path.parent / "home" / "cache" / "reconciler" / "git"
+
+
+def colleague(partner: Partner) -> Partner:
+    """Somebody with the same project on another machine."""
+    home = partner.path.parent / "theirs"
+    return Partner(
+        partner.path,
+        {**partner.environment, "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "data")},
+        service=partner.service,
+    )
+
+
+def advised(done: Finished) -> str:
+    """The first command that a message names, which stands on a line of its own."""
+    return str(re.findall(r"run:\n    (.*)\n", done.err)[0])
+
+
+def test_what_was_seen_is_put_back(seen: Partner) -> None:
+    """To the byte, though git has tidied up since; nothing is to be accepted, and nothing is planned twice."""
+    before = journal(seen)
+    set_back(seen)
+    done = seen.step("plan", code=1)
+    assert "was rolled back: the last 1 of 4 entries are missing; this machine still has what is missing" in done.err
+    assert (PUT_BACK, False) == (advised(done), "accept-rollback" in done.err)
+    (copy,) = copies(seen).glob("*.git")
+    git(copy, "gc", "--quiet", "--prune=now")
+    assert "  europe/staging: 1 entry recovered\n" == seen.step(*advised(done).split()[1:]).out
+    assert before == journal(seen)
+    assert [] == seen.planned()
+    assert "Nothing to recover.\n" == seen.step(*advised(done).split()[1:]).out
+    assert 1 == len(seen.service.creates)
+
+
+def test_what_was_added_since_stays(seen: Partner) -> None:
+    """Somebody who has not seen the newer journal appends to the older one: both are in the record then."""
+    set_back(seen)
+    other = colleague(seen)
+    other.step("state", "resolve", "europe/staging/offers", "--created", "--force")
+    added = journal(seen)
+    done = seen.step("plan", code=1)
+    assert "to restore it after the 4 entries that are here, which stay, run:" in done.err
+    seen.step(*advised(done).split()[1:])
+    assert journal(seen).startswith(added)
+    assert ["begun", "bound", "intent", "resolved", "joined"] == kinds(seen)
+    assert [] == seen.planned()
+    assert [] == other.planned()
+
+
+def test_each_puts_back_what_they_have(seen: Partner) -> None:
+    """The copies of two people differ: in whatever order, nothing is lost."""
+    other = colleague(seen)
+    other.step("plan")
+    seen.step("state", "retire", "europe/staging/offers")
+    set_back(seen, "record~2")
+    done = other.step("plan", code=1)
+    assert "the last 1 of 4 entries are missing; this machine still has what is missing" in done.err
+    other.step(*advised(done).split()[1:])
+    done = seen.step("plan", code=1)
+    assert "the last 1 of 5 entries are missing; this machine still has what is missing" in done.err
+    seen.step(*advised(done).split()[1:])
+    assert "retired" == kinds(seen)[-1]
+    assert "valid, 5 entries" in other.step("state", "verify").out
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_branch_that_was_deleted_is_put_back(seen: Partner, *, again: bool) -> None:
+    """The journal is put back to the byte; one that somebody began anew is another record, and is left alone."""
+    before = journal(seen)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    if again:
+        colleague(seen).step("state", "init")
+        done = seen.step("plan", code=1)
+        assert "was replaced" in done.err
+        assert PUT_BACK not in done.err
+        assert "Nothing to recover.\n" == seen.step(*PUT_BACK.split()[1:]).out
+        return
+    done = seen.step("plan", code=1)
+    assert (PUT_BACK, False) == (advised(done), "accept-rollback" in done.err)
+    assert "  europe/staging: 4 entries recovered\n" == seen.step(*advised(done).split()[1:]).out
+    assert before == journal(seen)
+    assert [] == seen.planned()
+
+
+def test_what_is_lost_is_accepted(seen: Partner) -> None:
+    """Where the copy is gone too, there is nothing to put back, and no message says so."""
+    set_back(seen)
+    shutil.rmtree(copies(seen))
+    done = seen.step("plan", code=1)
+    assert ("reconciler state recover NEWER.jsonl", True) == (advised(done), "accept-rollback" in done.err)
+    assert "not everything is lost" not in seen.step("state", "accept-rollback", "-t", "europe/staging", "--force").err
+
+
+def test_a_part_is_put_back_first(seen: Partner) -> None:
+    """A copy that has seen less than this machine has is not taken for the whole record."""
+    (copy,) = copies(seen).glob("*.git")
+    kept = copy.with_suffix(".kept")
+    shutil.copytree(copy, kept)
+    seen.step("state", "retire", "europe/staging/offers")
+    shutil.rmtree(copy)
+    kept.rename(copy)
+    set_back(seen, "record~2")
+    done = seen.step("plan", code=1)
+    assert "this machine still has a part of what is missing, in a copy with 4 entries" in done.err
+    assert PUT_BACK == advised(done)
+    assert done.err.index("for the rest:") < done.err.index("accept-rollback")
+
+
+def test_accepting_a_loss_that_is_none_warns(seen: Partner) -> None:
+    """Whoever gives up what is still there is told so first."""
+    set_back(seen)
+    done = seen.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+    assert "not everything is lost: to restore what this machine still has" in done.err
+    assert PUT_BACK == advised(done)
+
+
+@pytest.mark.parametrize("arguments", [(), ("x.jsonl", "-t", "europe/staging")])
+def test_one_source_is_named(seen: Partner, arguments: tuple[str, ...]) -> None:
+    """A file or a target: what is recovered is never a guess."""
+    assert "use FILE or -t TARGET" in seen.step("state", "recover", *arguments, code=1).err
