@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
+from itertools import takewhile
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.options import COMMON_OPTIONS, Context, write_options
+from reconciler.cli.options import COMMON_OPTIONS, Context, explained, refuse_single_dash, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,7 +39,11 @@ class LazyGroup(click.Group):
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)
             ctx.exit(1)
-        return super().parse_args(ctx, args)
+        refuse_single_dash(self, ctx, list(takewhile(lambda word: word.startswith("-"), args)))
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as problem:
+            raise explained(self, ctx, problem) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -50,9 +55,13 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{problem.message.rstrip('.')}{self._meant(ctx, args[0])}", ctx) from None
 
     def _meant(self, ctx: click.Context, name: str) -> str:
-        """The commands here that are spelt alike, or those elsewhere that have this very name."""
+        """What another tool's command is called here; commands elsewhere of this very name; or those spelt alike."""
+        from reconciler.cli.other_tools import command_meant  # noqa: PLC0415 - needed only to explain an error
         from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
 
+        path = f"{ctx.command_path} {name}".partition(" ")[2]
+        if meant := command_meant(path):
+            return meant
         root = ctx.find_root().command
         assert isinstance(root, LazyGroup)  # noqa: S101 - all our groups are
         elsewhere = [path for path in root.paths(ctx) if path.rpartition(" ")[2] == name]

@@ -96,9 +96,12 @@ class Command(click.Command):
     context_class = Context
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does it; if a target was given without -t, the error says so."""
+        """As click does it; if a target was given without -t, or an option of another tool, the error says so."""
+        refuse_single_dash(self, ctx, args)
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as problem:
+            raise explained(self, ctx, problem) from None
         except click.UsageError as problem:
             stray = problem.message.partition(" extra argument")[2].partition("(")[2].rstrip(").").split()
             takes_targets = any(param.name == "targets" for param in self.params)
@@ -109,6 +112,27 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
+
+
+def refuse_single_dash(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Raises UsageError for a long option that is written with one dash."""
+    if ctx.resilient_parsing or not any(len(word) > 2 and word[0] == "-" and word[1] != "-" for word in args):
+        return
+    from reconciler.cli import other_tools  # noqa: PLC0415 - few command lines have such a word
+
+    other_tools.refuse_single_dash(ctx, _option_names(command, ctx), args)
+
+
+def explained(command: click.Command, ctx: click.Context, problem: click.NoSuchOption) -> click.UsageError:
+    """The error for an option that does not exist, with what may be meant."""
+    from reconciler.cli.other_tools import option_meant  # noqa: PLC0415 - needed only to explain an error
+
+    meant = option_meant(problem.option_name, _option_names(command, ctx))
+    return click.UsageError(f"{problem.message.rstrip('.')}{meant}", ctx) if meant else problem
+
+
+def _option_names(command: click.Command, ctx: click.Context) -> list[str]:
+    return [name for param in command.get_params(ctx) if isinstance(param, click.Option) for name in param.opts]
 
 
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -5,7 +5,7 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 1. `files` finds the files under `config/`, in sorted order, and reads them: names and UTF-8 bytes.
 2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses aliases, anchors, tags
    and duplicate keys, and keeps the position of every node.
-3. `credentials` removes what looks like one, without showing it.
+3. `credentials` covers secrets in the text of a file, before it is parsed, and removes what is called like one.
 4. `sections` merges the top-level keys of all files: declared targets, patterns with their subscriptions, and the
    sections that may occur only once.
 5. `targets` reads the declarations; variables of the environment override their addresses.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from reconciler.desired.mistakes import MASK
 from reconciler.mistake import Mistake, Place
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read(config: Path, mistakes: Mistakes) -> Iterator[File]:
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
-            mistakes.hide(_top(_name(config)), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
+            mistakes.hide(_top(_name(config, mistakes)), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
     else:
         paths = [config]
     for path in paths:
@@ -60,7 +61,7 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
         is_directory = os.path.isdir(path)  # noqa: PTH112
         if not is_directory and path.suffix not in _SUFFIXES:
             if path.suffix not in _PAGES:
-                mistakes.unread.add(Mistake(_top(_name(path)), *_UNREAD))
+                mistakes.unread.add(Mistake(_top(_name(path, mistakes)), *_UNREAD))
             continue
         real = os.path.realpath(path)
         if not Path(real).is_relative_to(inside):
@@ -75,7 +76,7 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
 def _refuse_way_out(path: Path, mistakes: Mistakes) -> None:
     what = "the symbolic link points outside of the configuration directory"
     remedy = "replace it with a copy, or set --config to the directory that contains both"
-    mistakes.hide(_top(_name(path)), what, remedy)
+    mistakes.hide(_top(_name(path, mistakes)), what, remedy)
 
 
 def _names(directory: Path, mistakes: Mistakes) -> list[str]:
@@ -103,10 +104,12 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
         return None
     if len(data) > SIZE_LIMIT:
         mistakes.hide(
-            _top(_name(path)), f"the file is larger than {SIZE_LIMIT >> 20} MiB", "split it into several files"
+            _top(_name(path, mistakes)),
+            f"the file is larger than {SIZE_LIMIT >> 20} MiB",
+            "split it into several files",
         )
         return None
-    return _decoded(File(_name(path), data), mistakes)
+    return _decoded(File(_name(path, mistakes), data), mistakes)
 
 
 def _decoded(file: File, mistakes: Mistakes) -> File | None:
@@ -127,14 +130,21 @@ def place_after(name: str, text: str) -> Place:
 
 def _refuse(path: Path, what: str, mistakes: Mistakes) -> None:
     remedy = f"set --config or RECONCILER_CONFIG to a readable file or directory; {_EXAMPLE}"
-    mistakes.hide(_top(_name(path)), what, remedy)
+    mistakes.hide(_top(_name(path, mistakes)), what, remedy)
 
 
 def _top(name: str) -> Place:
     return Place(name, 1, 1)
 
 
-def _name(path: Path) -> str:
-    """How the user would name it; escaped where that could not be printed on one line."""
+def _name(path: Path, mistakes: Mistakes) -> str:
+    """How the user would name it; escaped where that could not be printed on one line, and without secrets."""
     name = str(path)
+    for secret, variable in mistakes.secrets.items():
+        if secret in name:
+            name = name.replace(secret, MASK * len(secret))
+            what = f"the name of this file or directory contains the value of {variable}"
+            mistakes.add(
+                _top(name), what, "rename it, and replace the secret: everyone who can see this name can use it"
+            )
     return name if name.isprintable() else ascii(name)[1:-1]

@@ -13,27 +13,30 @@ from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from reconciler.desired.targets import Override
 
 
-def load(config: Path, override: Override) -> Desired:
+def load(config: Path, override: Override, secrets: Mapping[str, str] | None = None) -> Desired:
     """The desired state that the directory (or the one file) `config` describes.
 
-    `override` says how the environment overrides a target's addresses. Raises ConfigError with every mistake,
-    sorted by place; warnings are in the `warnings` of the result, or of the error.
+    `override` says how the environment overrides a target's addresses, and `secrets` are the values that must not stand
+    in `config`, each with the name of its variable. Raises ConfigError with every mistake, sorted by place; warnings
+    are in the `warnings` of the result, or of the error.
     """
-    desired, problem = load_sound(config, override)
+    desired, problem = load_sound(config, override, secrets)
     if problem is not None:
         raise problem
     return desired
 
 
-def load_sound(config: Path, override: Override) -> tuple[Desired, ConfigError | None]:
+def load_sound(
+    config: Path, override: Override, secrets: Mapping[str, str] | None = None
+) -> tuple[Desired, ConfigError | None]:
     """As `load`, for what looks at a configuration with mistakes: the targets and URLs without any, and the error."""
-    mistakes = Mistakes()
+    mistakes = Mistakes(credentials.forms(secrets or {}))
     config_sections = sections.gather(_roots(config, mistakes), mistakes)
     desired = _judge(config_sections, override, mistakes)
     if not mistakes.found:
@@ -49,7 +52,10 @@ def load_sound(config: Path, override: Override) -> tuple[Desired, ConfigError |
 
 def _roots(config: Path, mistakes: Mistakes) -> Iterator[nodes.Node]:
     for file in files.read(config, mistakes):
-        root = nodes.build(file, mistakes)
+        covered = credentials.cover(file, mistakes)
+        root = nodes.build(covered, mistakes)
+        if root is not None and covered is not file:
+            root = credentials.without_covered(root, mistakes)
         if root is not None:
             credentials.remove(root, mistakes)
             yield root

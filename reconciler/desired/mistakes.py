@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 from reconciler.mistake import Mistake, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+MASK: Final = "\N{FULL BLOCK}"
+"""What stands for each character of a secret."""
 
 FILE_LIMIT: Final = 100
 """Mistakes of one file that are reported: a file that was generated wrongly has one on each line."""
 
 _FILE_KEPT = 10 * FILE_LIMIT  # they are not found in the order of their places
 _SHOWN = 60
+_CONSIDERED = 400
+_OFTEN = 0.4
 _NAMES_SHOWN = 20
 _COMPARED = 500
 
@@ -42,10 +47,12 @@ class Mistakes:
     """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all. `unread` are warnings too.
 
     `hidden` says that something could not be read, a file or a section, so that nothing follows from what is
-    missing: a target may be declared in the file that could not be read.
+    missing: a target may be declared in the file that could not be read. `secrets` are the texts that must not be
+    shown, each with the name of the variable that holds it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        self.secrets = secrets or {}
         self.found: set[Mistake] = set()
         self.warnings: set[Mistake] = set()
         self.unread: set[Mistake] = set()
@@ -99,11 +106,21 @@ class Mistakes:
 
 
 def shown(text: str) -> str:
-    """`text` for a message: quoted, escaped, cut; without what may be user info or a query of a URL."""
+    """`text` for a message: quoted, escaped, cut; without what may be user info, a query of a URL or a secret."""
     if "@" in text:
         return "a value with an @"
+    if _looks_random(text):
+        return f"a value of {len(text)} characters that may be a secret"
     before, query, _ = text.partition("?")
     return repr(before + "?…" if query else before) if len(before) <= _SHOWN else f"{before[:_SHOWN]!r}…"
+
+
+def _looks_random(text: str) -> bool:
+    """Whether a word in it changes between capitals, small letters and digits as often as no name does."""
+    import re  # noqa: PLC0415 - only a configuration with mistakes pays for it
+
+    words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
+    return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -33,8 +33,44 @@ def same_service(one: str, other: str) -> bool:
 
 
 def service_key(base_url: str) -> str:
-    """What two base URLs of one service have in common."""
-    return normal_url(base_url).rstrip("/")
+    """What two base URLs of one service have in common, whichever way RFC 3986, section 6.2.2, lets one write them.
+
+    For comparing only: what is recorded and called stays as it was written.
+    """
+    key = normal_url(base_url).rstrip("/")
+    scheme, _, rest = key.partition("://")
+    host, slash, path = rest.partition("/")
+    if "." not in path and "%" not in path and host[0:1] != "[" and not host.endswith(".") and ".:" not in host:
+        return key
+    return f"{scheme}://{_plain_host(host)}{slash}{_plain_path(path)}".rstrip("/")
+
+
+def _plain_host(host: str) -> str:
+    """A host with its port: without the dot that makes a name absolute; an IPv6 address in its shortest form."""
+    name, colon, port = host.partition("]:" if host.startswith("[") else ":")
+    if not host.startswith("["):
+        return f"{name.removesuffix('.')}{colon}{port}"
+    try:
+        return f"[{ip_address(name.strip('[]')).compressed}]{colon.strip(']')}{port}"
+    except ValueError:
+        return host
+
+
+def _plain_path(path: str) -> str:
+    """A path without its first slash: what needs no escape has none, and `.` and `..` are applied."""
+    segments: list[str] = []
+    for segment in re.sub("%[0-9A-Fa-f]{2}", _plain_escape, path).split("/"):
+        if segment == "..":
+            del segments[-1:]
+        elif segment != ".":
+            segments.append(segment)
+    return "/".join(segments)
+
+
+def _plain_escape(found: re.Match[str]) -> str:
+    character = chr(int(found[0][1:], 16))
+    plain = character.isascii() and (character.isalnum() or character in "-._~")
+    return character if plain else found[0].upper()
 
 
 def is_loopback(host: str) -> bool:

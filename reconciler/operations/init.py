@@ -2,22 +2,26 @@
 
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.errors import HeadMoved, RecordMissing, Refused
+from reconciler.errors import HeadMoved, RecordMissing, Refused, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
 from reconciler.operations.edit import now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
+from reconciler.service.credentials import Credentials
 from reconciler.state.heads.kept import lost_but_kept
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
 from reconciler.state.journal.chain import Journal
 from reconciler.state.journal.closing import refuse_closed
+from reconciler.state.stores.files import FileStore
 
 
 class Initialized(Struct, frozen=True):
@@ -77,8 +81,11 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     base_url = workspace.desired.targets[name].base_url
     lost = _lost(workspace, name)
     elsewhere = workspace.heads.seen(name).elsewhere(name, workspace.store.place)
-    others = [] if is_sandbox(base_url) else [seen for seen in elsewhere if seen.concerns(base_url)]
+    others = [seen for seen in elsewhere if seen.concerns(base_url)]
     if not (lost or others) or workspace.store.read(name) is not None:
+        return
+    if not lost and is_sandbox(base_url):
+        _warn_of_sandbox(workspace, name, others)
         return
     where = f"{name} in {workspace.store.location}"
     if lost:
@@ -89,13 +96,39 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
             " --state), or its subscriptions will be created"
             f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
         )
-    use = f"use it with --state {others[0].location}" if others[0].resolved else "use that store with --state"
     raise Refused(
         f"a record with {others[0].length} exists {_seen_at(others[0])}",
         where=where,
-        remedy=f"{use}, or its subscriptions will be created again; to initialize a new one anyway,"
+        remedy=f"{_use(others[0])}, or its subscriptions will be created again; to initialize a new one anyway,"
         f" run: reconciler state init -t {name} --force",
     )
+
+
+def _warn_of_sandbox(workspace: Workspace, name: TargetName, others: Sequence[KnownHead]) -> None:
+    """Warn of a record with contents elsewhere, unless it is of another account: without --data, a sandbox makes new
+    ones at each start, and at the same port it is another service.
+    """
+    client_id = workspace.variables.override(name, "CLIENT_ID")
+    account = None if client_id is None else Credentials(client_id[0].strip(), "").account()
+    for other in others:
+        if other.entries > 1 and (account is None or _account(other, name) in (None, account)):
+            workspace.notices.warn(
+                f"{name}: a record with {other.length} of this sandbox exists {_seen_at(other)}; if the sandbox still"
+                f" has its data, {_use(other)}, or its subscriptions will be created again"
+            )
+            return
+
+
+def _account(known: KnownHead, name: TargetName) -> str | None:
+    """The account of a record elsewhere, None if it is of none, or cannot be read without a call."""
+    with suppress(StateError, OSError):
+        journal = load_journal(FileStore(Path(known.resolved)), name) if known.resolved else None
+        return None if journal is None else journal.record().account
+    return None
+
+
+def _use(known: KnownHead) -> str:
+    return f"use it with --state {known.location}" if known.resolved else "use that store with --state"
 
 
 def _seen_at(known: KnownHead) -> str:

@@ -1,9 +1,13 @@
-"""Triggering events in a running sandbox."""
+"""What a user has done in a running sandbox: events, and what the operator of the service does on request."""
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
+
+import msgspec
 
 from reconciler.errors import CallFailed, SettingsError
 from reconciler.model.url import is_loopback
@@ -12,8 +16,22 @@ from reconciler.operations.workspace import Workspace
 
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 
-_ANSWER_LIMIT = 1 << 16
+_ANSWER_LIMIT = 1 << 26
 _START = "to start it, run: reconciler sandbox serve"
+
+
+class Existing(msgspec.Struct, frozen=True, rename="camel"):
+    """A subscription in a sandbox, whether it was `removed` or not."""
+
+    target: str
+    subscription_id: str
+    event_codes: list[str]
+    webhook_url: str
+    removed: bool
+
+
+class _State(msgspec.Struct, frozen=True):
+    subscriptions: list[Existing]
 
 
 def trigger_event(
@@ -30,7 +48,29 @@ def trigger_event(
     body = json.dumps(event)
     if properties is not None:
         body = f'{body[:-1]}, "properties": {_read_properties(properties)}}}'  # unparsed: numbers stay as written
-    return _post(sandbox, body.encode(), workspace.timeout)
+    status, answer = _call(workspace, sandbox, "trigger", body.encode())
+    started = answer.get("deliveries")
+    if status == 202 and isinstance(started, int):
+        return started
+    raise _rejection(sandbox, status, answer, "event")
+
+
+def existing_subscriptions(workspace: Workspace, url: str | None) -> list[Existing]:
+    """What exists in the sandbox, in order of creation. Raises SettingsError and CallFailed."""
+    sandbox = _sandbox_url(workspace, url)
+    status, answer = _call(workspace, sandbox, "state")
+    with suppress(msgspec.ValidationError):
+        return [one for one in msgspec.convert(answer, _State).subscriptions if not one.removed]
+    raise _rejection(sandbox, status, answer, "request")
+
+
+def delete_subscription(workspace: Workspace, url: str | None, subscription: str) -> None:
+    """Delete a subscription, as the operator does. Raises SettingsError, and CallFailed if none has the id."""
+    sandbox = _sandbox_url(workspace, url)
+    body = json.dumps({"subscriptionId": subscription}).encode()
+    status, answer = _call(workspace, sandbox, "remove", body)
+    if status != 200 or answer.get("removed") != subscription:
+        raise _rejection(sandbox, status, answer, "deletion")
 
 
 def _sandbox_url(workspace: Workspace, url: str | None) -> SplitResult:
@@ -64,32 +104,34 @@ def _read_properties(path: Path) -> str:
     return text
 
 
-def _post(sandbox: SplitResult, body: bytes, timeout: float) -> int:
-    connection = HTTPConnection(sandbox.hostname or "", sandbox.port, timeout=timeout)
-    url = f"{sandbox.scheme}://{sandbox.netloc}"
+def _call(
+    workspace: Workspace, sandbox: SplitResult, what: str, body: bytes | None = None
+) -> tuple[int, Mapping[str, object]]:
+    """The status, and the JSON object in the answer, empty if there is none. Raises CallFailed."""
+    connection = HTTPConnection(sandbox.hostname or "", sandbox.port, timeout=workspace.timeout)
     try:
-        path = f"{sandbox.path.rstrip('/')}/_sandbox/trigger"
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        path = f"{sandbox.path.rstrip('/')}/_sandbox/{what}"
+        connection.request("GET" if body is None else "POST", path, body, {"Content-Type": "application/json"})
         with connection.getresponse() as response:
             status, answer = response.status, response.read(_ANSWER_LIMIT)
     except (OSError, HTTPException, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise CallFailed(f"cannot reach the sandbox: {reason}", where=url, remedy=_START) from None
+        raise CallFailed(f"cannot reach the sandbox: {reason}", where=_shown(sandbox), remedy=_START) from None
     finally:
         connection.close()
-    return _deliveries(status, answer, url)
-
-
-def _deliveries(status: int, answer: bytes, url: str) -> int:
     try:
         document = json.loads(answer)
-        fields = document if isinstance(document, dict) else {}
     except (ValueError, RecursionError):
-        fields = {}
-    started = fields.get("deliveries")
-    if status == 202 and isinstance(started, int):
-        return started
-    reason = fields.get("error_description")
+        document = None
+    return status, document if isinstance(document, dict) else {}
+
+
+def _rejection(sandbox: SplitResult, status: int, answer: Mapping[str, object], what: str) -> CallFailed:
+    reason = answer.get("error_description")
     if isinstance(reason, str):
-        raise CallFailed(f"the sandbox rejected the event ({status}): {reason}", where=url)
-    raise CallFailed(f"the server at this URL is not a sandbox ({status})", where=url, remedy=_START)
+        return CallFailed(f"the sandbox rejected the {what} ({status}): {reason}", where=_shown(sandbox))
+    return CallFailed(f"the server at this URL is not a sandbox ({status})", where=_shown(sandbox), remedy=_START)
+
+
+def _shown(sandbox: SplitResult) -> str:
+    return f"{sandbox.scheme}://{sandbox.netloc}"

@@ -18,7 +18,7 @@ def sound_targets(workspace: Workspace) -> Mapping[TargetName, Target]:
         return workspace.desired.targets
     except ConfigError as problem:
         _warn(workspace, problem, "using the targets without mistakes")
-    return load_sound(workspace.config, workspace.variables.override)[0].targets
+    return load_sound(workspace.config, workspace.variables.override, workspace.variables.secrets())[0].targets
 
 
 def recipients_in_use(workspace: Workspace) -> tuple[str, ...]:

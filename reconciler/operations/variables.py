@@ -6,17 +6,19 @@ Every command imports this, so it imports only the standard library, unless ther
 from __future__ import annotations
 
 import stat
+from contextlib import suppress
 from functools import cached_property
 from io import StringIO
 from pathlib import Path  # noqa: TC003 - msgspec reads the types of fields
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from reconciler.errors import SettingsError
 from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from reconciler.model.address import TargetName
 
@@ -25,7 +27,19 @@ DOTENV = ".env"
 RECIPIENTS = "RECONCILER_RECIPIENTS"
 """The age public keys to encrypt responses to, separated by spaces or commas."""
 
+SECRETS = frozenset(
+    {
+        "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "GOOGLE_BEARER_TOKEN",
+        "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_SAS_TOKEN",
+        "AZURE_STORAGE_TOKEN", "AZURE_STORAGE_CLIENT_SECRET", "AZURE_CLIENT_SECRET", "AWS_SSE_CUSTOMER_KEY_BASE64",
+        "PGPASSWORD",
+    }
+)  # fmt: skip
+"""The variables whose whole value is a secret, beside each target's `RECONCILER_…_CLIENT_SECRET`."""
+
 _FILE_LIMIT = 1 << 16
+_SHORTEST_SECRET = 8
+_LONG_WORD = 16
 
 
 class Variables(Discreet, frozen=True, dict=True):
@@ -65,6 +79,34 @@ class Variables(Discreet, frozen=True, dict=True):
             return True
         return bool(self.environ.get(SECRETS_DIR)) and self.source(name) not in (None, DOTENV)
 
+    def secrets(self) -> dict[str, str]:
+        """The values of the variables that hold secrets, from every source, and the name of each: to find where one
+        was pasted.
+
+        Those that any text may contain are left out: short ones, and plain words. What cannot be read is left out
+        too: to find secrets, a command must not need them.
+        """
+        found = {}
+        with suppress(SettingsError, OSError):
+            for name in sorted({*self.environ, *self._dotenv, *self._names_in_directory()}):
+                if name in SECRETS or (name.startswith("RECONCILER_") and name.endswith("_CLIENT_SECRET")):
+                    found.update(dict.fromkeys(self._values(name), name))
+        state = self.environ.get("RECONCILER_STATE", "")
+        with suppress(ValueError):
+            found[urlsplit(state).password or ""] = "RECONCILER_STATE"
+        return {value: name for value, name in found.items() if _is_distinctive(value)}
+
+    def _names_in_directory(self) -> list[str]:
+        return [] if self._secrets is None else [path.name for path in self._secrets.iterdir()]
+
+    def _values(self, name: str) -> Iterator[str]:
+        """What each source has for `name`, though another comes first. Raises nothing."""
+        yield (self.environ.get(name) or "").strip()
+        yield (self._dotenv.get(name) or "").strip()
+        if self._secrets is not None:
+            with suppress(SettingsError):
+                yield (_text(self._secrets / name) or "").strip()
+
     def _find(self, name: str) -> tuple[str, str] | None:
         if value := self.environ.get(name):
             return value, "the environment"
@@ -98,6 +140,13 @@ class Variables(Discreet, frozen=True, dict=True):
 
         logging.getLogger("dotenv.main").addFilter(_in_our_words)
         return dotenv_values(stream=StringIO(_text(path)), interpolate=False)
+
+
+def _is_distinctive(secret: str) -> bool:
+    """Whether a text that contains it was not written by chance. What is not printable no target takes for one."""
+    return secret.isprintable() and len(secret) >= (
+        _LONG_WORD if secret.isalpha() and secret.islower() else _SHORTEST_SECRET
+    )
 
 
 def _in_our_words(record: logging.LogRecord) -> bool:

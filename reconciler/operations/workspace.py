@@ -113,7 +113,7 @@ class Workspace:
         from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
 
         self.notices.say_more(f"desired state: {self.config}")
-        desired = load(self.config, self.variables.override)
+        desired = load(self.config, self.variables.override, self.variables.secrets())
         if self.variables.get(RECIPIENTS) is None:
             return desired
         from reconciler.operations.pinned import with_recipients  # noqa: PLC0415 - few runs need it

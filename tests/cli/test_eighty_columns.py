@@ -81,6 +81,8 @@ SCENES = (
     Scene("lead create -t europe/staging lead.json"),
     Scene("sandbox trigger ONB10011"),
     Scene("sandbox trigger ONB10011 --url http://127.0.0.1:9"),
+    Scene("sandbox delete"),
+    Scene("sandbox delete no-such-id"),
     Scene("sandbox serve", stop_at="Press Ctrl-C"),
     Scene("listen", stop_at="Press Ctrl-C"),
     Scene(f"verification infer seen.jsonl --address {ADDRESS}"),

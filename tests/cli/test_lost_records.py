@@ -179,8 +179,29 @@ class TestAnotherPlace:
         begun.succeed("state", "init", "--state", "other")
 
     def test_a_sandbox(self, imported: Partner) -> None:
-        """A service on loopback is played anew each time, at the same port perhaps."""
-        imported.succeed("state", "init", "--state", "other")
+        """A service on loopback may have its data still: a warning says what to do then."""
+        done = imported.step("state", "init", "--state", "other")
+        place = imported.path / "state"
+        assert (
+            f"Warning: europe/staging: a record with 2 entries of this sandbox exists at {place}; if the sandbox"
+            f" still has its data, use it with --state {place}, or its subscriptions will be created again\n"
+        ) == done.err.partition("If ")[0]
+        assert "Warning" not in imported.step("state", "init", "--state", "third", "--force").err
+
+    def test_an_empty_record_of_a_sandbox(self, partner: Partner) -> None:
+        """Nothing in it could be created again."""
+        partner.begin(offers=["ONB10011"])
+        assert "Warning" not in partner.step("state", "init", "--state", "other").err
+
+    @pytest.mark.parametrize(("client", "warned"), [("another-client", False), (None, True)])
+    def test_a_sandbox_of_another_account(self, partner: Partner, client: str | None, warned: bool) -> None:
+        """A sandbox that was started without its data has new accounts: it is another service at the same port."""
+        partner.begin(offers=["ONB10011"])
+        partner.step("apply", "--auto-approve")
+        if client is not None:
+            partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = client
+        done = partner.step("state", "init", "--state", "other")
+        assert warned == ("of this sandbox exists at " in done.err)
 
 
 def test_two_clones(imported: Partner) -> None:

@@ -86,6 +86,8 @@ STEPS = (
     Step("github comment", code=1),
     Step("github issues", code=1),
     Step("sandbox trigger ONB10011"),
+    Step("sandbox delete"),
+    Step("sandbox delete no-such-id", code=1),
     Step(f"verification infer seen.jsonl --address {THERE}", code=1),
     Step("listen", until=signal.SIGTERM, code=143),
     Step("sandbox serve", until=signal.SIGTERM, code=143),

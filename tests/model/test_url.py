@@ -38,11 +38,28 @@ def test_normal(url: str, normal: str) -> None:
         ("https://api.example/v1", "https://api.example/v1/", True),
         ("https://api.example/v1", "https://api.example/v2", False),
         ("https://api.example", "http://api.example", False),
+        ("https://api.example", "https://API.example.", True),
+        ("https://api.example:8443", "https://api.example.:8443/", True),
+        ("https://api.example", "https://api.example.:443/.", True),
+        ("https://api.example/v1", "https://api.example/./v1", True),
+        ("https://api.example/v1", "https://api.example/x/../v1/", True),
+        ("https://api.example/v1", "https://api.example/../%2e/v1/./", True),
+        ("https://api.example/x1", "https://api.example/%781", True),
+        ("https://api.example/%c3%bc", "https://api.example/%C3%BC", True),
+        ("https://api.example/~x", "https://api.example/%7ex", True),
+        ("https://api.example/a%2Fb", "https://api.example/a/b", False),
+        ("https://api.example/v1.2", "https://api.example/v1.2/", True),
+        ("https://api.example/v1.2", "https://api.example/v1.3", False),
+        ("https://api.example/V1", "https://api.example/v1", False),
+        ("http://[::1]/api", "http://[0:0::0001]:80/api/", True),
+        ("http://[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080/", True),
+        ("http://[::1]:8080", "http://[::1]:8081", False),
+        ("https://api.example.:8443", "https://api.example.:8444", False),
     ],
 )
 def test_same_service(one: str, other: str, *, same: bool) -> None:
-    """Two base URLs are one service if they compare equal, a trailing slash apart."""
-    assert same == same_service(one, other)
+    """Two base URLs are one service if they are spellings of one address, or differ in a trailing slash."""
+    assert same == same_service(one, other) == same_service(other, one)
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ _SHOWN = 10
 def read_config(workspace: Workspace) -> tuple[Desired, list[Finding]]:
     """What of the desired state is free of mistakes, and the findings: each mistake, of very many the first."""
     try:
-        desired, problem = load_sound(workspace.config, workspace.variables.override)
+        desired, problem = load_sound(workspace.config, workspace.variables.override, workspace.variables.secrets())
     except SettingsError as unusable:
         return Desired({}, {}), [failure(_CHECK, "config/", unusable)]
     findings = [_finding(mistake, Health.WARNING) for mistake in desired.warnings]
