@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.project import end
+from support.sandbox_client import call
 
 from reconciler.sandbox.faults import FAULTS
 
@@ -59,6 +60,28 @@ def test_serve_as_its_help_has_it(project: Project) -> None:
     done = project.shell(f"{recipe}\necho $RECONCILER_SANDBOX_URL; kill $!; wait $!")
     assert (2, 143) == (len(lines), done.code)
     assert done.out.startswith("http://127.0.0.1:")
+
+
+def test_serve_as_its_operator(project: Project, serving: Popen[bytes]) -> None:
+    """What its help says of the operator's part: it sees what exists, and deletes it."""
+    help_text = project.succeed("sandbox", "serve", "--help").out
+    state, remove = re.findall(r'"\$RECONCILER_SANDBOX_URL(/\S+)"', help_text)
+    (body,) = re.findall(r"-d '(.*)'", help_text)
+    url = project.environment["RECONCILER_SANDBOX_URL"]
+    answer = call("GET", f"{url}{state}")
+    assert (200, []) == (answer.status, answer.document["subscriptions"])
+    answer = call("POST", f"{url}{remove}", json.loads(body))
+    assert (404, "subscription not found or already removed") == (answer.status, answer.document["error_description"])
+
+
+def test_serve_says_how_to_end_it(serving: Popen[bytes]) -> None:
+    """Ctrl-C does not reach it in the background, as where a shell has read its variables."""
+    assert serving.stderr is not None
+    assert (
+        serving.stderr.readline()
+        .decode()
+        .endswith(f". Press Ctrl-C to stop; in the background, run: kill {serving.pid}\n")
+    )
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

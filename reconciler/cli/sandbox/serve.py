@@ -1,5 +1,6 @@
 """`reconciler sandbox serve`"""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,13 @@ def command(
 
     Without --data, all is lost when it stops: use a new state record (--state) for each run.
 
+    You are its operator: you see what exists, whatever was answered, and delete it by its subscriptionId:
+
+    \b
+        curl -s "$RECONCILER_SANDBOX_URL/_sandbox/state"
+        curl -s "$RECONCILER_SANDBOX_URL/_sandbox/remove" \\
+          -H 'Content-Type: application/json' -d '{"subscriptionId": "ID"}'
+
     \b
     Faults, each with a probability from 0 to 1, such as --fault reset-after=0.1:
       refuse, reset-before, hang        not processed, no answer
@@ -99,7 +107,7 @@ def _serve(terminal: Terminal, sandbox: Sandbox, env_file: Path | None) -> None:
         else:
             write_env_file(env_file, sandbox.variables())
             terminal.say(f"The variables that point at the sandbox are in {env_file}.")
-        terminal.say(f"Serving at {sandbox.url}. Press Ctrl-C to stop.")
+        terminal.say(f"Serving at {sandbox.url}. Press Ctrl-C to stop; in the background, run: kill {os.getpid()}")
         sandbox.serve_forever()
 
 
