@@ -109,6 +109,10 @@ def test_demo(project: Project) -> None:
     done = project.succeed("demo")
     assert "No changes. 8 subscriptions match the configuration." in done.out
     assert "The sandbox now has 8 subscriptions and has issued 3 tokens. " in done.out
+    assert done.out.endswith(
+        "\nThat was the demo; nothing of it is left. To begin a project of your own, in an empty directory, run:\n"
+        "    reconciler init\n"
+    )
     assert [] == list(project.path.iterdir())
 
 
