@@ -64,7 +64,7 @@ def test_serve_as_its_help_has_it(project: Project) -> None:
 
 def test_serve_as_its_operator(project: Project, serving: Popen[bytes]) -> None:
     """What its help says of the operator's part: it sees what exists, and deletes it."""
-    help_text = project.succeed("sandbox", "serve", "--help").out
+    help_text = project.succeed("sandbox", "--help").out
     state, remove = re.findall(r'"\$RECONCILER_SANDBOX_URL(/\S+)"', help_text)
     (body,) = re.findall(r"-d '(.*)'", help_text)
     url = project.environment["RECONCILER_SANDBOX_URL"]

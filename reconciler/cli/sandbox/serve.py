@@ -56,13 +56,6 @@ def command(
 
     Without --data, all is lost when it stops: use a new state record (--state) for each run.
 
-    You are its operator: you see what exists, whatever was answered, and delete it by its subscriptionId:
-
-    \b
-        curl -s "$RECONCILER_SANDBOX_URL/_sandbox/state"
-        curl -s "$RECONCILER_SANDBOX_URL/_sandbox/remove" \\
-          -H 'Content-Type: application/json' -d '{"subscriptionId": "ID"}'
-
     \b
     Faults, each with a probability from 0 to 1, such as --fault reset-after=0.1:
       refuse, reset-before, hang        not processed, no answer
