@@ -55,6 +55,11 @@ def command(terminal: Terminal) -> None:
         with CaptureFile(place / CAPTURED) as file, Server(0, Receiver(file.append, lambda _: None).handle) as endpoint:
             _write_example(place / "config", endpoint.url)
             _show_loop(terminal, _Shell(terminal, place, _environment(place, dict(sandbox.variables()))), sandbox)
+    _show(
+        terminal,
+        "That was the demo; nothing of it is left. To begin a project of your own, in an empty directory, run:"
+        " reconciler init",
+    )
 
 
 def _write_example(config: Path, endpoint: str) -> None:

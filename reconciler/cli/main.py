@@ -178,7 +178,8 @@ def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
             return problem.exit_code
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
-            terminal.complain(f"{problem.format_message().rstrip('.')}; see: {path} --help")
+            what = problem.format_message().replace("\n\t", " ")  # click lists choices so
+            terminal.complain(f"{what.rstrip('.')}; see: {path} --help")
         case OSError():
             terminal.complain(
                 f"{problem.filename or 'a file or a stream'}: {problem.strerror or type(problem).__name__}"

@@ -51,7 +51,9 @@ class Patch(Struct, frozen=True, gc=False):
 
 
 def read(pattern: Pattern, mistakes: Mistakes) -> dict[str, Patch]:
-    """The patches of one pattern by the subscription's name."""
+    """The patches of one pattern by the subscription's name. Of what is misnamed, only the mistakes are reported."""
+    for member in pattern.misnamed:
+        _patch(member, mistakes)
     return {name: _patch(member, mistakes) for name, member in pattern.members.items()}
 
 

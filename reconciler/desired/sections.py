@@ -21,10 +21,14 @@ KEYS: Final = ("targets", "subscriptions", "recipients", "verification", "parity
 
 
 class Pattern(Struct):
-    """A target or a pattern of targets under `subscriptions:`: one key for each file that has it, and all members."""
+    """A target or a pattern of targets under `subscriptions:`: one key for each file that has it, and all members.
+
+    `misnamed` are those whose name, which is reported, cannot be that of a subscription.
+    """
 
     keys: list[Member] = field(default_factory=list)
     members: Members = field(default_factory=dict)
+    misnamed: list[Member] = field(default_factory=list)
 
 
 class Sections(Struct):
@@ -70,6 +74,8 @@ def _add_pattern(pattern: Pattern, member: Member, mistakes: Mistakes) -> None:
     for name, wanted in (shapes.members(member.value, member.key, mistakes) or {}).items():
         if _is_named(NAME, wanted, "a subscription name", mistakes):
             _put(pattern.members, name, wanted, mistakes)
+        else:
+            pattern.misnamed.append(wanted)
 
 
 def _members(node: Node, name: str, mistakes: Mistakes) -> Members:

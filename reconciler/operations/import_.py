@@ -31,6 +31,9 @@ class Import(Struct, frozen=True):
     skipped: tuple[str, ...] = ()
 
 
+_RECORDED = ("already recorded",)
+
+
 class Importing:
     """Imports the subscription at an address, or all that patterns select, target by target."""
 
@@ -43,11 +46,14 @@ class Importing:
         self._importer = _Importer(workspace)
 
     def preview(self) -> list[Import]:
-        """What would be imported now; `record` then imports nothing else. Raises StateError."""
+        """What would be imported now, and what not, but for what is recorded; `record` then imports nothing else.
+
+        Raises StateError.
+        """
         importer = self._importer
         found = [done for target in sorted(self._by_target) for done in importer.look(target, self._by_target[target])]
         importer.listed = {done.subscription.address: done.codes for done in found}
-        return [done for done in found if done.codes]
+        return [done for done in found if done.skipped != _RECORDED]
 
     def record(self) -> Iterator[Import]:
         """Import; what came of each, target by target. Raises StateError."""
@@ -168,7 +174,7 @@ def _checked(
     recorded = {code for attempt in attempts if normal_url(attempt.url) == url for code in attempt.codes}
     missing = tuple(code for code in desired.codes if code not in recorded)
     if not missing:
-        return Import(desired, skipped=("already recorded",))
+        return Import(desired, skipped=_RECORDED)
     if desired.address in blocked:
         return Import(desired, skipped=blocked[desired.address])
     return Import(desired, codes=missing)

@@ -132,8 +132,9 @@ class Workspace:
                 return target
         from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
 
+        unknown = f"target not declared in config/{suggestion([name], self.desired.targets)}"
         raise SelectionError(
-            f"target not declared in config/{suggestion([name], self.desired.targets)}",
+            "expected one target, not a pattern" if "*" in name else unknown,
             where=where,
             remedy=f"declared targets: {', '.join(self.desired.targets) or 'none'}",
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.result import Finding, Health
 from reconciler.reports.line import Line, Tone
+from reconciler.reports.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,8 @@ _HEALTH_TONES = {
 def findings_text(findings: Iterable[Finding]) -> list[Line]:
     """A table of what checks found. What needs attention comes last, where a terminal shows it, with what to do.
 
+    What failed is counted in the first line too: of a long table, a reader may see the beginning only.
+
     A remedy of several that follow each other is given once; what was skipped for one reason is one line.
     """
     order = list(Health)
@@ -30,7 +33,7 @@ def findings_text(findings: Iterable[Finding]) -> list[Line]:
     widths = [
         max((len(text) for text in column), default=0) for column in zip(*map(_first_columns, by_health), strict=True)
     ]
-    lines = []
+    lines = _failures(by_health)
     for (health, check, what, remedy), group in groupby(by_health, _what_is_said):
         columns = "  ".join(f"{text:<{width}}" for text, width in zip((health, check), widths, strict=True))
         about = [finding.about for finding in group]
@@ -49,6 +52,15 @@ def _first_columns(finding: Finding) -> tuple[str, str]:
 
 def _what_is_said(finding: Finding) -> tuple[Health, str, str, str | None]:
     return finding.health, finding.check, finding.what, finding.remedy
+
+
+def _failures(findings: Iterable[Finding]) -> list[Line]:
+    """How many checks have failed, if any, and where they are."""
+    count = sum(finding.health is Health.FAILED for finding in findings)
+    if not count:
+        return []
+    they_are = "it is" if count == 1 else "they are"
+    return [Line(f"{counted(count, 'check')} failed; {they_are} listed last, with what to do.", Tone.ERROR)]
 
 
 def _health_summary(findings: Iterable[Finding]) -> str:

@@ -105,6 +105,7 @@ COMMAND_LINES = {
     # token and lead
     "token where": ("token", "Missing option '-t' / '--target'"),
     "token nowhere": ("token -t asia/staging", "-t asia/staging: target not declared in config/; declared targets: "),
+    "token pattern": ("token -t europe/*", "-t europe/*: expected one target, not a pattern; declared targets: "),
     "token api": ("token -t europe/staging --api x", "Invalid value for '--api'"),
     "lead missing": ("lead create -t europe/staging x", "x: cannot read the lead file: No such file or "),
     "lead a directory": ("lead create -t europe/staging config", "config: cannot read the lead file: Is a "),

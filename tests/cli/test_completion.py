@@ -48,6 +48,12 @@ def completed(project: Project, typed: str) -> list[str]:
     return [line.partition(",")[2] for line in done.out.splitlines() if line]
 
 
+def test_without_a_shell(project: Project) -> None:
+    """The error lists the shells in one line, without control characters spelt out."""
+    done = project.step("completion", code=1)
+    assert "Error: Missing argument 'SHELL'. Choose from: bash, zsh, fish; see:" == done.err.splitlines()[0]
+
+
 def test_all_commands(project: Project) -> None:
     """Before anything of it is typed, every command is offered, and nothing is printed beside."""
     assert list(COMMANDS) == completed(project, "reconciler ")

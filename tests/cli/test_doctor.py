@@ -46,6 +46,7 @@ class TestInOrder:
         done = set_up.project.run("doctor")
         assert (0, "") == (done.code, done.err)
         assert f"  ok       token        {HERE}: requested\n" in done.out
+        assert f"  ok       record       {HERE}: read from state: 1 entry\n" in done.out
         assert done.out.splitlines()[-1].endswith(" skipped.")
         after = snapshot(set_up.path)
         assert before.items() <= after.items()
@@ -58,6 +59,17 @@ class TestInOrder:
         assert found.summary["failed"] == found.summary["warning"] == 0
         assert {b"HEAD"} == methods(set_up.receiver)
         assert [] == set_up.sandbox.world.commits
+
+    def test_failures_are_counted_at_the_top(self, set_up: SetUp) -> None:
+        """Where they scroll off, or are cut off, the first line says that there are any, and the last one how many."""
+        no_secret(set_up)
+        first, *lines, last = set_up.project.step("doctor", code=1).out.splitlines()
+        assert "1 check failed; it is listed last, with what to do." == first
+        assert lines[-2].startswith("  failed   setting ")
+        assert last.endswith(" 1 failed.")
+        missing_record(set_up)
+        first, *_ = set_up.project.step("doctor", code=1).out.splitlines()
+        assert "2 checks failed; they are listed last, with what to do." == first
 
     def test_the_record_of_a_sandbox(self, set_up: SetUp) -> None:
         """Git is meant to ignore it, by the rule that `init` writes; any other rule is a failure, there too."""

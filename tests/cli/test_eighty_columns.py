@@ -34,7 +34,7 @@ AT_80, WIDE = "at-80", "wide-"
 """Directories of names of one length."""
 RANDOM = re.compile(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[a-f]*\d)[0-9a-f]{12,64}\b|\b\d{4}-\d\d-\d\dT[\d:-]+Z"
-    r"|127\.0\.0\.1:\d+|\bage1\w+|-state/\d+|(?<=CLIENT_SECRET=)\S+"
+    r"|127\.0\.0\.1:\d+|\bage1\w+|-state/\d+|(?<=CLIENT_SECRET=)\S+|(?<=kill )\d+"
 )
 RAW = ("schema", "completion", "secret show", "token", "lead")
 """Commands whose result is a document or a value, printed as it is."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.project import end
+from support.sandbox_client import call
 
 from reconciler.sandbox.faults import FAULTS
 
@@ -61,6 +62,28 @@ def test_serve_as_its_help_has_it(project: Project) -> None:
     assert done.out.startswith("http://127.0.0.1:")
 
 
+def test_serve_as_its_operator(project: Project, serving: Popen[bytes]) -> None:
+    """What its help says of the operator's part: it sees what exists, and deletes it."""
+    help_text = project.succeed("sandbox", "--help").out
+    state, remove = re.findall(r'"\$RECONCILER_SANDBOX_URL(/\S+)"', help_text)
+    (body,) = re.findall(r"-d '(.*)'", help_text)
+    url = project.environment["RECONCILER_SANDBOX_URL"]
+    answer = call("GET", f"{url}{state}")
+    assert (200, []) == (answer.status, answer.document["subscriptions"])
+    answer = call("POST", f"{url}{remove}", json.loads(body))
+    assert (404, "subscription not found or already removed") == (answer.status, answer.document["error_description"])
+
+
+def test_serve_says_how_to_end_it(serving: Popen[bytes]) -> None:
+    """Ctrl-C does not reach it in the background, as where a shell has read its variables."""
+    assert serving.stderr is not None
+    assert (
+        serving.stderr.readline()
+        .decode()
+        .endswith(f". Press Ctrl-C to stop; in the background, run: kill {serving.pid}\n")
+    )
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_serve_ends_with_a_signal(serving: Popen[bytes], number: signal.Signals, code: int) -> None:
     """Promptly, and with the code of the signal."""
@@ -86,6 +109,10 @@ def test_demo(project: Project) -> None:
     done = project.succeed("demo")
     assert "No changes. 8 subscriptions match the configuration." in done.out
     assert "The sandbox now has 8 subscriptions and has issued 3 tokens. " in done.out
+    assert done.out.endswith(
+        "\nThat was the demo; nothing of it is left. To begin a project of your own, in an empty directory, run:\n"
+        "    reconciler init\n"
+    )
     assert [] == list(project.path.iterdir())
 
 

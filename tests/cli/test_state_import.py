@@ -53,6 +53,24 @@ def test_one_is_asked_about_as_one_and_none_not_at_all(begun: Project) -> None:
     assert QUESTION not in again.out
 
 
+def test_what_is_left_out_is_listed_before_the_question(begun: Project) -> None:
+    """Whoever counts what exists sees which of it the answer does not record, and why; what is recorded is no news."""
+    begun.declare({
+        "leads": (["ONB10001"], f"{URL}/leads"),
+        "loans": (["LOA10013"], f"{URL}/loans"),
+        "others": (["ONB10011"], f"{URL}/offers"),
+    })  # fmt: skip
+    begun.step("state", "import", "europe/staging/others")
+    begun.step("state", "import", LOANS)
+    begun.declare({"leads": (["ONB10001"], f"{URL}/leads"), "loans": (["LOA10013"], f"{URL}/loans"),
+                   "offers": (["ONB10011"], f"{URL}/offers")})  # fmt: skip
+    shown = at_terminal(begun, "state", "import", "--all", answers={QUESTION: "no\n"}).out.partition(QUESTION)[0]
+    assert f"{OFFERS}: left out: " in shown
+    assert "europe/staging/leads: to be imported" in shown
+    assert LOANS not in shown
+    assert "Does it exist" in shown
+
+
 def test_force_and_scripts_are_not_asked(begun: Project) -> None:
     """--force skips the question at a terminal; without one, nothing is asked."""
     forced = at_terminal(begun, "state", "import", "--all", "--force")

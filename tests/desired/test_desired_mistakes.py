@@ -66,6 +66,17 @@ def test_every_mistake_is_reported_in_one_run(tmp_path: Path) -> None:
     assert {f"{n:02}.yaml" for n in range(len(whole))} <= {one.place.file.rpartition("/")[2] for one in found}
 
 
+def test_mistakes_under_a_mistaken_name_are_reported_too(tmp_path: Path) -> None:
+    """Who corrects the name has not to run it again for what stands under it; nothing is missing there twice."""
+    text = TARGETS + "subscriptions: {europe/staging: {¦One: {¦eventCode: [], webhookUrl: ¦[]}, ¦Two: null}}"
+    text, places = marked_places(text)
+    found = mistakes_in(write(tmp_path, {"a.yaml": text}))
+    assert places == [f"{one.place.line}:{one.place.column}" for one in found]
+    assert ["expected a subscription name", "unknown key 'eventCode' in One"] == [
+        one.what.partition(", got")[0].partition(" (did")[0] for one in found[:2]
+    ]
+
+
 def test_the_same_thing_twice_names_the_other_place(tmp_path: Path) -> None:
     """Targets, subscriptions of one pattern and the single sections may stand once in all files together."""
     first = """\

@@ -83,6 +83,7 @@ class Scenes:
             ),
             "two subscriptions in force, with a key that is replaced in time": self.replaced_key,
             "two subscriptions in force, one at a misspelt URL": self.misspelt,
+            "two subscriptions in force, one replaced by a wrong URL": self.misdirected,
             "two subscriptions in force, and one more to create": self.one_more,
             "two subscriptions in force, copied to records": self.copied,
             "ten minutes pass": self.wait,
@@ -151,6 +152,11 @@ class Scenes:
 
     def misspelt(self, reader: Reader) -> None:
         self.planned(reader)
+        reader.project.write("config/subscriptions.yaml", SUBSCRIPTIONS.replace("/offers", "/offres"))
+        self.step(reader, "apply", "--auto-approve")
+
+    def misdirected(self, reader: Reader) -> None:
+        self.applied(reader)
         reader.project.write("config/subscriptions.yaml", SUBSCRIPTIONS.replace("/offers", "/offres"))
         self.step(reader, "apply", "--auto-approve")
 

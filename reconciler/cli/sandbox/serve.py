@@ -1,5 +1,6 @@
 """`reconciler sandbox serve`"""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,7 @@ def _serve(terminal: Terminal, sandbox: Sandbox, env_file: Path | None) -> None:
         else:
             write_env_file(env_file, sandbox.variables())
             terminal.say(f"The variables that point at the sandbox are in {env_file}.")
-        terminal.say(f"Serving at {sandbox.url}. Press Ctrl-C to stop.")
+        terminal.say(f"Serving at {sandbox.url}. Press Ctrl-C to stop; in the background, run: kill {os.getpid()}")
         sandbox.serve_forever()
 
 

@@ -50,12 +50,17 @@ def command(
 
 
 def _ask(terminal: Terminal, found: Sequence[Import]) -> None:
-    """Show what would be imported, and ask. Raises Refused for any answer but yes."""
+    """Show what would be imported and what not, and ask. Raises Refused for any answer but yes."""
+    imports = [done for done in found if done.codes]
+    if not imports:
+        return
     for done in found:
+        for reason in done.skipped:
+            terminal.say(f"  {done.subscription.address}: left out: {reason}")
+    for done in imports:
         terminal.say(f"  {done.subscription.address}: to be imported, {_codes_and_url(done)}")
-    if found:
-        which = "Does it" if len(found) == 1 else f"Do all {len(found)}"
-        ask(f"{which} exist at the service exactly like this?")
+    which = "Does it" if len(imports) == 1 else f"Do all {len(imports)}"
+    ask(f"{which} exist at the service exactly like this?")
 
 
 def _codes_and_url(done: Import) -> str:

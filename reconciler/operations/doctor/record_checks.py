@@ -46,17 +46,17 @@ class RecordChecks:
                 unavailable = isinstance(problem, StoreUnavailable)
                 findings.append(failure("record", target.name, problem))
             else:
-                findings += [self._read(target, record), self._written(store, target.name)]
+                findings += [self._read(store, target, record), self._written(store, target.name)]
                 findings += self._private(record)
         return findings
 
-    def _read(self, target: Target, record: Record) -> Finding:
+    def _read(self, store: Store, target: Target, record: Record) -> Finding:
         credentials = self._accounts.get(target.name)
         try:
             refuse_foreign(target, record, None if credentials is None else credentials.account())
         except ReconcilerError as problem:
             return failure("record", target.name, problem)
-        return ok("record", target.name, f"read: {counted(record.entries, 'entry', 'entries')}")
+        return ok("record", target.name, f"read from {store.location}: {counted(record.entries, 'entry', 'entries')}")
 
     def _written(self, store: Store, target: TargetName) -> Finding:
         if self._write and isinstance(store, Triable):
