@@ -155,7 +155,7 @@ def test_all_is_green(scene: Scene) -> None:
     assert "No changes. 1 recorded subscription matches the configuration." in text
     assert "Will be sent Nothing No call to the service. Must act Nobody Arrives twice Nothing" in text
     assert "As far as the record knows. Stops arriving Nothing No code loses its last subscription. Not known" in text
-    assert "Not known whether 1 of 1 routes in force delivers: never seen ( europe/staging )" in text
+    assert "Not known whether 1 of 1 routes in force delivers: no event seen yet on europe/staging" in text
     assert "What each must do" not in text
     assert "The service can neither list nor show a subscription" in text
 
@@ -445,7 +445,7 @@ def test_lists_have_an_end() -> None:
     assert f"resolve an unknown outcome (was it created?): {names}" in text
     assert "What each change does (20 of 25)" in text
     assert "and 5 more (5 not sent): the tables have each, reconciler plan says them in full" in text
-    assert "and 22 more not sent" in text
+    assert "and 22 more: an earlier create has an unknown outcome" in text
     assert "and 15 more: the tables have each, reconciler plan says them in full" in text
 
 
