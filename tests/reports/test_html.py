@@ -16,7 +16,7 @@ from support.report_values import overview_of
 from support.value_scene import AT, BY, EUROPE, Scene, address_of, hooks, target
 
 from reconciler.model.address import TargetName
-from reconciler.model.desired import Overlap
+from reconciler.model.desired import Overlap, Replace
 from reconciler.model.entry import Imported, Observed
 from reconciler.model.outcome import Outcome
 from reconciler.reports.documents import plan_document, status_document
@@ -57,10 +57,11 @@ class _Text(HTMLParser):
         super().__init__()
         self.words: list[str] = []
         self.ids: list[str] = []
-        self._skips = False
+        self._skips = self._joins = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self._skips = tag in ("style", "script")
+        self._joins = tag == "wbr"
         self.ids += [str(value) for name, value in attributes if name == "id"]
 
     def handle_endtag(self, tag: str) -> None:
@@ -68,7 +69,11 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._skips:
-            self.words += data.split()
+            words = data.split()
+            if self._joins and words:
+                words[0] = self.words.pop() + words[0]
+            self.words += words
+        self._joins = False
 
 
 def read(page: str) -> str:
@@ -98,21 +103,21 @@ def test_what_a_reviewer_asks_comes_first(scene: Scene) -> None:
     scene.lose("lost", "ONB10001", hooks("lost"))
     overview = overview_of(scene, unusable={TargetName("usa/staging"): "its record is missing"})
     text = read(plan_page(overview))
-    assert text.index("Waits for a person") > text.index(overview.plan.digest)
-    first = text.partition("Waits for a person")[0]
-    assert "Plan: 2 changes on 1 of 2 targets: 1 call, 1 not sent; 0 unchanged." in first
-    assert f"1 create call ± replace europe/staging/offers (ONB10011): {hooks('old')} → {hooks('new')} A call" in first
-    assert "Not sent : europe/staging/lost: an earlier create has an unknown outcome" in first
-    twice = (
-        "Arrives twice Now : nothing After the call : ONB10011 on europe/staging, until the operator deletes the old"
-    )
-    assert twice in first
-    assert "Will stop Nothing" in first
-    assert "Reviewer : approve or refuse the plan" in first
-    assert "Maintainer , now: repair a record, resolve an unknown outcome" in first
-    assert "Operator of the service , after the apply: delete europe/staging/offers" in first
-    unknown = "whether 1 create of unknown outcome exists: europe/staging/lost (ONB10001) what exists on usa/staging"
-    assert f"{unknown}: no usable record" in first
+    assert text.index("What each must do") > text.index(overview.plan.digest)
+    first = text.partition("What each must do")[0]
+    assert "Plan: 1 create call to europe/staging, 1 change not sent." in first
+    sent = f"± replace offers (ONB10011) at {hooks('new')} in place of {hooks('old')}"
+    not_sent = "Not sent : europe/staging/lost : an earlier create has an unknown outcome"
+    assert f"Will be sent 1 create call to europe/staging : {sent} {not_sent} A call cannot be undone." in first
+    assert "Must act Reviewer , before the apply: approve or refuse the plan" in first
+    unknown = "resolve an unknown outcome (was it created?): europe/staging/lost"
+    assert f"Maintainer , now: repair a record: usa/staging {unknown}" in first
+    assert "Operator of the service , after the apply: delete the old subscription: europe/staging/offers" in first
+    until = "until the operator deletes the old subscription of europe/staging/offers"
+    assert f"Arrives twice Now : nothing After the call : ONB10011 on europe/staging , {until}" in first
+    assert "Stops arriving Nothing" in first
+    exists = "whether 1 create of unknown outcome exists: europe/staging/lost (ONB10001)"
+    assert f"{exists} what exists on usa/staging : no usable record" in first
     record = f"{scene.records[EUROPE].head[:12]} 5 {AT} (10 hours ago)"
     addresses = "https://staging.service.example https://login.service.example https://api.service.example"
     assert f"europe/staging {record} {addresses}" in text.partition("What is not known")[2]
@@ -123,9 +128,9 @@ def test_what_stops(scene: Scene) -> None:
     scene.want("moved", "ONB10001", hooks("there"))
     scene.hold("moved", "ONB10001", hooks("here"))
     scene.hold("gone", "ONB10003", hooks("gone"))
-    first = read(plan_page(overview_of(scene))).partition("Waits for a person")[0]
-    deleted = "with no replacement, once the operator deletes europe/staging/gone (asked after the apply)"
-    assert f"Will stop ONB10003 on europe/staging, {deleted} Arrives twice" in first
+    first = read(plan_page(overview_of(scene))).partition("What each must do")[0]
+    deleted = "once the operator deletes europe/staging/gone , to be asked after the apply. Nothing replaces it."
+    assert f"Stops arriving ONB10003 on europe/staging , {deleted} Not known" in first
 
 
 def test_every_change_is_explained(scene: Scene) -> None:
@@ -148,10 +153,10 @@ def test_all_is_green(scene: Scene) -> None:
     scene.hold("offers", "ONB10011", hooks("a"))
     text = read(plan_page(overview_of(scene, unusable={})))
     assert "No changes. 1 recorded subscription matches the configuration." in text
-    assert "Will be sent Nothing No call to the service. Will stop Nothing" in text
-    assert "Will stop Nothing No code loses its last subscription. Arrives twice Nothing As far as the record" in text
-    assert "Must act Nobody Not known None of 1 routes was seen to deliver (a route: one code to one URL)" in text
-    assert "Waits for a person" not in text
+    assert "Will be sent Nothing No call to the service. Must act Nobody Arrives twice Nothing" in text
+    assert "As far as the record knows. Stops arriving Nothing No code loses its last subscription. Not known" in text
+    assert "Not known whether 1 of 1 routes in force delivers: no event seen yet on europe/staging" in text
+    assert "What each must do" not in text
     assert "The service can neither list nor show a subscription" in text
 
 
@@ -223,10 +228,10 @@ def test_what_becomes_of_each_route(scene: Scene) -> None:
         "ONB10001": [Kind.CREATE],
         "ONB10002": [Kind.UNSEEN],
         "ONB10003": [Kind.EXTEND],
-        "ONB10004": [Kind.REPLACE, Kind.RETIRE],
+        "ONB10004": [Kind.REPLACE, Kind.OLD],
         "ONB10005": [Kind.RESTORE],
         "ONB10006": [Kind.RETIRE],
-        "ONB10007": [Kind.UNKNOWN],
+        "ONB10007": [Kind.BLOCKED, Kind.UNKNOWN],
         "ONB10008": [Kind.LEAVING],
         "ONB10009": [Kind.PROVEN],
         "ONB10010": [Kind.SURPLUS],
@@ -234,6 +239,51 @@ def test_what_becomes_of_each_route(scene: Scene) -> None:
         "ONB10012": [Kind.BLOCKED],
     } == kinds
     assert [kind for kind in Kind if kind is not Kind.SILENT] == [item.kind for item in contents.legend]
+
+
+def test_what_is_not_sent(scene: Scene) -> None:
+    """Of a blocked change, what is desired at another URL, or not in force; not what is in force there already."""
+    scene.declare(target(EUROPE, base_url="https://staging.service.example", mode=Replace.WAIT))
+    scene.want("moved", "ONB10001", hooks("there"))
+    scene.hold("moved", "ONB10001", hooks("here"))
+    scene.want("grown", "ONB10002 ONB10003", hooks("grown"))
+    scene.hold("grown", "ONB10002", hooks("grown"))
+    scene.lose("grown", "ONB10003", hooks("grown"))
+    (matrix,) = Contents(overview_of(scene)).matrices
+    marks = {row.codes: [shown.kind for cell in row.cells if cell for shown in cell.marks] for row in matrix.rows}
+    assert {
+        ("ONB10001",): [Kind.BLOCKED, Kind.RETIRE],
+        ("ONB10002",): [Kind.UNSEEN],
+        ("ONB10003",): [Kind.BLOCKED, Kind.UNKNOWN],
+    } == marks
+
+
+def test_another_host_stands_out(scene: Scene) -> None:
+    """The head of a column has the host of most of its URLs, which its cells leave out; any other URL is whole."""
+    for name in ("a", "b"):
+        scene.want(name, f"ONB1000{'ab'.index(name) + 5}", hooks(f"path/{name}"))
+    scene.want("c", "ONB10001", "https://hooks.partner.example.other.example/path/c")
+    scene.want("d", "ONB10002", "https://hooks.partner.example")
+    scene.want(f"{PRODUCTION}/a", "ONB10007", hooks("alone"))
+    (matrix,) = Contents(overview_of(scene)).matrices
+    assert ("https://hooks.partner.example", "") == matrix.hosts
+    shown = [mark.url for row in matrix.rows for cell in row.cells if cell for mark in cell.marks]
+    others = ["https://hooks.partner.example.other.example/path/c", "https://hooks.partner.example"]
+    assert ["…/path/a", hooks("alone"), "…/path/b", *others] == shown
+    text = read(plan_page(overview_of(scene)))
+    assert "europe/staging … is https://hooks.partner.example europe/production a" in text
+    assert "…/ a URL at the host that the head of its column names" in text
+
+
+def test_the_first_screen_has_an_end(scene: Scene) -> None:
+    """Of many codes the first are there, and how many more; of many calls how many go where, and of which sort."""
+    scene.want("wide", " ".join(f"ONB{number:05}" for number in range(60)), hooks("wide"))
+    assert "ONB00004 ONB00005 and 54 more)" in read(plan_page(overview_of(scene)))
+    for number in range(8):
+        scene.want(f"{PRODUCTION}/s{number}", f"ONB{number:05}", hooks("many"))
+    text = read(plan_page(overview_of(scene)))
+    assert "Plan: 9 create calls to europe/staging and europe/production." in text
+    assert "9 create calls to europe/staging : 1 (1 create) to europe/production : 8 (8 create) A call" in text
 
 
 def test_every_address_has_an_anchor(scene: Scene) -> None:
@@ -303,7 +353,7 @@ def test_every_task_has_its_command(scene: Scene) -> None:
         f"reconciler state removed europe/staging/gone --attempt {going}",
         "reconciler state observe FILE",
     ] == commands
-    assert [Who.MAINTAINER, Who.OPERATOR] == list(Contents(overview).by_person)
+    assert {Who.MAINTAINER, Who.OPERATOR} == {task.who for task in Contents(overview).tasks}
 
 
 def test_a_record_of_another_service(scene: Scene) -> None:
@@ -358,7 +408,8 @@ def many(kind: str, count: int) -> Scene:
         scene.want(name, code, hooks(f"staging/{name}"))
         if kind != "create":
             url = hooks(f"staging/{name}" if kind == "unchanged" else f"staging/{name}-old")
-            journal.append((imported(name, code, url, f"{number:016x}"), f"{number:064x}"))
+            chance = sha256(name.encode()).hexdigest()
+            journal.append((imported(name, code, url, chance[:16]), chance))
     scene.refold()
     return scene
 
@@ -390,7 +441,11 @@ def test_lists_have_an_end() -> None:
     for number in range(25):
         scene.lose(f"lost-{number}", f"ONB{number:05}", hooks("lost"))
     text = read(plan_page(overview_of(scene, unusable={})))
-    assert "resolve an unknown outcome (25 times)" in text
+    names = "europe/staging/lost-0 , europe/staging/lost-1 , europe/staging/lost-10 and 22 more"
+    assert f"resolve an unknown outcome (was it created?): {names}" in text
+    assert "What each change does (20 of 25)" in text
+    assert "and 5 more (5 not sent): the tables have each, reconciler plan says them in full" in text
+    assert "and 22 more: an earlier create has an unknown outcome" in text
     assert "and 15 more: the tables have each, reconciler plan says them in full" in text
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from reconciler.model.address import Address
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import Action
 from reconciler.model.status import Proof
 from reconciler.reports.commands import with_commands
 from reconciler.reports.html.effects import NotSent, Stop, effect, not_sent, stops
@@ -22,8 +21,10 @@ from reconciler.reports.times import ago, with_distances
 from reconciler.reports.wording import SIGNS, counted
 
 if TYPE_CHECKING:
+    from reconciler.model.address import Address
     from reconciler.model.overview import Overview, TargetOverview
     from reconciler.model.plan import Change
+    from reconciler.model.record import Attempt
 
 
 class Legend(NamedTuple):
@@ -45,11 +46,11 @@ class Explanation(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One create call of a plan."""
+    """One create call of a plan; `left` are the URLs of what it replaces."""
 
     sign: str
     action: Action
-    address: str
+    address: Address
     codes: tuple[str, ...]
     url: str
     left: tuple[str, ...]
@@ -112,25 +113,30 @@ class Contents(Struct, frozen=True, dict=True):
 
     @property
     def reckoning(self) -> str:
-        """How many changes there are, on how many targets, and what becomes of them."""
+        """How many calls go to which targets, and what becomes of the changes without a call."""
         actions = Counter(change.action for change in self.changes)
-        touched = len({change.address.target for change in self.changes})
-        count, others = sum(actions[action] for action in SENDS), len(self.targets)
-        words = [counted(count, "call")] if count else []
+        sent, others = list(self.sent), len(self.targets)
+        many = f"all {others} targets" if len(sent) == others else f"{len(sent)} of {others} targets"
+        where = " and ".join(sent) if len(sent) <= 2 else many
+        words = [f"{counted(len(self.calls), 'create call')} to {where}"] if sent else []
         words += [f"{counted(actions[Action.RETIRE], 'retirement')} (no call)"] if actions[Action.RETIRE] else []
         words += [f"{actions[Action.RESTORE]} restored (no call)"] if actions[Action.RESTORE] else []
-        words += [f"{actions[Action.BLOCKED]} not sent"] if actions[Action.BLOCKED] else []
-        what = f"{counted(len(self.changes), 'change')} on {touched} of {counted(others, 'target')}"
-        return f"{what}: {', '.join(words)}" if words else what
+        words += [f"{counted(actions[Action.BLOCKED], 'change')} not sent"] if actions[Action.BLOCKED] else []
+        unchanged = self.overview.plan.unchanged
+        words += [f"{counted(unchanged, 'subscription')} unchanged"] if unchanged or not words else []
+        return ", ".join(words)
 
     @property
     def approval(self) -> Task | None:
         return approval(self.overview.plan)
 
-    @property
-    def sent(self) -> Counter[str]:
-        """How many calls each target gets."""
-        return Counter(Address(call.address).target for call in self.calls)
+    @cached_property
+    def sent(self) -> dict[str, list[Call]]:
+        """The calls that each target gets."""
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.address.target, []).append(call)
+        return found
 
     @cached_property
     def calls(self) -> list[Call]:
@@ -147,15 +153,6 @@ class Contents(Struct, frozen=True, dict=True):
             for change in self.changes
             if change.request
         ]
-
-    @property
-    def briefs(self) -> dict[Who, Counter[str]]:
-        """How many tasks of each sort each person has."""
-        return {who: Counter(task.brief for task in found) for who, found in self.by_person.items()}
-
-    @cached_property
-    def by_person(self) -> dict[Who, list[Task]]:
-        return {who: found for who in Who if (found := [task for task in self.tasks if task.who is who])}
 
     @cached_property
     def by_time(self) -> dict[When, dict[Who, list[Task]]]:
@@ -174,10 +171,10 @@ class Contents(Struct, frozen=True, dict=True):
         ]
 
     @property
-    def unknown(self) -> list[str]:
-        """What has an unknown outcome, with its codes."""
+    def unknown(self) -> list[Attempt]:
+        """What has an unknown outcome."""
         attempts = (known.attempt for target in self.targets for known in target.standing.attempts)
-        return [f"{found.address} ({', '.join(found.codes)})" for found in attempts if found.unresolved]
+        return [attempt for attempt in attempts if attempt.unresolved]
 
     @cached_property
     def proofs(self) -> list[Proven]:
@@ -213,7 +210,7 @@ def plan_title(contents: Contents) -> str:
     """A plan in a sentence or two."""
     plan = contents.overview.plan
     if plan.changes:
-        return f"Plan: {contents.reckoning}; {plan.unchanged} unchanged."
+        return f"Plan: {contents.reckoning}."
     matching = counted(plan.unchanged, "recorded subscription matches", "recorded subscriptions match")
     return f"No changes. {matching} the configuration."
 

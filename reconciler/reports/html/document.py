@@ -6,6 +6,7 @@ The browser loads nothing and runs nothing but the page's own style and script, 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -22,8 +23,14 @@ LIMIT = 60_000
 """Characters of a JSON document that are embedded as they are; a longer one is compressed."""
 
 
-AT_MOST = {"tasks": 10, "effects": 6, "others": 6}
-"""Items of each list; the tables have what it leaves out, which is counted."""
+AT_MOST = {"calls": 8, "codes": 6, "first": 3, "tasks": 10, "effects": 20, "others": 6}
+"""Items of each list, `first` on the first screen; the tables have what it leaves out, which is counted."""
+
+_BREAKS = re.compile(r"(?<=[^…]/)(?=[^/])")
+"""Where a line may end within an address or a URL."""
+
+_SHORT = 16
+"""Characters that fit into a line wherever they are."""
 
 
 def rendered(title: str, contents: Contents, document: Mapping[str, object], **options: object) -> str:
@@ -39,6 +46,7 @@ def rendered(title: str, contents: Contents, document: Mapping[str, object], **o
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["pieces"] = _pieces
     style, script = (files.get_source(environment, name)[0] for name in ("page.css", "page.js"))
     return environment.get_template("page.html").render(
         title=title,
@@ -57,6 +65,10 @@ def rendered(title: str, contents: Contents, document: Mapping[str, object], **o
 def _shown(value: object) -> object:
     """Text from elsewhere as text that is visible; what the template itself has made is markup already."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _pieces(text: str) -> list[str]:
+    return _BREAKS.split(text) if len(text) > _SHORT else [text]
 
 
 def _hash(source: str) -> str:

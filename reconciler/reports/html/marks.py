@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.model.status import Proof
+from reconciler.model.url import normal_url
 from reconciler.reports.wording import SIGNS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Kind(StrEnum):
     RESTORE = "restore"
     RETIRE = "retire"
     BLOCKED = "blocked"
+    OLD = "old"
     UNKNOWN = "unknown"
     LEAVING = "leaving"
     SURPLUS = "surplus"
@@ -44,6 +46,7 @@ _OF_PROOF = {Proof.PROVEN: Kind.PROVEN, Proof.SILENT: Kind.SILENT, Proof.NEVER_S
 
 SIGN = {
     **{_OF_ACTION[action]: sign for action, sign in SIGNS.items()},
+    Kind.OLD: "-",
     Kind.UNKNOWN: "?",
     Kind.LEAVING: "…",
     Kind.SURPLUS: "*",
@@ -52,7 +55,8 @@ SIGN = {
 WORD = {
     **{kind: kind.value for kind in _OF_ACTION.values()},
     Kind.BLOCKED: "not sent",
-    Kind.UNKNOWN: "unknown",
+    Kind.OLD: "old",
+    Kind.UNKNOWN: "outcome unknown",
     Kind.LEAVING: "awaiting removal",
     Kind.SURPLUS: "surplus",
     Kind.PROVEN: "seen (30 days)",
@@ -62,11 +66,12 @@ WORD = {
 MEANING = {
     Kind.CREATE: "a new subscription will be sent",
     Kind.EXTEND: "one more subscription will be sent, with the codes that are missing at this URL",
-    Kind.REPLACE: "a subscription will be sent for another URL; the operator must delete the old one",
+    Kind.REPLACE: "a subscription will be sent for another URL, in place of the old one",
     Kind.RESTORE: "stays, without a call",
     Kind.RETIRE: "not in config/ any more: the operator must delete it; is subscribed until then",
-    Kind.BLOCKED: "nothing is sent until a person has acted",
-    Kind.UNKNOWN: "a create was sent, or may have been: it is not known whether the subscription exists",
+    Kind.BLOCKED: "desired, and not sent by this plan: a person must act first",
+    Kind.OLD: "the subscription that is replaced: the operator must delete it; is subscribed until then",
+    Kind.UNKNOWN: "an earlier create was sent, or may have been: it is not known whether the subscription exists",
     Kind.LEAVING: "the operator was asked to delete it; is subscribed until then",
     Kind.SURPLUS: "in force, and not in config/",
     Kind.PROVEN: "in force, received within 30 days",
@@ -87,12 +92,12 @@ Routes = dict[str, dict[str, tuple[Mark, ...]]]
 
 
 def routes_of(target: TargetOverview) -> Routes:
-    """What becomes of each route of a target, by name and code: what will be sent first."""
+    """What becomes of each route of a target, by name and code: first what is desired of it, then what there is."""
     routes: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
     standing = target.standing
-    for address, code, mark in (*_planned(standing), *_existing(standing), *_blocked(standing)):
+    for address, code, mark in (*_planned(standing), *_blocked(standing), *_existing(standing)):
         marks = routes[address.name][code]
-        if mark not in marks and not (mark.kind is Kind.BLOCKED and marks):
+        if mark not in marks:
             marks.append(mark)
     return {name: {code: tuple(marks) for code, marks in codes.items()} for name, codes in routes.items()}
 
@@ -106,11 +111,14 @@ def _planned(standing: TargetStatus) -> Iterator[tuple[Address, str, Mark]]:
 
 def _existing(standing: TargetStatus) -> Iterator[tuple[Address, str, Mark]]:
     concerned = concerned_attempts(standing)
+    replaced = _replaced(standing)
     surplus = {extra.attempt: extra.codes for extra in standing.plan.surplus}
     for observed in standing.attempts:
         attempt = observed.attempt
         for code in attempt.codes:
             kind = _kind(observed, code, concerned)
+            if kind is Kind.RETIRE and (attempt.id, code) in replaced:
+                kind = Kind.OLD
             if kind in STEADY and code in surplus.get(attempt.id, ()):
                 kind = Kind.SURPLUS
             yield attempt.address, code, Mark(kind, attempt.url)
@@ -119,8 +127,21 @@ def _existing(standing: TargetStatus) -> Iterator[tuple[Address, str, Mark]]:
 def _blocked(standing: TargetStatus) -> Iterator[tuple[Address, str, Mark]]:
     for change in standing.plan.changes:
         if change.action is Action.BLOCKED and change.after is not None:
+            there = {route for attempt in change.before if attempt.in_force for route in attempt.routes}
             for code in change.after.codes:
-                yield change.address, code, Mark(Kind.BLOCKED, change.after.url)
+                if (code, normal_url(change.after.url)) not in there:
+                    yield change.address, code, Mark(Kind.BLOCKED, change.after.url)
+
+
+def _replaced(standing: TargetStatus) -> set[tuple[str, str]]:
+    """The attempts and codes that another subscription takes over."""
+    return {
+        (attempt, code)
+        for change in standing.plan.changes
+        if change.action is Action.REPLACE and change.request is not None
+        for attempt in change.concerns
+        for code in change.request.codes
+    }
 
 
 def concerned_attempts(standing: TargetStatus) -> dict[str, Action]:

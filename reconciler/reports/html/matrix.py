@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.model.address import Address
@@ -20,7 +22,7 @@ COLUMNS = 8
 
 
 class Shown(NamedTuple):
-    """A mark, with its URL unless a row above says it."""
+    """A mark, with its URL unless it was said above; `…` in it stands for the host of the column."""
 
     kind: Kind
     url: str
@@ -43,9 +45,13 @@ class Row(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Some targets beside each other: the rows with something to look at, and those without."""
+    """Some targets beside each other: the rows with something to look at, and those without.
+
+    `hosts` are what most of the URLs of each target begin with: the others stand out.
+    """
 
     targets: tuple[TargetName, ...]
+    hosts: tuple[str, ...]
     rows: tuple[Row, ...]
     steady: tuple[Row, ...]
 
@@ -77,26 +83,43 @@ def _columns(names: Sequence[TargetName]) -> Iterator[tuple[TargetName, ...]]:
 def _matrix(targets: tuple[TargetName, ...], routes: Sequence[Routes]) -> Matrix:
     rows: list[Row] = []
     steady: list[Row] = []
+    hosts = tuple(_host(of_target) for of_target in routes)
     for name in sorted({name for of_target in routes for name in of_target}):
-        of_name = _rows(name, targets, [of_target.get(name, {}) for of_target in routes])
+        of_name = _rows(name, [*zip(targets, hosts, strict=True)], [of_target.get(name, {}) for of_target in routes])
         is_steady = all(shown.kind in STEADY for row in of_name for cell in row.cells if cell for shown in cell.marks)
         (steady if is_steady else rows).extend(of_name)
-    return Matrix(targets, tuple(rows), tuple(steady))
+    return Matrix(targets, hosts, tuple(rows), tuple(steady))
 
 
-def _rows(name: str, targets: Sequence[TargetName], routes: Sequence[Mapping[str, tuple[Mark, ...]]]) -> list[Row]:
+def _rows(
+    name: str, targets: Sequence[tuple[TargetName, str]], routes: Sequence[Mapping[str, tuple[Mark, ...]]]
+) -> list[Row]:
     """The rows of one subscription: codes that fare the same on every target share one."""
     alike: dict[tuple[tuple[Mark, ...], ...], list[str]] = {}
     for code in sorted({code for codes in routes for code in codes}):
         alike.setdefault(tuple(codes.get(code, ()) for codes in routes), []).append(code)
-    named: set[tuple[TargetName, str]] = set()
+    named: dict[TargetName, set[str]] = {target: set() for target, _ in targets}
     rows = []
     for columns, codes in alike.items():
         cells = []
-        for target, marks in zip(targets, columns, strict=True):
-            anchor = bool(marks) and not any(target == seen for seen, _ in named)
-            shown = tuple(Shown(mark.kind, "" if (target, mark.url) in named else mark.url) for mark in marks)
-            named |= {(target, mark.url) for mark in marks}
+        for (target, host), marks in zip(targets, columns, strict=True):
+            anchor = bool(marks) and not named[target]
+            shown = tuple(_shown(marks, named[target], host))
             cells.append(Cell(Address.of(target, name), shown, anchor) if marks else None)
         rows.append(Row(name, tuple(codes), tuple(cells)))
     return rows
+
+
+def _shown(marks: Sequence[Mark], named: set[str], host: str) -> Iterator[Shown]:
+    for mark in marks:
+        url = "" if mark.url in named else mark.url
+        named.add(mark.url)
+        yield Shown(mark.kind, f"…{url.removeprefix(host)}" if host and url.startswith(f"{host}/") else url)
+
+
+def _host(routes: Routes) -> str:
+    """What most of the URLs of a target begin with, up to their paths; empty if no two do."""
+    urls = {mark.url for codes in routes.values() for marks in codes.values() for mark in marks}
+    hosts = Counter("/".join(parts[:3]) for url in sorted(urls) if len(parts := url.split("/", 3)) > 3)
+    host, count = max(hosts.items(), key=itemgetter(1), default=("", 0))
+    return host if count > 1 else ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.overview import Overview, TargetOverview
     from reconciler.model.plan import Change, Plan
+    from reconciler.model.record import Attempt
 
 
 class Who(StrEnum):
@@ -39,7 +40,8 @@ class When(StrEnum):
 class Task(NamedTuple):
     """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands.
 
-    `letter` is what to send to the operator.
+    Tasks of one `brief` are listed as one on the first screen. `letter` is for the operator, `then` what the
+    maintainer does after that.
     """
 
     who: Who
@@ -48,10 +50,13 @@ class Task(NamedTuple):
     what: str
     when: When = When.NOW
     letter: str = ""
+    then: str = ""
 
 
-_RESOLVE = "resolve an unknown outcome"
+_RESOLVE = "resolve an unknown outcome (was it created?)"
 _READ = "read a warning"
+_DELETE = "delete the subscription"
+_DELETE_OLD = "delete the old subscription"
 _WARNED = {
     Action.CREATE: (Who.REVIEWER, _READ),
     Action.EXTEND: (Who.ENDPOINT, "accept a second signing secret"),
@@ -141,10 +146,8 @@ def _removals(target: TargetOverview) -> Iterator[Task]:
     }
     for attempt in standing.plan.awaiting_removal:
         if attempt.id not in restored:
-            what = f"{attempt.id}, of which the operator was asked already; {after_deletion(attempt)}"
-            yield Task(
-                Who.OPERATOR, f"delete {attempt.address}", attempt.address, what, letter=removal_request(attempt)
-            )
+            what = f"attempt {attempt.id}, of which the operator was asked already"
+            yield _removal(attempt, _DELETE, what, When.NOW)
     for change in standing.plan.changes:
         yield from _removals_to_come(change)
 
@@ -153,6 +156,11 @@ def _removals_to_come(change: Change) -> Iterator[Task]:
     goes = change.action in (Action.REPLACE, Action.RETIRE)
     for attempt in change.before:
         if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
-            what = f"{attempt.id}; {after_deletion(attempt)}"
-            letter = removal_request(attempt)
-            yield Task(Who.OPERATOR, f"delete {attempt.address}", change.address, what, When.AFTER, letter)
+            brief = _DELETE_OLD if change.action is Action.REPLACE else _DELETE
+            yield _removal(attempt, brief, f"attempt {attempt.id}", When.AFTER)
+
+
+def _removal(attempt: Attempt, brief: str, what: str, when: When) -> Task:
+    return Task(
+        Who.OPERATOR, brief, attempt.address, what, when, removal_request(attempt), then=after_deletion(attempt)
+    )

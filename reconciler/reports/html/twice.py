@@ -51,9 +51,13 @@ class Twice(NamedTuple):
     @property
     def leaving(self) -> tuple[str, ...]:
         """The attempts after whose deletion they arrive once; empty if that is not enough."""
-        staying = [delivery for delivery in self.deliveries if not delivery.leaves]
         leaving = tuple(delivery.attempt for delivery in self.deliveries if delivery.leaves)
-        return leaving if len(staying) < 2 else ()
+        return leaving if len(self.deliveries) - len(leaving) < 2 else ()
+
+    @property
+    def keepers(self) -> set[Address]:
+        """The addresses that go on delivering; what leaves one of them is its old subscription."""
+        return {delivery.address for delivery in self.deliveries if not delivery.leaves}
 
 
 def deliveries_of(targets: Iterable[TargetOverview]) -> list[dict[str, list[Delivery]]]:

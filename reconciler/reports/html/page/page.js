@@ -11,6 +11,8 @@
   const addressOf = (cell) => cell.id || cell.dataset.at || "";
   const targetOf = (cell) => addressOf(cell).split("/").slice(0, 2).join("/");
   const cellsOf = (row) => [...row.cells].filter(addressOf);
+  const hostOf = (header) => (header.querySelector("small")?.textContent ?? "").replace("… is ", "");
+  const urlsOf = (cell) => cell.textContent.replaceAll("…/", `${hostOf(cell.closest("table").tHead.rows[0].cells[cell.cellIndex])}/`);
 
   const copy = async (command, button) => {
     getSelection().selectAllChildren(command);
@@ -26,7 +28,9 @@
     const button = make("button", { type: "button", textContent: "Copy" });
     button.setAttribute("aria-label", `Copy ${command.textContent}`);
     button.addEventListener("click", () => copy(command, button));
-    command.after(" ", button);
+    const run = make("span", { className: "run" });
+    command.before(run);
+    run.append(command, " ", button);
   }
 
   const chosen = (fieldset) => [...fieldset.querySelectorAll(":checked")].map((box) => box.value);
@@ -48,7 +52,7 @@
       const found = cellsOf(row).some((cell) =>
         (!kindsWanted.length || kindsWanted.some((kind) => cell.classList.contains(kind))) &&
         (!targetsWanted.length || targetsWanted.includes(targetOf(cell))));
-      const text = `${row.textContent} ${cellsOf(row).map(addressOf).join(" ")}`.toLowerCase();
+      const text = `${row.textContent} ${cellsOf(row).map((cell) => `${addressOf(cell)} ${urlsOf(cell)}`).join(" ")}`.toLowerCase();
       row.hidden = !found || (wordsWanted.length > 0 && !wordsWanted.some((word) => text.includes(word)));
       count += row.hidden ? 0 : 1;
     }
@@ -78,9 +82,10 @@
   };
   for (const table of tables.filter((one) => one.tBodies[0].rows.length > 1)) {
     [...table.tHead.rows[0].cells].forEach((header, column) => {
-      const button = make("button", { type: "button", textContent: header.textContent, title: "Sort" });
+      const name = header.firstChild;
+      const button = make("button", { type: "button", textContent: name.textContent, title: "Sort" });
       button.addEventListener("click", () => sort(table, column, header));
-      header.replaceChildren(button);
+      name.replaceWith(button);
     });
   }
 
