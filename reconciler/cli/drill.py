@@ -29,7 +29,7 @@ _TYPING = (
     " prints its secret."
 )
 _END = (
-    "It is over when the service has each subscription of config/ once and nothing else, the record says the same, with"
+    "It is over when the service has each subscription of config/ once and nothing else, the record has the same, with"
     " the secret of each, the plan is empty, and nothing awaits removal or is left over. Then type `exit`. `reconciler"
     " status` and other commands that only look are not counted against you: start with one."
 )
@@ -98,14 +98,18 @@ def _score_lines(drill: Drill, score: Score) -> Iterator[Line]:
     yield Line(f'The recommended way, as {PAGE} explains it in "{drill.section}":')
     yield from (Line(f"    {line}") for line in drill.way)
     if not score.passed:
-        yield Line("To try again, run:")
+        yield Line("To repeat the drill, run:")
         yield Line(f"    reconciler drill {drill.name}")
 
 
 def _effort(drill: Drill, commands: Counted) -> str:
-    run = f"{commands.run} command{'' if commands.run == 1 else 's'}"
     enough = f"{drill.enough} {'is' if drill.enough == 1 else 'are'} enough"
-    return f"{run}, {commands.changed or 'none'} of them changed something; {enough}"
+    match commands.run:
+        case 0:
+            return f"no command; {enough}"
+        case 1:
+            return f"1 command, which changed {'something' if commands.changed else 'nothing'}; {enough}"
+    return f"{commands.run} commands, {commands.changed or 'none'} of them changed something; {enough}"
 
 
 def _show(terminal: Terminal, *lines: Line) -> None:

@@ -36,7 +36,7 @@ FILLED = {
     },
     "wrong-one-deleted": {"delete ID": f'delete "{OFFERS}"'},
     "endpoint-down": {
-        "--port PORT": "--port $(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)",
+        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)",
         "--record notifications.jsonl":
             "--record notifications.jsonl & until [ -s notifications.jsonl ]; do sleep 0.1; done; kill %1; wait",
     },
@@ -70,7 +70,8 @@ def test_each_drill_is_passed_in_the_recommended_way(tmp_path: Path, name: str) 
     assert 0 == done.code, done
     assert f"Drill {name}: passed." in done.out
     enough = DRILLS[name].enough
-    assert f", {enough} of them changed something; {enough} {'is' if enough == 1 else 'are'} enough" in done.out
+    assert f"; {enough} {'is' if enough == 1 else 'are'} enough\n" in done.out
+    assert f" {enough} of them changed something" in done.out or "1 command, which changed something; 1 is" in done.out
     assert not list(tmp_path.glob("reconciler-drill-*"))
 
 
@@ -87,6 +88,8 @@ def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     assert f"Drill {name}: not passed." in done.out
     assert "  twice: nothing" in done.out
     assert "  to do: nothing" not in done.out or "  lost: nothing" not in done.out
+    assert f'      see .github/BAD_DAY.md, "{DRILLS[name].section}"\n' in done.out
+    assert "  no command; " in done.out
 
 
 def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
@@ -110,8 +113,8 @@ def test_what_exists_twice_is_found(tmp_path: Path) -> None:
     done = drill(tmp_path, "lost-answer", way=way)
     assert 1 == done.code
     assert "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice\n" in done.out
-    assert '      see .github/BAD_DAY.md, "Several people, several branches"\n' in done.out
-    assert "To try again, run:\n    reconciler drill lost-answer\n" in done.out
+    assert '      see .github/BAD_DAY.md, "Several clones, several branches"\n' in done.out
+    assert "To repeat the drill, run:\n    reconciler drill lost-answer\n" in done.out
 
 
 def test_the_wrong_account_is_found(tmp_path: Path) -> None:

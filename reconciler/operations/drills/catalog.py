@@ -56,7 +56,7 @@ _DRILLS = (
     Drill(
         "two-histories",
         "two clones have each applied to their own copy of the record",
-        Section.SEVERAL_PEOPLE,
+        Section.SEVERAL_CLONES,
         deliveries.two_histories,
         (
             "git pull --no-rebase",
@@ -129,7 +129,8 @@ _DRILLS = (
         Section.ENDPOINT_DOWN,
         deliveries.endpoint_down,
         (
-            "reconciler listen --port PORT --record notifications.jsonl",
+            "# use the port of the endpoint in place of 8080",
+            "reconciler listen --port 8080 --record notifications.jsonl",
             "# when the notification has arrived, press Ctrl-C",
             "reconciler state observe notifications.jsonl",
         ),

@@ -1,7 +1,7 @@
 """What is checked after every drill: the service, the record, the plan, the secrets, and what is left over."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reconciler.operations.drills.finding import Finding, Kind, Section
@@ -11,24 +11,29 @@ Route = tuple[str, str]
 """An event code and a webhook URL."""
 
 
-def all_findings(scene: Scene) -> Iterator[Finding]:
-    """What is wrong, as it is now. Recovers what was not recovered, so nothing may come after it."""
+def all_findings(scene: Scene, section: Section) -> Iterator[Finding]:
+    """What is wrong, as it is now; `section` explains what the drill is about.
+
+    Recovers what was not recovered, so nothing may come after it.
+    """
     recorded = scene.ask("state", "list")
     if recorded is None:
         yield Finding(Kind.OPEN, "the record cannot be read", Section.LOST_RECORD)
         return
     in_force = [one for one in recorded if one["status"] != "unknown"]
-    for check in (_routes, _secrets):
-        yield from check(scene, in_force)
-    for look in _LOOKS:
-        yield from look(scene)
+    yield from _routes(scene, in_force)
+    yield from _accounts(scene)
+    yield from _plan(scene, section)
+    yield from _secrets(scene, in_force, section)
+    yield from _left_over(scene)
+    yield from _not_recovered(scene)
 
 
 def _routes(scene: Scene, in_force: list[Any]) -> Iterator[Finding]:
     there = Counter((code, one.url) for one in scene.sandbox.world.subscriptions() for code in one.codes)
     here = Counter((code, one["webhookUrl"]) for one in in_force for code in one["eventCodes"])
     twice = (route for route, count in there.items() if count > 1)
-    yield from _of(twice, Kind.TWICE, "is delivered twice", Section.SEVERAL_PEOPLE)
+    yield from _of(twice, Kind.TWICE, "is delivered twice", Section.SEVERAL_CLONES)
     yield from _of(there - here, Kind.LOST, "is delivered but not recorded", Section.LOST_RECORD)
     yield from _of(here - there, Kind.LOST, "is recorded as in force but does not exist", Section.WRONG_ONE)
 
@@ -37,7 +42,7 @@ def _of(routes: Iterable[Route], kind: Kind, what: str, section: Section) -> Ite
     return (Finding(kind, f"{code} to {url} {what}", section) for code, url in sorted(routes))
 
 
-def _secrets(scene: Scene, in_force: list[Any]) -> Iterator[Finding]:
+def _secrets(scene: Scene, in_force: list[Any], section: Section) -> Iterator[Finding]:
     """The secret of each subscription that exists is the one that `secret show` prints, with a key that is here."""
     for one in in_force:
         route = tuple(one["eventCodes"]), one["webhookUrl"]
@@ -47,11 +52,7 @@ def _secrets(scene: Scene, in_force: list[Any]) -> Iterator[Finding]:
         shown = [text for words in [(), *keys] if (text := scene.prints(*command, *words))]
         if existing and not any(secret in text for secret in existing for text in shown):
             what = "is recorded, and is not the one that the operator has" if shown else "cannot be read here"
-            yield Finding(Kind.OPEN, f"a secret of {one['address']} {what}", _section_of_secrets(keys))
-
-
-def _section_of_secrets(keys: list[Any]) -> Section:
-    return Section.LOST_KEY if keys else Section.UNKNOWN_OUTCOME
+            yield Finding(Kind.OPEN, f"a secret of {one['address']} {what}", section)
 
 
 def _accounts(scene: Scene) -> Iterator[Finding]:
@@ -61,14 +62,14 @@ def _accounts(scene: Scene) -> Iterator[Finding]:
     return _of(routes, Kind.LOST, "was created at another account", Section.ROTATED_SECRET)
 
 
-def _plan(scene: Scene) -> Iterator[Finding]:
+def _plan(scene: Scene, section: Section) -> Iterator[Finding]:
     plan = scene.ask("plan")
     if plan is None:
-        yield Finding(Kind.OPEN, "`reconciler plan` fails", Section.LOST_RECORD)
+        yield Finding(Kind.OPEN, "`reconciler plan` fails", section)
         return
     for one in plan["changes"]:
-        section = Section.UNKNOWN_OUTCOME if one["action"] == "blocked" else Section.WRONG_URL
-        yield Finding(Kind.OPEN, f"the plan has a change: {one['action']} {one['address']}", section)
+        sentence = f"the plan has a change: {one['action']} {one['address']}"
+        yield Finding(Kind.OPEN, sentence, Section.UNKNOWN_OUTCOME if one["action"] == "blocked" else section)
     for one in plan["awaiting_removal"]:
         yield Finding(Kind.OPEN, f"{one['address']} awaits removal", Section.WRONG_URL)
 
@@ -78,7 +79,7 @@ def _left_over(scene: Scene) -> Iterator[Finding]:
     for path in scene.journals():
         if path != scene.journal and path not in scene.copies:
             sentence = f"{path.relative_to(scene.project)}, a copy of the record, is left over; delete it"
-            yield Finding(Kind.OPEN, sentence, Section.SEVERAL_PEOPLE)
+            yield Finding(Kind.OPEN, sentence, Section.SEVERAL_CLONES)
 
 
 def _not_recovered(scene: Scene) -> Iterator[Finding]:
@@ -91,6 +92,3 @@ def _not_recovered(scene: Scene) -> Iterator[Finding]:
         if scene.prints("state", "verify") != before:
             sentence = f"the recovery file {name} was not recovered"
             yield Finding(Kind.LOST, sentence, Section.NOT_RECORDED)
-
-
-_LOOKS: tuple[Callable[[Scene], Iterator[Finding]], ...] = (_accounts, _plan, _left_over, _not_recovered)

@@ -80,9 +80,9 @@ def histories_are_one(scene: Scene) -> list[Finding]:
     """Whether the remote has what is here, and nothing is left to commit."""
     if changed := scene.git("status", "--porcelain").splitlines():
         names = ", ".join(line[3:] for line in changed)
-        return [Finding(Kind.OPEN, f"not committed, or left over: {names}", Section.SEVERAL_PEOPLE)]
+        return [Finding(Kind.OPEN, f"not committed, or left over: {names}", Section.SEVERAL_CLONES)]
     if scene.git("rev-parse", "HEAD") != scene.git("rev-parse", "@{upstream}"):
-        return [Finding(Kind.OPEN, "the merge is not pushed", Section.SEVERAL_PEOPLE)]
+        return [Finding(Kind.OPEN, "the merge is not pushed", Section.SEVERAL_CLONES)]
     return []
 
 
@@ -98,7 +98,7 @@ def endpoint_down(scene: Scene) -> str:
         f"Your endpoint for `offers`, http://127.0.0.1:{port}/offers, is down, and an event has just happened. "
         f"The service could not deliver it. It retries 3 times, {scene.retry_interval:g} seconds apart, the last time "
         f"at {last.removesuffix('+00:00')}Z; after that the notification is lost. Receive it in time, and record it as "
-        "evidence that the subscription delivers."
+        "evidence that the subscription delivers. For more time, start this drill with `--retry-interval 60`."
     )
 
 

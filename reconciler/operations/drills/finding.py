@@ -17,7 +17,7 @@ class Section(StrEnum):
     ROTATED_SECRET = "A rotated secret"  # noqa: S105 - a heading
     LOST_KEY = "A lost age key"
     WRONG_ONE = "The wrong one was deleted"
-    SEVERAL_PEOPLE = "Several people, several branches"
+    SEVERAL_CLONES = "Several clones, several branches"
     ENDPOINT_DOWN = "An endpoint that is down"
 
 

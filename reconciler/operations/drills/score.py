@@ -26,4 +26,4 @@ class Score(Struct, frozen=True):
 def score_of(drill: Drill, scene: Scene) -> Score:
     """Look at the service, the record and the plan as they are now."""
     commands = scene.commands
-    return Score((*drill.check(scene), *all_findings(scene)), commands)
+    return Score((*drill.check(scene), *all_findings(scene, drill.section)), commands)
