@@ -37,7 +37,10 @@ LEFT_OUT = {
         "installs the program, and runs this test",
     ],
     "config/README.md": [],
-    ".github/BAD_DAY.md": [],
+    ".github/BAD_DAY.md": [
+        "runs until it is interrupted; tests/cli/test_drill.py runs it",
+        "needs what was received; tests/cli/test_drill.py and tests/cli/test_replay.py run it",
+    ],
     ".github/RECEIVER.md": [],
     ".github/STORES.md": [
         "what a bucket holds, and no command",

@@ -13,17 +13,25 @@ from reconciler.cli.terminal.terminal import Terminal
 from reconciler.errors import SettingsError
 from reconciler.model.spelling import suggestion
 from reconciler.operations.drills.catalog import DRILLS
+from reconciler.operations.drills.commands import Counted
 from reconciler.operations.drills.drill import Drill
+from reconciler.operations.drills.finding import PAGE, Kind
 from reconciler.operations.drills.scene import TARGET, Scene
 from reconciler.operations.drills.score import Score, score_of
 from reconciler.operations.interrupts import ignored
 from reconciler.reports.line import Line, Tone
 from reconciler.sandbox.sandbox import Sandbox
 
-_HOW_TO = (
-    "You are in a shell, in the directory of the project. `operator` asks the operator of the service what exists"
-    " there; `operator delete ID` has it deleted, `operator secret ID` prints its secret."
-    " When you are done, type `exit`."
+_TYPING = (
+    "Type your commands at the prompt below: it is a shell in the directory of the project, with settings that another"
+    " terminal does not have. End the line of a command that keeps running with `&`, or stop it with Ctrl-C. `operator`"
+    " asks the operator of the service what exists there; `operator delete ID` has it deleted, `operator secret ID`"
+    " prints its secret."
+)
+_END = (
+    "It is over when the service has each subscription of config/ once and nothing else, the record has the same, with"
+    " the secret of each, the plan is empty, and nothing awaits removal or is left over. Then type `exit`. `reconciler"
+    " status` and other commands that only look are not counted against you: start with one."
 )
 
 
@@ -42,8 +50,9 @@ def command(terminal: Terminal, name: str, listing: bool, retry_interval: float)
     """Rehearse a bad day against the embedded sandbox.
 
     Sets the scene in a temporary directory, explains what went wrong, and opens a shell there. After `exit`, the score
-    says whether anything exists twice, is lost, or is still to be done, and how many commands it took. Off a terminal,
-    the shell reads its commands from stdin. Calls nothing outside this machine and leaves nothing behind.
+    says whether anything exists twice, is lost, or is still to be done, how many commands it took and how many of them
+    changed something, and what the recommended way is. Off a terminal, the shell reads its commands from stdin. Calls
+    nothing outside this machine and leaves nothing behind.
 
     Without NAME, lists the drills. Exit code 0 if the drill is passed, 1 if not.
     """
@@ -62,7 +71,7 @@ def command(terminal: Terminal, name: str, listing: bool, retry_interval: float)
         with Sandbox(targets=[TARGET], retry_interval=retry_interval) as sandbox:
             scene = Scene(place, sandbox, retry_interval, lambda text: _show(terminal, Line(text, Tone.HEADING)))
             story = drill.set_up(scene)
-            _show(terminal, Line(""), Line(story), Line(""), Line(_HOW_TO), Line(""))
+            _show(terminal, Line(""), Line(story), Line(""), Line(_TYPING), Line(""), Line(_END), Line(""))
             with ignored():
                 scene.wait_for_person()
             score = score_of(drill, scene)
@@ -78,11 +87,29 @@ def _list(terminal: Terminal) -> None:
 def _score_lines(drill: Drill, score: Score) -> Iterator[Line]:
     verdict = "passed" if score.passed else "not passed"
     yield Line(f"Drill {drill.name}: {verdict}.", Tone.ADDED if score.passed else Tone.ERROR)
-    for heading, found in (("twice", score.twice), ("lost", score.lost), ("to do", score.open)):
-        yield Line(f"  {heading}: {len(found) or 'nothing'}", Tone.ERROR if found else Tone.PLAIN)
-        for sentence in found:
-            yield Line(f"    {sentence}")
-    yield Line(f"  commands: {score.commands}; the recommended way takes {score.enough}")
+    for kind in Kind:
+        findings = score.of(kind)
+        yield Line(f"  {kind}: {len(findings) or 'nothing'}", Tone.ERROR if findings else Tone.PLAIN)
+        for finding in findings:
+            yield Line(f"    {finding.sentence}")
+            yield Line(f'      see {PAGE}, "{finding.section}"', Tone.FAINT)
+    yield Line(f"  {_effort(drill, score.commands)}")
+    yield Line("")
+    yield Line(f'The recommended way, as {PAGE} explains it in "{drill.section}":')
+    yield from (Line(f"    {line}") for line in drill.way)
+    if not score.passed:
+        yield Line("To repeat the drill, run:")
+        yield Line(f"    reconciler drill {drill.name}")
+
+
+def _effort(drill: Drill, commands: Counted) -> str:
+    enough = f"{drill.enough} {'is' if drill.enough == 1 else 'are'} enough"
+    match commands.run:
+        case 0:
+            return f"no command; {enough}"
+        case 1:
+            return f"1 command, which changed {'something' if commands.changed else 'nothing'}; {enough}"
+    return f"{commands.run} commands, {commands.changed or 'none'} of them changed something; {enough}"
 
 
 def _show(terminal: Terminal, *lines: Line) -> None:

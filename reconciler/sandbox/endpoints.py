@@ -3,6 +3,7 @@
 import hmac
 
 from reconciler.sandbox.checks import bearer_token, check_accept, json_object, subscription_of
+from reconciler.sandbox.events import Token
 from reconciler.sandbox.exchange import Request, Response, json_response, refusal
 from reconciler.sandbox.faults import Fault, Kind, Stage
 from reconciler.sandbox.targets import Provider, Target
@@ -61,9 +62,9 @@ def create_subscription(world: World, target: Target, request: Request) -> Respo
 
 
 def _create(world: World, target: Target, request: Request) -> Response:
-    _authorize(world, target, "notification", request)
+    token = _authorize(world, target, "notification", request)
     codes, url = subscription_of(json_object(request))
-    commit = world.commit_subscription(target.name, codes, url)
+    commit = world.commit_subscription(target.name, codes, url, token.client_id)
     return json_response(
         201,
         {
@@ -100,8 +101,8 @@ def _token_parameters(request: Request) -> dict[str, str]:
     return parameters
 
 
-def _authorize(world: World, target: Target, api_name: str, request: Request) -> None:
-    """Refuse an invalid token with 401, one for another API with 403 (SERVICE.md, section 5)."""
+def _authorize(world: World, target: Target, api_name: str, request: Request) -> Token:
+    """The token; refuse an invalid one with 401, one for another API with 403 (SERVICE.md, section 5)."""
     token = world.find_token(bearer_token(request))
     if token is None or token.provider != target.provider.name:
         raise refusal(
@@ -112,6 +113,7 @@ def _authorize(world: World, target: Target, api_name: str, request: Request) ->
         )
     if token.audience != target.audience(api_name):
         raise refusal(403, "insufficient_scope", f"the token is for another audience than the API {api_name}")
+    return token
 
 
 def _equal(secret: str, other: str) -> bool:

@@ -8,7 +8,10 @@ from reconciler.values import Discreet
 
 
 class Commit(Discreet, frozen=True):
-    """A subscription that was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent."""
+    """A subscription that was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent.
+
+    `account` is the client id that created it, empty if no request did.
+    """
 
     unprinted = ("secret",)
 
@@ -19,6 +22,7 @@ class Commit(Discreet, frozen=True):
     url: str
     id: str
     secret: str
+    account: str = ""
 
 
 class Lead(Struct, frozen=True):

@@ -133,7 +133,7 @@ class World:
                 self.remember(Revoked(text))
                 self._revoked.add(text)
 
-    def commit_subscription(self, target: str, codes: tuple[str, ...], url: str) -> Commit:
+    def commit_subscription(self, target: str, codes: tuple[str, ...], url: str, account: str = "") -> Commit:
         """A new subscription, even if there is an equal one: creating is not idempotent."""
         with self._lock:
             commit = Commit(
@@ -144,6 +144,7 @@ class World:
                 url=url,
                 id=str(uuid.uuid4()),
                 secret=b64encode(secrets.token_bytes(32)).decode(),
+                account=account,
             )
             self.remember(Created(commit))
             self.commits.append(commit)

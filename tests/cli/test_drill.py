@@ -2,64 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import click
 import pytest
 from support.project import EXECUTABLE, Finished
 
+from reconciler.cli.main import cli
 from reconciler.operations.drills.catalog import DRILLS
+from reconciler.operations.drills.commands import CHANGING, LOOKING
+from reconciler.operations.drills.finding import PAGE, Section
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parents[2]
 P = "europe/production"
-WAYS = {
-    "lost-answer": f"operator | grep offers && reconciler state resolve {P}/offers --created",
-    "killed-runner": f"""
-        operator | grep offers && exit
-        sleep 6
-        reconciler state resolve {P}/offers --not-created --note 'the operator does not see it'
-        reconciler apply --auto-approve""",
-    "unrecorded-outcome": 'reconciler state recover "$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl',
-    "full-disk": 'reconciler state recover "$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl',
-    "restored-backup": f"reconciler state recover laptop/state/{P}.jsonl",
-    "two-histories": f"""
-        git pull --no-rebase
-        git checkout --ours state
-        git show MERGE_HEAD:state/{P}.jsonl >theirs.jsonl
-        reconciler state recover theirs.jsonl
-        rm theirs.jsonl
-        git add state && git commit -q -m 'Merge the records' && git push""",
-    "wrong-account": "cp vault.env .env; reconciler apply --auto-approve",
-    "rotated-secret": "cp vault.env .env; reconciler apply --auto-approve",
-    "lost-age-key": f"""
-        reconciler init new-key --age-key
-        grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml
-        for name in loans offers; do
-          operator secret "$(operator | grep "$name" | cut -d ' ' -f 1)" | reconciler secret set {P}/"$name"
-        done""",
-    "swapped-url": """
-        sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/config.yaml
-        ids=$(operator | cut -d ' ' -f 1)
-        reconciler apply --auto-approve
-        for id in $ids; do operator delete "$id"; done
-        reconciler removals | grep -o 'reconciler state removed .*' >asked.sh
-        . ./asked.sh""",
-    "wrong-one-deleted": f"""
-        operator
-        reconciler state removed {P}/loans --force
-        operator delete "$(operator | grep offers | cut -d ' ' -f 1)"
-        reconciler state removed {P}/offers --force
-        reconciler apply --auto-approve""",
-    "endpoint-down": """
-        port=$(grep -o '127.0.0.1:[0-9]*/offers' config/config.yaml | grep -o ':[0-9]*' | tail -c +2)
-        reconciler listen --port "$port" --record kept.jsonl &
-        until [ -s kept.jsonl ]; do sleep 0.1; done
-        kill %1; wait
-        reconciler state observe kept.jsonl""",
-}
-"""What a person does who follows the pages and the messages, by drill."""
+OFFERS = "$(operator | grep ONB10011 | cut -d ' ' -f 1)"
+LOANS = "$(operator | grep LOA10013 | cut -d ' ' -f 1)"
+FILLED = {
+    "lost-answer": {"secret ID": f'secret "{OFFERS}"'},
+    "killed-runner": {"operator": "operator | grep ONB10011 && exit", "# wait": "sleep 6 #"},
+    "unrecorded-outcome": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
+    "full-disk": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
+    "lost-age-key": {
+        f"ID | reconciler secret set {P}/loans": f'"{LOANS}" | reconciler secret set {P}/loans',
+        f"ID | reconciler secret set {P}/offers": f'"{OFFERS}" | reconciler secret set {P}/offers',
+    },
+    "swapped-url": {
+        "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/config.yaml #",
+        "operator delete ID\noperator delete ID": "operator | head -n 2 | cut -d ' ' -f 1 | xargs -n 1 operator delete",
+        f"reconciler state removed -t {P} --attempt ID --attempt ID":
+            "reconciler removals | grep -o 'reconciler state removed .*' >asked; . ./asked",
+    },
+    "wrong-one-deleted": {"delete ID": f'delete "{OFFERS}"'},
+    "endpoint-down": {
+        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)",
+        "--record notifications.jsonl":
+            "--record notifications.jsonl & until [ -s notifications.jsonl ]; do sleep 0.1; done; kill %1; wait",
+    },
+}  # fmt: skip
+"""What stands in the recommended way for what differs each time, and what it is in a script, by drill."""
+
+
+def way_of(name: str) -> str:
+    """The recommended way that the drill shows, as a script."""
+    script = "".join(f"{line}\n" for line in DRILLS[name].way).replace("apply\n", "apply --auto-approve\n")
+    for shown, run in FILLED.get(name, {}).items():
+        assert shown in script, shown
+        script = script.replace(shown, run)
+    return script
 
 
 def drill(tmp_path: Path, *arguments: str, way: str = "", **variables: str) -> Finished:
@@ -74,11 +65,13 @@ def drill(tmp_path: Path, *arguments: str, way: str = "", **variables: str) -> F
 
 @pytest.mark.parametrize("name", DRILLS)
 def test_each_drill_is_passed_in_the_recommended_way(tmp_path: Path, name: str) -> None:
-    """With nothing twice, lost or left to be done, with as many commands as the drill says, and without a trace."""
-    done = drill(tmp_path, name, "--retry-interval", "2", way=WAYS[name])
+    """With nothing twice, lost or left to be done, with as many commands as it says, and without a trace."""
+    done = drill(tmp_path, name, "--retry-interval", "2", way=way_of(name))
     assert 0 == done.code, done
     assert f"Drill {name}: passed." in done.out
-    assert f"  commands: {DRILLS[name].commands}; the recommended way takes {DRILLS[name].commands}" in done.out
+    enough = DRILLS[name].enough
+    assert f"; {enough} {'is' if enough == 1 else 'are'} enough\n" in done.out
+    assert f" {enough} of them changed something" in done.out or "1 command, which changed something; 1 is" in done.out
     assert not list(tmp_path.glob("reconciler-drill-*"))
 
 
@@ -95,6 +88,8 @@ def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     assert f"Drill {name}: not passed." in done.out
     assert "  twice: nothing" in done.out
     assert "  to do: nothing" not in done.out or "  lost: nothing" not in done.out
+    assert f'      see .github/BAD_DAY.md, "{DRILLS[name].section}"\n' in done.out
+    assert "  no command; " in done.out
 
 
 def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
@@ -106,7 +101,7 @@ def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
     tmp_path.joinpath(".gitconfig").write_text(f"[core]\n\thooksPath = {hooks}\n", encoding="utf-8")
     subprocess.run(["git", "init", "-q", str(users)], check=True)
     before = {path: path.read_bytes() for path in users.rglob("*") if path.is_file()}
-    done = drill(tmp_path, "two-histories", way=WAYS["two-histories"], GIT_DIR=str(users / ".git"))
+    done = drill(tmp_path, "two-histories", way=way_of("two-histories"), GIT_DIR=str(users / ".git"))
     assert "Drill two-histories: passed." in done.out
     assert before == {path: path.read_bytes() for path in users.rglob("*") if path.is_file()}
     assert not (tmp_path / "hook-ran").exists()
@@ -118,6 +113,8 @@ def test_what_exists_twice_is_found(tmp_path: Path) -> None:
     done = drill(tmp_path, "lost-answer", way=way)
     assert 1 == done.code
     assert "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice\n" in done.out
+    assert '      see .github/BAD_DAY.md, "Several clones, several branches"\n' in done.out
+    assert "To repeat the drill, run:\n    reconciler drill lost-answer\n" in done.out
 
 
 def test_the_wrong_account_is_found(tmp_path: Path) -> None:
@@ -126,6 +123,138 @@ def test_the_wrong_account_is_found(tmp_path: Path) -> None:
     done = drill(tmp_path, "wrong-account", way=way)
     assert 1 == done.code
     assert "the record was bound to the other account" in done.out
+
+
+def test_what_is_created_at_the_wrong_account_is_found(tmp_path: Path) -> None:
+    """Even if a record of its own is thrown away afterwards, and the right account has the same."""
+    way = f"""
+        reconciler --state other state init -t {P}
+        sed -i 's/      webhookUrl.*loans/&-2/' config/config.yaml
+        reconciler --state other apply --auto-approve
+        sed -i 's/loans-2/loans/' config/config.yaml
+        rm -r other
+        {way_of("wrong-account")}"""
+    done = drill(tmp_path, "wrong-account", way=way)
+    assert 1 == done.code
+    assert "ONB10011 to https://hooks.partner.example/offers was created at another account" in done.out
+    assert "the record was bound to the other account" not in done.out
+
+
+def test_only_what_changed_something_counts(tmp_path: Path) -> None:
+    """Neither what only looks, nor what was refused."""
+    way = f"""
+        reconciler status
+        reconciler --config config plan
+        reconciler state removed {P}/loans
+        reconciler state history {P} >seen.txt
+        reconciler apply --help
+        {way_of("wrong-one-deleted")}"""
+    done = drill(tmp_path, "wrong-one-deleted", way=way)
+    assert 0 == done.code, done
+    assert "  8 commands, 3 of them changed something; 3 are enough\n" in done.out
+
+
+def test_the_recommended_way_is_shown(tmp_path: Path) -> None:
+    """After the score, line by line, with the section of the page that explains it."""
+    shown = drill(tmp_path, "rotated-secret").out
+    assert 'The recommended way, as .github/BAD_DAY.md explains it in "A rotated secret":' in shown
+    assert "\n    cp vault.env .env\n    reconciler apply\n" in shown
+
+
+def test_every_section_is_on_the_page() -> None:
+    """A finding sends nobody to a section that does not exist."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert [] == [section for section in Section if f"\n## {section}\n" not in page]
+
+
+def test_every_command_looks_or_changes() -> None:
+    """A command that is in no table would not be counted."""
+    paths = set(cli.paths(click.Context(cli)))
+    groups = {path.rpartition(" ")[0] for path in paths}
+    assert paths - groups == LOOKING | CHANGING
+    assert not LOOKING & CHANGING
+
+
+def test_a_secret_that_is_missing_is_found(tmp_path: Path) -> None:
+    """The create is resolved, and nobody has asked for the secret that was in the lost answer."""
+    done = drill(tmp_path, "lost-answer", way=f"reconciler state resolve {P}/offers --created")
+    assert 1 == done.code
+    assert f"  to do: 1\n    a secret of {P}/offers cannot be read here\n" in done.out
+
+
+def test_a_secret_that_is_wrong_is_found(tmp_path: Path) -> None:
+    """That of the other subscription, in the record of both."""
+    way = way_of("lost-age-key").replace("LOA10013", "ONB10011")
+    done = drill(tmp_path, "lost-age-key", way=way)
+    assert 1 == done.code
+    assert f"  to do: 1\n    a secret of {P}/loans is recorded, and is not the one that the operator has\n" in done.out
+
+
+def test_a_recovery_file_that_was_not_recovered_is_found(tmp_path: Path) -> None:
+    """Whoever deletes it and resolves by hand has a record that looks complete."""
+    way = f"""
+        rm "$XDG_DATA_HOME"/reconciler/unrecorded/*
+        reconciler state resolve {P}/offers --created
+        operator secret "{OFFERS}" | reconciler secret set {P}/offers"""
+    done = drill(tmp_path, "full-disk", way=way)
+    assert 1 == done.code
+    assert "  lost: 1\n    the recovery file europe-production-" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "found"),
+    [
+        ("two-histories", "rm theirs.jsonl\n", "not committed, or left over: theirs.jsonl"),
+        ("lost-age-key", "rm -r new-key\n", "new-key/ is left over; delete it"),
+    ],
+)
+def test_what_is_left_over_is_found(tmp_path: Path, name: str, line: str, found: str) -> None:
+    """What was needed on the way, and would be committed with the rest."""
+    done = drill(tmp_path, name, way=way_of(name).replace(line, ""))
+    assert 1 == done.code
+    assert found in done.out
+
+
+def test_a_copy_of_the_record_that_is_committed_is_found(tmp_path: Path) -> None:
+    """`git add -A` takes it along, and nothing is left to commit."""
+    way = way_of("two-histories").replace("rm theirs.jsonl\n", "").replace("add state", "add -A")
+    done = drill(tmp_path, "two-histories", way=way)
+    assert 1 == done.code
+    assert "  to do: 1\n    theirs.jsonl, a copy of the record, is left over; delete it\n" in done.out
+
+
+def test_a_lost_notification_is_found(tmp_path: Path) -> None:
+    """After its last retry, even if a later one of the same subscription arrives and is recorded."""
+    way = """
+        attempts() {
+            python3 -c '
+        import json, os, urllib.request
+        url = os.environ["RECONCILER_SANDBOX_URL"] + "/_sandbox/state"
+        print(len(json.load(urllib.request.urlopen(url))["deliveries"]))'
+        }
+        until [ "$(attempts)" = 4 ]; do sleep 0.1; done
+        port=$(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)
+        reconciler listen --port "$port" --record kept.jsonl >said 2>&1 &
+        until [ -s said ]; do sleep 0.1; done
+        reconciler sandbox trigger ONB10011
+        until [ -s kept.jsonl ]; do sleep 0.1; done
+        kill %1; wait
+        reconciler state observe kept.jsonl""".replace("\n        ", "\n")
+    done = drill(tmp_path, "endpoint-down", "--retry-interval", "0", way=way)
+    assert 1 == done.code
+    assert "  lost: 1\n    the notification of ONB10011 for http://127.0.0.1:" in done.out
+    assert "  to do: nothing\n" in done.out
+
+
+def test_what_still_runs_is_ended(tmp_path: Path) -> None:
+    """A `listen` in the background would outlive the directory that it writes to."""
+    way = """
+        reconciler listen --record kept.jsonl >"$HOME"/said 2>&1 &
+        echo $! >"$HOME"/process
+        until [ -s "$HOME"/said ]; do sleep 0.1; done"""
+    drill(tmp_path, "rotated-secret", way=way)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(tmp_path.joinpath("process").read_text(encoding="utf-8")), 0)
 
 
 def test_the_drills_are_listed(tmp_path: Path) -> None:

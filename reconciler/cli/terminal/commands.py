@@ -7,7 +7,8 @@ from typing import Any
 
 _NAME = (
     r"(?:^\s*|(?<=run: )|(?<=`)|(?<=[|&] ))"  # elsewhere it is part of a path: `my reconciler state/`
-    r"reconciler (?=(?:init|validate|plan|apply|state|secret|status|removals|parity|verification|github|replay)\b)"
+    r"reconciler (?=(?:init|validate|plan|apply|state|secret|status|removals|parity|verification|github|listen"
+    r"|replay)\b)"
 )
 _OWN_STORE = r"state copy\b|[^;`\n]* --state "
 _PLACES = ("config", "state", "cache_dir")

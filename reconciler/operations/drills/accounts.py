@@ -4,6 +4,7 @@ import secrets
 import shutil
 from typing import Any
 
+from reconciler.operations.drills.finding import Finding, Kind, Section
 from reconciler.operations.drills.scene import TARGET, Scene
 
 
@@ -24,10 +25,12 @@ def wrong_account(scene: Scene) -> str:
     )
 
 
-def still_the_same_account(scene: Scene) -> list[str]:
+def still_the_same_account(scene: Scene) -> list[Finding]:
     """The record was bound to its account by the first apply, and never to another."""
-    bound = scene.journal.read_text(encoding="utf-8").count('"kind":"bound"')
-    return ["the record was bound to the other account"] if bound != 1 else []
+    lines = scene.journal.read_text(encoding="utf-8") if scene.journal.exists() else ""
+    if lines.count('"kind":"bound"') == 1:
+        return []
+    return [Finding(Kind.OPEN, "the record was bound to the other account", Section.ROTATED_SECRET)]
 
 
 def rotated_secret(scene: Scene) -> str:
@@ -55,7 +58,6 @@ def lost_age_key(scene: Scene) -> str:
     scene.write("config/recipients.yaml", f"recipients:\n  - {key}\n")
     scene.begin("loans", "offers")
     shutil.rmtree(scene.identities)
-    scene.tell_secrets()
     scene.run("secret", "show", f"{TARGET}/offers")
     return (
         "The responses of the service, with the secrets of the subscriptions, are encrypted to one age key, and "
@@ -64,12 +66,8 @@ def lost_age_key(scene: Scene) -> str:
     )
 
 
-def secrets_are_readable(scene: Scene) -> list[str]:
-    """Whether `secret show` prints the secret of each subscription, with an identity that is here."""
-    keys = list(scene.identities.glob("*.txt"))
-    secrets_of = {f"{TARGET}/{one.url.rpartition('/')[2]}": one.secret for one in scene.sandbox.world.subscriptions()}
-    return [
-        f"the secret of {address} cannot be read"
-        for address, secret in secrets_of.items()
-        if not any(secret in scene.prints("secret", "show", address, "--identity", str(key)) for key in keys)
-    ]
+def no_project_is_left(scene: Scene) -> list[Finding]:
+    """No second `config/` is in the project, which `init` wrote beside the new key."""
+    others = [path.parent for path in scene.project.rglob("config/targets.yaml")]
+    names = [f"{path.parent.relative_to(scene.project)}/" for path in others if path.parent != scene.project]
+    return [Finding(Kind.OPEN, f"{name} is left over; delete it", Section.LOST_KEY) for name in names]

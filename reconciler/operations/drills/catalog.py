@@ -2,52 +2,141 @@
 
 from reconciler.operations.drills import accounts, deliveries, outcomes
 from reconciler.operations.drills.drill import Drill
+from reconciler.operations.drills.finding import Section
+from reconciler.operations.drills.scene import TARGET
 
-DRILLS = {
-    drill.name: drill
-    for drill in (
-        Drill("lost-answer", "the connection closes before the service answers a create", outcomes.lost_answer, 1),
-        Drill("killed-runner", "the machine is switched off during an apply", outcomes.killed_runner, 2),
-        Drill("unrecorded-outcome", "the record is write-protected during an apply", outcomes.unrecorded_outcome, 1),
-        Drill("full-disk", "the disk is full when a create is to be recorded", outcomes.full_disk, 1),
-        Drill("restored-backup", "an old backup of the record was restored", outcomes.restored_backup, 1),
-        Drill(
-            "two-histories",
-            "two clones have each applied to their own copy of the record",
-            deliveries.two_histories,
-            1,
-            deliveries.histories_are_one,
+_LOANS, _OFFERS = f"{TARGET}/loans", f"{TARGET}/offers"
+_NEW_CREDENTIALS = ("cp vault.env .env", "reconciler apply")
+
+_DRILLS = (
+    Drill(
+        "lost-answer",
+        "the connection closes before the service answers a create",
+        Section.UNKNOWN_OUTCOME,
+        outcomes.lost_answer,
+        (
+            "operator",
+            f"reconciler state resolve {_OFFERS} --created",
+            f"operator secret ID | reconciler secret set {_OFFERS}",
         ),
-        Drill(
-            "wrong-account",
-            "the credentials are those of another account",
-            accounts.wrong_account,
-            1,
-            accounts.still_the_same_account,
+    ),
+    Drill(
+        "killed-runner",
+        "the machine is switched off during an apply",
+        Section.UNKNOWN_OUTCOME,
+        outcomes.killed_runner,
+        (
+            "operator",
+            "# wait until the time that `reconciler plan` names",
+            f"reconciler state resolve {_OFFERS} --not-created",
+            "reconciler apply",
         ),
-        Drill("rotated-secret", "the client secret was rotated", accounts.rotated_secret, 1),
-        Drill(
-            "lost-age-key",
-            "the key that the secrets are encrypted to is lost",
-            accounts.lost_age_key,
-            3,
-            accounts.secrets_are_readable,
+    ),
+    Drill(
+        "unrecorded-outcome",
+        "the record is write-protected during an apply",
+        Section.NOT_RECORDED,
+        outcomes.unrecorded_outcome,
+        ("reconciler state recover FILE",),
+    ),
+    Drill(
+        "full-disk",
+        "the disk is full when a create is to be recorded",
+        Section.NOT_RECORDED,
+        outcomes.full_disk,
+        ("reconciler state recover FILE",),
+    ),
+    Drill(
+        "restored-backup",
+        "an old backup of the record was restored",
+        Section.LOST_RECORD,
+        outcomes.restored_backup,
+        (f"reconciler state recover laptop/state/{TARGET}.jsonl",),
+    ),
+    Drill(
+        "two-histories",
+        "two clones have each applied to their own copy of the record",
+        Section.SEVERAL_CLONES,
+        deliveries.two_histories,
+        (
+            "git pull --no-rebase",
+            "git checkout --ours state",
+            f"git show MERGE_HEAD:state/{TARGET}.jsonl >theirs.jsonl",
+            "reconciler state recover theirs.jsonl",
+            "rm theirs.jsonl",
+            "git add state && git commit -m 'Merge the records' && git push",
         ),
-        Drill(
-            "swapped-url",
-            "the URLs of two subscriptions are swapped",
-            deliveries.swapped_url,
-            3,
-            deliveries.urls_are_right,
+        deliveries.histories_are_one,
+    ),
+    Drill(
+        "wrong-account",
+        "the credentials are those of another account",
+        Section.ROTATED_SECRET,
+        accounts.wrong_account,
+        _NEW_CREDENTIALS,
+        accounts.still_the_same_account,
+    ),
+    Drill(
+        "rotated-secret",
+        "the client secret was rotated",
+        Section.ROTATED_SECRET,
+        accounts.rotated_secret,
+        _NEW_CREDENTIALS,
+    ),
+    Drill(
+        "lost-age-key",
+        "the key that the secrets are encrypted to is lost",
+        Section.LOST_KEY,
+        accounts.lost_age_key,
+        (
+            "reconciler init new-key --age-key",
+            "grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml",
+            "rm -r new-key",
+            f"operator secret ID | reconciler secret set {_LOANS}",
+            f"operator secret ID | reconciler secret set {_OFFERS}",
         ),
-        Drill("wrong-one-deleted", "the operator deletes the wrong subscription", deliveries.wrong_one_deleted, 3),
-        Drill(
-            "endpoint-down",
-            "the endpoint is down when an event happens",
-            deliveries.endpoint_down,
-            2,
-            deliveries.notification_was_kept,
+        accounts.no_project_is_left,
+    ),
+    Drill(
+        "swapped-url",
+        "the URLs of two subscriptions are swapped",
+        Section.WRONG_URL,
+        deliveries.swapped_url,
+        (
+            "# exchange the URLs in config/config.yaml",
+            "reconciler apply",
+            "operator delete ID",
+            "operator delete ID",
+            f"reconciler state removed -t {TARGET} --attempt ID --attempt ID",
         ),
-    )
-}
+        deliveries.urls_are_right,
+    ),
+    Drill(
+        "wrong-one-deleted",
+        "the operator deletes the wrong subscription",
+        Section.WRONG_ONE,
+        deliveries.wrong_one_deleted,
+        (
+            f"reconciler state removed {_LOANS} --force",
+            "reconciler apply",
+            "operator delete ID",
+            f"reconciler state removed {_OFFERS}",
+        ),
+    ),
+    Drill(
+        "endpoint-down",
+        "the endpoint is down when an event happens",
+        Section.ENDPOINT_DOWN,
+        deliveries.endpoint_down,
+        (
+            "# use the port of the endpoint in place of 8080",
+            "reconciler listen --port 8080 --record notifications.jsonl",
+            "# when the notification has arrived, press Ctrl-C",
+            "reconciler state observe notifications.jsonl",
+        ),
+        deliveries.notification_was_kept,
+    ),
+)
+
+DRILLS = {drill.name: drill for drill in _DRILLS}
 """By name."""

@@ -2,8 +2,13 @@
 
 import shutil
 import socket
+import time
+from collections import Counter
+from datetime import UTC, datetime
 
+from reconciler.operations.drills.finding import Finding, Kind, Section
 from reconciler.operations.drills.scene import CODES, HOOKS, TARGET, Scene
+from reconciler.sandbox.deliveries import ATTEMPTS
 
 
 def swapped_url(scene: Scene) -> str:
@@ -17,13 +22,13 @@ def swapped_url(scene: Scene) -> str:
     )
 
 
-def urls_are_right(scene: Scene) -> list[str]:
+def urls_are_right(scene: Scene) -> list[Finding]:
     """Whether each code goes to the endpoint of its name."""
     there = {(code, one.url) for one in scene.sandbox.world.subscriptions() for code in one.codes}
     right = {(CODES[name], f"{HOOKS}/{name}") for name in ("loans", "offers")}
-    return [f"{code} is not delivered to {url}" for code, url in sorted(right - there)] + [
-        f"{code} is still delivered to {url}" for code, url in sorted(there - right)
-    ]
+    sentences = [f"{code} is not delivered to {url}" for code, url in sorted(right - there)]
+    sentences += [f"{code} is still delivered to {url}" for code, url in sorted(there - right)]
+    return [Finding(Kind.OPEN, sentence, Section.WRONG_URL) for sentence in sentences]
 
 
 def wrong_one_deleted(scene: Scene) -> str:
@@ -71,12 +76,13 @@ def two_histories(scene: Scene) -> str:
     )
 
 
-def histories_are_one(scene: Scene) -> list[str]:
+def histories_are_one(scene: Scene) -> list[Finding]:
     """Whether the remote has what is here, and nothing is left to commit."""
-    if scene.git("status", "--porcelain"):
-        return ["the project has changes that are not committed"]
+    if changed := scene.git("status", "--porcelain").splitlines():
+        names = ", ".join(line[3:] for line in changed)
+        return [Finding(Kind.OPEN, f"not committed, or left over: {names}", Section.SEVERAL_CLONES)]
     if scene.git("rev-parse", "HEAD") != scene.git("rev-parse", "@{upstream}"):
-        return ["the merge is not pushed"]
+        return [Finding(Kind.OPEN, "the merge is not pushed", Section.SEVERAL_CLONES)]
     return []
 
 
@@ -87,19 +93,29 @@ def endpoint_down(scene: Scene) -> str:
     scene.declare("offers", offers=f"http://127.0.0.1:{port}/offers")
     scene.begin()
     scene.sandbox.deliveries.trigger(CODES["offers"], None, TARGET, 1)
+    last = datetime.fromtimestamp(time.time() + 3 * scene.retry_interval, UTC).isoformat(timespec="seconds")
     return (
         f"Your endpoint for `offers`, http://127.0.0.1:{port}/offers, is down, and an event has just happened. "
-        f"The service could not deliver it. It retries 3 times, {scene.retry_interval:g} seconds apart; after "
-        "that the notification is lost. Receive it in time, and record it as evidence that the subscription "
-        "delivers."
+        f"The service could not deliver it. It retries 3 times, {scene.retry_interval:g} seconds apart, the last time "
+        f"at {last.removesuffix('+00:00')}Z; after that the notification is lost. Receive it in time, and record it as "
+        "evidence that the subscription delivers. For more time, start this drill with `--retry-interval 60`."
     )
 
 
-def notification_was_kept(scene: Scene) -> list[str]:
-    """Whether each notification was accepted in the end, and is recorded as evidence."""
-    accepted = {one.subscription_id for one in scene.sandbox.world.delivery_attempts if one.status in range(200, 300)}
-    lost = [one.url for one in scene.sandbox.world.subscriptions() if one.id not in accepted]
-    seen = '"kind":"observed"' in scene.journal.read_text(encoding="utf-8")
-    return [f"the notification for {url} was not delivered" for url in lost] + (
-        [] if seen else ["no notification is recorded as evidence"]
-    )
+def notification_was_kept(scene: Scene) -> list[Finding]:
+    """Whether the notification was accepted in the end, and one is recorded as evidence."""
+    attempts = scene.sandbox.world.delivery_attempts
+    begun = Counter((one.code, one.url) for one in attempts if one.number == 1)
+    accepted = Counter((one.code, one.url) for one in attempts if one.status in range(200, 300))
+    failed = [one for one in attempts if one.status not in range(200, 300)]
+    given_up = Counter((one.code, one.url) for one in failed if one.number == ATTEMPTS)
+    found = [(Kind.LOST, f"{_notification(route)}: it was lost after {ATTEMPTS - 1} retries") for route in given_up]
+    pending = begun - accepted - given_up
+    found += [(Kind.OPEN, f"{_notification(route)}; the service still retries") for route in pending]
+    if '"kind":"observed"' not in (scene.journal.read_text(encoding="utf-8") if scene.journal.exists() else ""):
+        found.append((Kind.OPEN, "no notification is recorded as evidence"))
+    return [Finding(kind, sentence, Section.ENDPOINT_DOWN) for kind, sentence in found]
+
+
+def _notification(route: tuple[str, str]) -> str:
+    return f"the notification of {route[0]} for {route[1]} was not received"

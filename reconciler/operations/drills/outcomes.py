@@ -18,10 +18,9 @@ def lost_answer(scene: Scene) -> str:
     scene.declare("loans", "offers")
     scene.sandbox.world.fail_next("reset-after")
     scene.run("apply", "--auto-approve")
-    scene.tell_secrets()
     return (
         "You added `offers`, and the connection closed before the service answered. Find out whether the "
-        "subscription exists, and resolve its create."
+        "subscription exists, and resolve its create. Its secret was in the lost answer, and its endpoint needs it."
     )
 
 

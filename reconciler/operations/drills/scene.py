@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import ReconcilerError, Refused
+from reconciler.operations.drills.commands import Counted, counted, end_all
 from reconciler.sandbox.sandbox import Sandbox
 from reconciler.sandbox.targets import Target
+from reconciler.state.journal.chain import is_journal
 
 TARGET = "europe/production"
 HOOKS = "https://hooks.partner.example"
@@ -27,8 +29,9 @@ _PEOPLE = ("-c", "user.name=Drill", "-c", "user.email=drill@partner.example", "-
 class Scene:
     """A drill below the directory `place`: in `project/`, the person works; the rest is the world around them.
 
-    The sandbox has this retry interval, in seconds. `show` gets each command that is run in the person's name before
-    it is their turn.
+    `recovery_files` are those that were there when the person's turn began, or ended, by name; `copies` the journals
+    in the project when it began. The sandbox has this retry interval, in seconds. `show` gets each command that is run
+    in the person's name before it is their turn.
     """
 
     def __init__(self, place: Path, sandbox: Sandbox, retry_interval: float, show: Callable[[str], None]) -> None:
@@ -38,6 +41,8 @@ class Scene:
         self.retry_interval = retry_interval
         self._place = place
         self._show = show
+        self.recovery_files: dict[str, bytes] = {}
+        self.copies: frozenset[Path] = frozenset()
         self.project.mkdir(parents=True)
         self.elsewhere.mkdir()
         self._write_programs()
@@ -53,6 +58,14 @@ class Scene:
     @property
     def identities(self) -> Path:
         return self._place / "data" / "reconciler" / "identities"
+
+    def journals(self) -> list[Path]:
+        """The files in the project that are journals, or copies of one."""
+        files = [path for path in sorted(self.project.rglob("*")) if path.is_file()]
+        return [path for path in files if ".git" not in path.parts and is_journal(path.read_bytes()[:80])]
+
+    def _unrecorded(self) -> list[Path]:
+        return sorted((self._place / "data" / "reconciler" / "unrecorded").glob("*.jsonl"))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -149,19 +162,23 @@ class Scene:
         return self._output([git, *_PEOPLE, *arguments], at or self.project).decode()
 
     def wait_for_person(self) -> None:
-        """Let the person work in a shell, which ends with its input or by `exit`."""
+        """Let the person work in a shell, which ends with its input or by `exit`, as does what still runs there."""
+        self._tell_secrets()
+        self.recovery_files = {path.name: path.read_bytes() for path in self._unrecorded()}
+        self.copies = frozenset(self.journals())
         shell = shutil.which("bash")
         command = [shell, "--norc", "--noprofile"] if shell else ["sh"]
         prompt = f"drill:{self._place.name}$ "
         subprocess.run(command, cwd=self.project, env={**self.environment, "PS1": prompt}, check=False)  # noqa: S603
+        end_all(self._place)
+        self.recovery_files.update({path.name: path.read_bytes() for path in self._unrecorded()})
 
     @property
-    def commands(self) -> int:
-        """How many commands of this program the person has run."""
-        count = self._place / "commands"
-        return len(count.read_text(encoding="utf-8").splitlines()) if count.exists() else 0
+    def commands(self) -> Counted:
+        """The commands of this program that the person has run, now that all have ended."""
+        return counted(self._place)
 
-    def tell_secrets(self) -> None:
+    def _tell_secrets(self) -> None:
         """Let the person ask the operator for the secrets of what exists now."""
         secrets = {commit.id: commit.secret for commit in self.sandbox.world.subscriptions()}
         self._place.joinpath("secrets.json").write_text(json.dumps(secrets), encoding="utf-8")
@@ -185,15 +202,11 @@ class Scene:
         return done.stdout
 
     def _write_programs(self) -> None:
-        """`reconciler`, which counts how often it is run, and `operator`, who answers as the service's does."""
+        """`reconciler`, which notes that it is run, and `operator`, who answers as the service's does."""
         programs = self._place / "bin"
         programs.mkdir()
-        count, python = shlex.quote(str(self._place / "commands")), shlex.quote(sys.executable)
-        secrets = shlex.quote(str(self._place / "secrets.json"))
-        texts = {
-            "reconciler": f'echo >>{count}\nexec {python} -m reconciler "$@"',
-            "operator": f'exec {python} -m reconciler.operations.drills.operator {secrets} "$@"',
-        }
-        for name, text in texts.items():
-            programs.joinpath(name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        modules = {"reconciler": ("counted", self._place), "operator": ("operator", self._place / "secrets.json")}
+        for name, (module, argument) in modules.items():
+            command = [sys.executable, "-m", f"reconciler.operations.drills.{module}", str(argument)]
+            programs.joinpath(name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
             programs.joinpath(name).chmod(0o755)
