@@ -31,7 +31,7 @@ def refuse_in_flight(record: Record) -> None:
         raise Refused(
             "a create of this record may still be in flight",
             where=record.target,
-            remedy=f"wait for the apply that sent it to end; if it was killed, retry after {stamp(wait)}",
+            remedy=f"wait for the apply that sent it to end; if it was killed, copy the record after {stamp(wait)}",
         )
 
 

@@ -17,6 +17,9 @@ from reconciler.operations.edit import now_by
 from reconciler.operations.known_results import KnownResult, known_result
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import evidence_for
+from reconciler.planning.reasons import how_to_resolve
+
+_DUPLICATE = "if it exists, the next apply creates a duplicate, which can never be undone"
 
 
 class AttemptEvidence(Struct, frozen=True):
@@ -126,17 +129,28 @@ class Resolution:
             return None
         if time.time() < attempt.settled_by:
             if attempt.status is Status.PENDING:
-                return _too_early(attempt, f"its call, started {attempt.since}, may still be in flight")
+                return _in_flight(attempt, created=self._created)
             if not self._created:
-                return _too_early(attempt, "the service may still process its call")
+                return _too_early(attempt)
         return _contradicted(attempt, evidence.received) if evidence.received and not self._created else None
 
 
-def _too_early(attempt: Attempt, problem: str) -> Refused:
+def _in_flight(attempt: Attempt, *, created: bool) -> Refused:
+    """Why the outcome is not for a person to say yet: the apply that sent the call may still record it."""
+    risk = "if the call fails, nothing delivers, and no plan shows it" if created else _DUPLICATE
     return Refused(
-        problem,
+        f"its call, started {attempt.since}, may still be in flight",
         where=attempt.address,
-        remedy=f"retry after {stamp(attempt.settled_by)}; or use --force if you are certain that the call has ended",
+        remedy=f"its apply may still record the outcome: wait until {stamp(attempt.settled_by)}; if it has not by then,"
+        f" {how_to_resolve(attempt.address)}; --force skips the wait: {risk}",
+    )
+
+
+def _too_early(attempt: Attempt) -> Refused:
+    return Refused(
+        "the service may still process its call",
+        where=attempt.address,
+        remedy=f"{how_to_resolve(attempt.address, stamp(attempt.settled_by))}; --force skips the wait: {_DUPLICATE}",
     )
 
 
@@ -145,5 +159,6 @@ def _contradicted(attempt: Attempt, received: Mapping[str, str]) -> Refused:
     return Refused(
         f"notifications have arrived since the create started, so it probably exists: {codes}",
         where=attempt.address,
-        remedy="use --created; or use --force if you are certain that another subscription sends them",
+        remedy=f"run: reconciler state resolve {attempt.address} --created; only if the operator confirms that another"
+        f" subscription sends them and that this one does not exist, add --force: {_DUPLICATE}",
     )

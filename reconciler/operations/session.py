@@ -25,7 +25,8 @@ from reconciler.operations.known_results import KnownResults, with_known_results
 from reconciler.operations.plan import Planned
 from reconciler.operations.workspace import Workspace
 from reconciler.service.clock import now
-from reconciler.state.heads.tracking import HeadTrackingStore, Rereader
+from reconciler.state.heads.rereading import Rereader
+from reconciler.state.heads.tracking import HeadTrackingStore
 from reconciler.state.private.responses import ENCRYPTED, PrivateFiles, encrypt
 from reconciler.state.private.unrecorded import check_keepable, keep_entries
 

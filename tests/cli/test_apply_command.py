@@ -60,7 +60,7 @@ class TestApproval:
         applied = begun.step("apply", "--auto-approve", "--unsealed", code=3).out
         (until,) = re.findall(r"if it certainly does not, wait until (\S+Z), in \d+ s, then run:\n", applied)
         refused = begun.step("state", "resolve", OFFERS, "--not-created", code=1).err
-        assert f"retry after {until}" in refused
+        assert f"if it certainly does not, wait until {until}, in " in refused
         assert f"wait until {until}, in " in begun.step("plan", code=None).out
 
     def test_what_is_blocked_needs_none(self, begun: Partner) -> None:
@@ -304,7 +304,8 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     assert 3 == done.code
     (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
     problem = f"europe/staging: results could not be saved to the record; they are in {kept}"
-    advice = f"Until recovered, these addresses have an unknown outcome; run:\n    reconciler state recover {kept}"
+    advice = "Until recovered, these addresses have an unknown outcome; remove the cause, and run:\n"
+    advice += f"    reconciler state recover {kept}"
     cause = f"cause: {begun.journal}: cannot write the state record: Is a directory; "
     assert f"Error: {problem}. {advice}\n  {cause}" in done.err
     assert "Applied: 1 create call (1 new): 1 created, not recorded." in done.out

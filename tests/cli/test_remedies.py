@@ -43,8 +43,10 @@ REMEDIES: dict[tuple[str, ...], str] = {
         f"{LOST}: no create with the id x with an unknown outcome; run:\n    reconciler state show {LOST}\n"
     ),
     ("state", "resolve", LOST, "--not-created"): (
-        f"{LOST}: the service may still process its call; retry after TIME, in N s; or use --force if you are"
-        " certain that the call has ended\n"
+        f"{LOST}: the service may still process its call; check with the operator whether the subscription exists; if"
+        f" it does, run:\n    reconciler state resolve {LOST} --created\n  if it certainly does not, wait until TIME,"
+        f" in N s, then run:\n    reconciler state resolve {LOST} --not-created\n  --force skips the wait: if it"
+        " exists, the next apply creates a duplicate, which can never be undone\n"
     ),
     ("state", "removed", "*/*"): f"*/*: no attempt awaiting removal; {LIST}",
     ("state", "removed", "*/*", "--force"): (
@@ -109,7 +111,7 @@ REMEDIES: dict[tuple[str, ...], str] = {
 
 def plain(told: str) -> str:
     """What stderr says, without what differs from run to run."""
-    told = re.sub(r"sha256:[0-9a-f]{64}", "DIGEST", re.sub(r"\bin \d+ s;", "in N s;", told))
+    told = re.sub(r"sha256:[0-9a-f]{64}", "DIGEST", re.sub(r"\bin \d+ s\b", "in N s", told))
     return re.sub(r"\b[0-9a-f]{16}\b", "ID", re.sub(r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME", told))
 
 

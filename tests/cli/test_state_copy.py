@@ -263,7 +263,7 @@ def test_a_call_that_may_be_in_flight(partner: Partner) -> None:
     with partner.appending():
         told = partner.step("state", "copy", "state", "new", code=1).err
     assert "europe/staging: a create of this record may still be in flight" in told
-    assert "if it was killed, retry after 20" in told
+    assert "if it was killed, copy the record after 20" in told
     partner.step("state", "resolve", OFFERS, "--not-created", "--force")
     partner.step("state", "copy", "state", "new")
 

@@ -246,7 +246,10 @@ class TestResolve:
         with unknown.appending():
             done = unknown.run("state", "resolve", OFFERS, "--not-created")
         assert 1 == done.code
-        assert "the service may still process its call; retry after 20" in done.err
+        sure, wait, force = "check with the operator", "wait until 20", "--force skips the wait: if it exists"
+        said = done.err.partition("the service may still process its call; ")[2]
+        assert 0 == said.index(sure) < said.index(wait) < said.index("--not-created") < said.index(force)
+        assert said.endswith("the next apply creates a duplicate, which can never be undone\n")
         with unknown.appending("resolved"):
             unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert unknown.entries[-1]["forced"]
@@ -325,8 +328,9 @@ class TestResolve:
         partner.before_steps = "import time; now = time.time; time.time = lambda: now() + 3600"
         told = partner.step("state", "resolve", OFFERS, "--not-created", code=1).err
         codes = "ONB10001 (last TIME), ONB10011 (last TIME)"
-        remedy = "use --created; or use --force if you are certain that another subscription sends them"
-        assert f"so it probably exists: {codes}; {remedy}\n" in re.sub(r"20\d\d-\S+Z", "TIME", told)
+        command = f"run:\n    reconciler state resolve {OFFERS} --created\n  only if the operator confirms"
+        assert f"so it probably exists: {codes}; {command}" in re.sub(r"20\d\d-\S+Z", "TIME", told)
+        assert told.index("add --force: ") < told.index("a duplicate, which can never be undone\n")
 
     def test_not_against_notifications_that_arrive_meanwhile(self, unknown: Partner) -> None:
         """What is recorded while a person is asked speaks against it just as well."""
@@ -380,9 +384,9 @@ class TestResolve:
         with pending.appending():
             done = pending.step("state", "resolve", OFFERS, "--not-created", code=None)
         assert 1 == done.code
-        assert re.search(
-            r": its call, started 20\S+Z, may still be in flight; retry after 20\S+Z, in \d+ s; or use --", done.err
-        )
+        flight = r": its call, started 20\S+Z, may still be in flight; its apply may still record the outcome:"
+        assert re.search(rf"{flight} wait until 20\S+Z, in \d+ s; if it has not by then, check with the", done.err)
+        assert done.err.endswith("the next apply creates a duplicate, which can never be undone\n")
         with pending.appending("resolved"):
             pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()
@@ -395,7 +399,8 @@ class TestResolve:
         partner.step("apply", "--auto-approve", "-t", "*/*/b", code=None)
         del partner.environment["RECONCILER_TEST_FAILPOINT"]
         with partner.appending():
-            partner.step("state", "resolve", "europe/*", "--created", code=1)
+            told = partner.step("state", "resolve", "europe/*", "--created", code=1).err
+        assert "--force skips the wait: if the call fails, nothing delivers" in told
         with partner.appending("resolved"):
             partner.step("state", "resolve", "europe/*/a", "--created")
 

@@ -140,7 +140,7 @@ def test_what_may_still_be_in_flight_is_not_settled_without_force(tmp_path: Path
         refused = scene.project.run("state", "resolve", f"{HERE}/s0", "--not-created")
         assert 1 == refused.code
         assert "may still be in flight" in refused.err
-        assert "retry after 20" in refused.err
+        assert "wait until 20" in refused.err
         assert 1 == scene.recover()
 
 

@@ -46,12 +46,12 @@ lines, _ = link(read_back(store).head, 2, [imported("a3")])
 try:
     store.append(TARGET, read_back(store).head, 3, lines, "full")
 except StoreUnavailable as problem:
-    print(problem.what)
+    print(f"{problem.what}; {problem.remedy}")
 other = TargetName("europe/production")
 try:
     store.append(other, None, 1, journal_bytes([begun(other)]) * 9, "full")
 except StoreUnavailable as problem:
-    print(problem.what)
+    print(f"{problem.what}; {problem.remedy}")
 """
 
 
@@ -132,10 +132,13 @@ def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+FIRST = "first make room on its disk, or raise the limit on the size of files (ulimit -f)"
+
+
 def test_full_disk(store: FileStore, root: Path) -> None:
     """Where the disk is full an append fails and leaves the journal, to the byte, as it was; none is half begun."""
     said, problems = run(APPEND_ON_A_FULL_DISK, str(root)).communicate(timeout=60)
-    assert (said.splitlines(), problems) == (["cannot write the state record: File too large"] * 2, "")
+    assert (said.splitlines(), problems) == ([f"cannot write the state record: File too large; {FIRST}"] * 2, "")
     assert journal_bytes(entries(2)) == store.read(TARGET)
     assert store.targets() == [TARGET]
     assert [path.name for path in (root / "europe").iterdir()] == ["staging.jsonl"]

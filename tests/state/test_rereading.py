@@ -10,7 +10,7 @@ from support.journal_samples import OTHER, TARGET, entries, imported, journal, j
 
 from reconciler.errors import RecordDamaged, RecordLost, RecordMissing, RecordRolledBack
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import Rereader
+from reconciler.state.heads.rereading import Rereader
 from reconciler.state.journal.chain import link
 from reconciler.state.stores.files import FileStore
 

@@ -30,7 +30,8 @@ def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     (path,) = (data / "unrecorded").iterdir()
     assert (
         f"{TARGET}: results could not be saved to the record; they are in {path}. Until recovered,"
-        f" these addresses have an unknown outcome; run: reconciler state recover '{path}'; cause: disk full" == said
+        f" these addresses have an unknown outcome; remove the cause, and run: reconciler state recover '{path}';"
+        " cause: disk full" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

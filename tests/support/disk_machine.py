@@ -21,7 +21,8 @@ from reconciler.model.record import Status
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import make_plan
 from reconciler.state.heads.remembered import Heads
-from reconciler.state.heads.tracking import HeadTrackingStore, Rereader, append_entries, begin_journal, read_journal
+from reconciler.state.heads.rereading import Rereader
+from reconciler.state.heads.tracking import HeadTrackingStore, append_entries, begin_journal, read_journal
 from reconciler.state.journal.chain import head_of
 from reconciler.state.private.responses import PrivateFiles
 from reconciler.state.private.unrecorded import all_kept, keep_entries

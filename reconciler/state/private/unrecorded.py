@@ -59,7 +59,7 @@ def keep_entries(
     lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
     stem = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}"
     problem = f"{target}: results could not be saved to the record"
-    cause = f"; cause: {reason}" if reason else ""
+    cause, once = (f"; cause: {reason}", "remove the cause, and ") if reason else ("", "")
     elsewhere = "" if state is None else f" --state {shlex.quote(state)}"
     try:
         path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
@@ -67,11 +67,11 @@ def keep_entries(
         # A detail may name a command, which is none of the message: the terminal must not set it apart.
         printed = " ".join(lines).replace("reconciler ", r"reconciler\u0020")
         return (
-            f"{problem} or to a recovery file. Save the following lines to a file, then run: reconciler state recover"
-            f" FILE{elsewhere}{cause}; the lines: {printed}"
+            f"{problem} or to a recovery file. Save the following lines to a file, then {once}run: reconciler state"
+            f" recover FILE{elsewhere}{cause}; the lines: {printed}"
         )
     return (
-        f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; run:"
+        f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; {once}run:"
         f" reconciler state recover {shlex.quote(str(path))}{elsewhere}{cause}"
     )
 

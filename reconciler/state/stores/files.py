@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from errno import EDQUOT, EFBIG, ENOSPC
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 _SUFFIX = ".jsonl"
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
 _REMEDY = "check the disk and the permissions, then run the command again"
+_FULL = {
+    ENOSPC: "first make room on its disk",
+    EDQUOT: "first make room on its disk, or have the quota raised",
+    EFBIG: "first make room on its disk, or raise the limit on the size of files (ulimit -f)",
+}
+"""What to do where there is no room for a write. What comes then depends on what was sent, which the caller says."""
 _PATIENCE = 30.0  # seconds to wait for another process that appends to a journal; an append takes milliseconds
 _BRIEFLY = 1.0  # seconds, after a timeout: an apply retries for each outcome, and must end
 
@@ -224,4 +231,4 @@ def _remedy(problem: OSError) -> str:
         return problem.remedy
     if isinstance(problem, NotADirectoryError):
         return "a file is in the place of a directory: move it away, or use another directory with --state"
-    return _REMEDY
+    return _FULL.get(problem.errno or 0, _REMEDY)
