@@ -265,6 +265,14 @@ def test_file_that_changed_after_its_approval(declared: Project) -> None:
     assert "what was approved has changed since" in done.ended.err
 
 
+@pytest.mark.parametrize("operation", ["state rebind", "state accept-rollback"])
+def test_what_the_program_refuses_is_meant(declared: Project, operation: str) -> None:
+    """What needs --force needs the tick, and the preview shows what it would accept."""
+    done = step(declared, "mending.py", "preview", ask(operation, "europe/staging"))
+    assert (1, "force: " in done.ended.err) == (done.ended.code, True)
+    assert "What it would accept" in preview(declared, ask(operation, "europe/staging", force="true")).summary
+
+
 def without_record(partner: Partner) -> Response:
     """Answer a create while the record cannot be written."""
     (partner.path / "state").rename(partner.path / "gone")
@@ -322,11 +330,3 @@ def test_another_account(partner: Partner) -> None:
     partner.environment[client] = "another client"
     assert 0 == partner.step("state", "rebind", "--force").code
     assert [*before, bound] == partner.entries
-
-
-@pytest.mark.parametrize("operation", ["state rebind", "state accept-rollback"])
-def test_what_the_program_refuses_is_meant(declared: Project, operation: str) -> None:
-    """What needs --force needs the tick, and the preview shows what it would accept."""
-    done = step(declared, "mending.py", "preview", ask(operation, "europe/staging"))
-    assert (1, "force: " in done.ended.err) == (done.ended.code, True)
-    assert "What it would accept" in preview(declared, ask(operation, "europe/staging", force="true")).summary
