@@ -52,6 +52,7 @@ LEFT_OUT = {
     ],
     ".github/actions/reconcile/README.md": [
         "needs a repository on GitHub",
+        "commits to a clone; tests/workflow/test_workflow_lint.py runs it",
         "a step of a workflow",
     ],
 }

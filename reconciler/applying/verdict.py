@@ -41,9 +41,9 @@ def _with_others_work(result: Result, unfinished: set[Address], under_way: Colle
         return result
     if result.address not in unfinished:
         return replace(result, detail="already done by another run")
-    if result.address in under_way and result.action is not Action.BLOCKED:
-        return replace(result, detail="another run is still applying this address; apply again once that run has ended")
-    return result
+    if result.address not in under_way or result.action is Action.BLOCKED:
+        return result
+    return replace(result, detail="another run is still applying this address; apply again once that run has ended")
 
 
 def with_times(results: Iterable[Result], record: Record) -> list[Result]:

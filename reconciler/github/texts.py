@@ -1,10 +1,11 @@
-"""Comments and issues that this program has written, found again by a marker in their first line.
+"""Comments and issues that this program has written, found again by a marker that is their first line.
 
-Only what the same user has written counts: anybody may copy a marker.
+Only what the same user has written counts: anybody may copy a marker. Each workflow of the repository is that user.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -40,12 +41,12 @@ class Texts:
             self._login = _JOB
 
     def comments(self, pull_request: int, marker: str) -> list[Written]:
-        """Those on a pull request whose text begins with the marker, the oldest first. Raises GitHubError."""
+        """Those on a pull request whose first line is the marker, the oldest first. Raises GitHubError."""
         found = self._client.pages(f"/issues/{pull_request}/comments", _PAGES)
         return self._ours(found, "id", marker)
 
     def issues(self, marker: str) -> list[Written]:
-        """The open issues whose text begins with the marker, the oldest first. Raises GitHubError."""
+        """The open issues whose first line is the marker, the oldest first. Raises GitHubError."""
         found = self._client.pages("/issues", _PAGES, state="open")
         return self._ours((issue for issue in found if "pull_request" not in issue), "number", marker)
 
@@ -74,14 +75,13 @@ class Texts:
         self._client.send("PATCH", f"/issues/{issue.number}", {"state": "closed", "state_reason": "completed"})
 
     def _ours(self, found: Iterable[Any], key: str, marker: str) -> list[Written]:
-        start = f"<!-- {marker} "
+        first_line = re.compile(rf"<!-- {re.escape(marker)} ([\w ]+) -->\r?(?:\n|$)")
         written = []
         for one in found:
             match one:
-                case {"user": {"login": str(login)} as user, "body": str(body)} if body.startswith(start):
+                case {"user": {"login": str(login)} as user, "body": str(body)} if line := first_line.match(body):
                     if self._is_ours(login, user.get("type")):
-                        rest = body[len(start) :].partition(" -->")[0]
-                        written.append(Written(int(one[key]), rest, body, _page(one)))
+                        written.append(Written(int(one[key]), line[1], body, _page(one)))
         return sorted(written, key=lambda text: text.number)
 
     def _is_ours(self, login: str, kind: object) -> bool:

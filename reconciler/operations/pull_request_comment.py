@@ -73,10 +73,10 @@ def _keep(texts: Texts, number: int, marker: str, run: Run, body: str, *, is_nee
     if not written:
         return f"comment created: {texts.add_comment(number, body)}" if is_needed else "no comment: no changes"
     *others, latest = written
+    if _run_of(latest) > run:  # or says so, which is no reason to delete anything
+        return f"comment not changed: a later run has written it: {latest.url}"
     for other in others:  # of two runs at once
         texts.delete_comment(other)
-    if _run_of(latest) > run:
-        return f"comment not changed: a later run has written it: {latest.url}"
     if latest.body == body:
         return f"comment unchanged: {latest.url}"
     texts.edit_comment(latest, body)

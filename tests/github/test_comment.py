@@ -95,6 +95,8 @@ def test_comments_of_others(pulled: Partner, hub: Hub) -> None:
     hub.say(ours["body"].replace("run 7", "run 999"), login="mallory", kind="User")
     hub.say(ours["body"].replace("run 7", "run 999"), login="another[bot]")
     hub.say(f"> {ours['body'].replace('run 7', 'run 999')}")
+    hub.say(ours["body"].replace("run 7", "run 999").replace(" -->", " --> more", 1))
+    hub.say(ours["body"].replace("run 7", "run 999").replace(" -->", "\n -->", 1))
     hub.comments.append(hub.comments.pop(0))
     before = bodies(hub)
     pulled.environment["GITHUB_RUN_ID"] = "8"
@@ -109,6 +111,16 @@ def test_two_that_two_runs_have_created(pulled: Partner, hub: Hub) -> None:
     hub.say(hub.comments[0]["body"])
     pulled.step(*COMMENT)
     assert 1 == len(hub.comments)
+
+
+def test_one_that_claims_a_later_run(pulled: Partner, hub: Hub) -> None:
+    """Another workflow of the repository is the same user: its comment stops updates, but deletes none."""
+    pulled.step(*COMMENT)
+    hub.say(hub.comments[0]["body"].replace("run 7", "run 999"))
+    before = bodies(hub)
+    pulled.environment["GITHUB_RUN_ID"] = "8"
+    assert pulled.step(*COMMENT).out.startswith("comment not changed: a later run has written it: ")
+    assert before == bodies(hub)
 
 
 def test_a_user_of_another_name(pulled: Partner, hub: Hub) -> None:

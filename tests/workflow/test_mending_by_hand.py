@@ -14,10 +14,13 @@ import pytest
 import yaml
 from support.forge import ACTION, STAND_INS, WORKFLOW
 from support.project import Finished, Project
+from werkzeug import Response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -268,3 +271,62 @@ def test_what_the_program_refuses_is_meant(declared: Project, operation: str) ->
     done = step(declared, "mending.py", "preview", ask(operation, "europe/staging"))
     assert (1, "force: " in done.ended.err) == (done.ended.code, True)
     assert "What it would accept" in preview(declared, ask(operation, "europe/staging", force="true")).summary
+
+
+def without_record(partner: Partner) -> Response:
+    """Answer a create while the record cannot be written."""
+    (partner.path / "state").rename(partner.path / "gone")
+    (partner.path / "state").write_text("")
+    return Response('{"id": "17"}', 200)
+
+
+def test_outcome_that_could_not_be_recorded(partner: Partner) -> None:
+    """The file that a run saved in its artifact is recorded: the create is known, and there is nothing left to do."""
+    partner.begin(offers=["ONB10011"])
+    partner.service.answer_next(lambda: without_record(partner))
+    partner.step("apply", "--auto-approve", code=3)
+    (partner.path / "state").unlink()
+    (partner.path / "gone").rename(partner.path / "state")
+    (saved,) = (partner.path.parent / "home/data/reconciler/unrecorded").iterdir()
+    artifact(partner, "17", f"unrecorded/{saved.name}", saved.read_bytes())
+    told = saved.read_text()
+    saved.unlink()  # another runner has none
+    assert ["begun", "bound", "intent"] == partner.kinds
+    assert [("offers", "blocked")] == partner.planned()
+    given = ask("state recover", "*/staging", value="17")
+    shown = html.unescape(preview(partner, given).summary)
+    assert "reconciler state recover --within '*/staging' -- " in shown
+    assert told in shown
+    assert ["begun", "bound", "intent"] == partner.kinds
+    done = mend(partner, given)
+    assert 0 == done.ended.code, done
+    assert ["begun", "bound", "intent", "outcome"] == partner.kinds
+    assert ([("offers", "live", ["ONB10011"])], []) == (partner.listed(), partner.planned())
+    assert 1 == len(partner.service.creates)
+
+
+def test_another_account(partner: Partner) -> None:
+    """The record is bound to the client id and the address of the environment, which config/ does not know."""
+    partner.begin(offers=["ONB10011"])
+    partner.step("apply", "--auto-approve")
+    client = "RECONCILER_EUROPE_STAGING_CLIENT_ID"
+    known = partner.environment.pop(client)
+    given = ask("state rebind", "europe/staging", force="true")
+    moved = "https://api.moved.example"
+    before = partner.entries
+    assert "reconciler state rebind --within '*/staging' -t europe/staging --force" in html.unescape(
+        preview(partner, given).summary
+    )
+    assert before == partner.entries
+    done = mend(partner, given, CLIENT_ID="another client", BASE_URL=moved)
+    assert 0 == done.ended.code, done
+    *earlier, bound = partner.entries
+    assert (before, "bound", moved, True) == (earlier, bound["kind"], bound["base_url"], bound["forced"])
+    assert before[1]["account"] != bound["account"]
+    assert "another client" not in done.summary + done.ended.err + done.ended.out
+    partner.environment |= {"RECONCILER_EUROPE_STAGING_BASE_URL": moved, client: known}
+    partner.want(offers=["ONB10011"], deals=["ONB10012"])
+    assert "the record belongs to another account" in partner.step("apply", "--auto-approve", code=1).err
+    partner.environment[client] = "another client"
+    assert 0 == partner.step("state", "rebind", "--force").code
+    assert [*before, bound] == partner.entries

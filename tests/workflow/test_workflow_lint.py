@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -33,6 +35,29 @@ def used_in(part: object) -> list[str]:
             return [name for one in part for name in used_in(one)]
         case _:
             return []
+
+
+def test_workflows_for_an_enterprise_server(tmp_path: Path) -> None:
+    """What the README says to run leaves no `$/`, in a commit that is named either."""
+    (script,) = re.findall(r"```\n(for workflows in .*?)```", (ACTION / "README.md").read_text(), re.DOTALL)
+    shutil.copytree(ROOT / ".github", tmp_path / ".github")
+    who = {f"GIT_{role}_{what}": "test" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+    def ask(*command: str) -> str:
+        given = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        return subprocess.run(command, cwd=tmp_path, env=given, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+    ask("git", "init", "-q")
+    ask("git", "add", ".")
+    ask("git", "commit", "-q", "-m", "Copy")
+    ask("bash", "-e", "-c", script)
+    named = set()
+    for path in (tmp_path / ".github/workflows").iterdir():
+        assert "uses: $/" not in path.read_text(), path
+        named |= {*re.findall(r"uses: OWNER/REPOSITORY/(\S+)@(\w{40})$", path.read_text(), re.MULTILINE)}
+    files = {(path if path.endswith(".yml") else f"{path}/action.yml", commit) for path, commit in named}
+    assert {"action.yml", "stage.yml", "reconcile.yml", "report.yml"} == {path.rpartition("/")[2] for path, _ in files}
+    assert not any("uses: $/" in ask("git", "show", f"{commit}:{path}") for path, commit in files)
 
 
 def test_zizmor(tmp_path: Path) -> None:
