@@ -16,6 +16,7 @@ from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
     is_in_flight,
+    restored_attempts,
     verdict_of,
     verdict_without_record,
     with_others_work,
@@ -133,7 +134,9 @@ class Apply(Struct, dict=True):
             tuple(self._unrecorded),
             problems=tuple(dict.fromkeys(self._problems)),
             surplus=sum(len(standing.surplus) for standing in standings),
-            awaiting_removal=sum(len(standing.awaiting_removal) for standing in standings),
+            awaiting_removal=sum(len(standing.to_remove) for standing in standings),
+            restored=tuple(restored_attempts(self.plan.changes, results)),
+            unknown=tuple(attempt for standing in standings for attempt in standing.unresolved),
         )
 
     def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:

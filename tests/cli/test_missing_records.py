@@ -43,9 +43,10 @@ def test_only_those_selected_are_initialized(declared: Project) -> None:
     assert "no state record for europe/production, europe/staging; " in refused
     assert refused.endswith("run:\n    reconciler state init -t europe/production -t europe/staging\n")
     declared.step("state", "init", "-t", "europe/production", "-t", "europe/staging")
-    assert "if asia/staging never had one, run:\n    reconciler state init -t asia/staging" in declared.step(
-        "plan", code=1
-    ).err
+    assert (
+        "if asia/staging never had one, run:\n    reconciler state init -t asia/staging"
+        in declared.step("plan", code=1).err
+    )
 
 
 def test_where_records_were_seen(declared: Project) -> None:

@@ -10,7 +10,14 @@ from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import same_service
 from reconciler.planning.reasons import BOTH_DELIVER, create_calls, second_secret, unresolved
-from reconciler.reports.wording import after_deletion, counted, removal_request, resolve_advice, surplus_advice
+from reconciler.reports.letters import (
+    after_deletion,
+    existence_question,
+    keeping_request,
+    only_operator_knows,
+    removal_request,
+)
+from reconciler.reports.wording import counted, resolve_advice, surplus_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +46,7 @@ class When(StrEnum):
 class Task(NamedTuple):
     """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands.
 
-    `letter` is what to send to the operator.
+    `letter` is what to send to the operator, who has to do what `verb` says.
     """
 
     who: Who
@@ -48,6 +55,7 @@ class Task(NamedTuple):
     what: str
     when: When = When.NOW
     letter: str = ""
+    verb: str = ""
 
 
 _RESOLVE = "resolve an unknown outcome"
@@ -106,6 +114,9 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
         if attempt.unresolved and (observed.has_evidence or attempt.address not in planned):
             what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
             yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what)
+        if only_operator_knows(attempt) and not observed.has_evidence:
+            brief, letter = f"say whether {attempt.address} exists", existence_question(attempt)
+            yield Task(Who.OPERATOR, brief, attempt.address, attempt.id, letter=letter, verb="answer about")
     for extra in standing.plan.surplus:
         yield Task(Who.MAINTAINER, "decide on surplus codes", extra.address, surplus_advice(extra))
 
@@ -136,15 +147,14 @@ def _in_full(change: Change, warning: str) -> str:
 
 def _removals(target: TargetOverview) -> Iterator[Task]:
     standing = target.standing
-    restored = {
-        attempt for change in standing.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
-    }
-    for attempt in standing.plan.awaiting_removal:
-        if attempt.id not in restored:
-            what = f"{attempt.id}, of which the operator was asked already; {after_deletion(attempt)}"
-            yield Task(
-                Who.OPERATOR, f"delete {attempt.address}", attempt.address, what, letter=removal_request(attempt)
-            )
+    for attempt in standing.plan.to_remove:
+        what = f"{attempt.id}, of which the operator was asked already; {after_deletion(attempt)}"
+        letter = removal_request(attempt)
+        yield Task(Who.OPERATOR, f"delete {attempt.address}", attempt.address, what, When.NOW, letter, "delete")
+    for attempt in standing.plan.restored:
+        what = f"{attempt.id}, of which the operator was asked to delete it"
+        letter = keeping_request(attempt)
+        yield Task(Who.OPERATOR, f"keep {attempt.address}", attempt.address, what, When.BEFORE, letter, "keep")
     for change in standing.plan.changes:
         yield from _removals_to_come(change)
 
@@ -155,4 +165,4 @@ def _removals_to_come(change: Change) -> Iterator[Task]:
         if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
             what = f"{attempt.id}; {after_deletion(attempt)}"
             letter = removal_request(attempt)
-            yield Task(Who.OPERATOR, f"delete {attempt.address}", change.address, what, When.AFTER, letter)
+            yield Task(Who.OPERATOR, f"delete {attempt.address}", change.address, what, When.AFTER, letter, "delete")
