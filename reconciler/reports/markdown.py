@@ -35,6 +35,7 @@ from reconciler.reports.wording import (
     in_words,
     needs_attention,
     pairs_summary,
+    parity_steps,
     parity_summary,
     pending,
     plan_summary,
@@ -200,6 +201,7 @@ def _pairs(pairs: Pairs) -> str:
 
 def _write_parity(paper: "Paper", parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
+    paper.bullets("What to do", [f"- {code(step)}\n" for step in parity_steps(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared exceptions", declared)
 

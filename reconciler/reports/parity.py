@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.parity import Pairs
 from reconciler.reports.difference import declared_disparities, disparities
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.wording import ignore_block, pairs_summary, parity_summary, unpaired_words
+from reconciler.reports.wording import ignore_block, pairs_summary, parity_steps, parity_summary, unpaired_words
 
 if TYPE_CHECKING:
     from reconciler.model.parity import Parity
@@ -23,6 +23,7 @@ def parity_text(parity: Parity | Pairs) -> list[Line]:
         lines += [Line(f"      {sign} {text}", Tone.CHANGED) for sign, text in disparity.rows]
     for name, views, reason in declared_disparities(parity):
         lines.append(Line(f"    {name}  {views}, declared exception: {reason}", Tone.FAINT))
+    lines += [Line(f"  {step}", Tone.WARNING) for step in parity_steps(parity)]
     block = [Line(text, Tone.FAINT) for text in ignore_block(parity)]
     lines += [Line(""), *block, Line("")] if block else []
     return [*lines, Line(parity_summary(parity), Tone.HEADING)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from reconciler.mistake import Validation
-    from reconciler.model.parity import Pairs, Parity, Unpaired
+    from reconciler.model.parity import Difference, Pairs, Parity, Unpaired
     from reconciler.model.removal import RemovalRequest
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
@@ -182,6 +182,47 @@ def parity_summary(parity: Parity) -> str:
     return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."
 
 
+def parity_steps(parity: Parity) -> list[str]:
+    """What to do next about two targets, with the command for it, but for what `ignore_block` has an answer to."""
+    steps = [
+        f"{target} has no state record, so what is in force is not compared; to start one, run: reconciler state init"
+        f" -t {target}"
+        for target in parity.unrecorded
+    ]
+    applied = (("not applied on", parity.unapplied, "apply"), ("awaiting removal on", parity.leaving, "removals"))
+    for words, addresses, command in applied:
+        for target in sorted({address.target for address in addresses}):
+            names = _names(address.name for address in addresses if address.target == target)
+            steps.append(f"{words} {target}: {names}; run: reconciler {command} -t {target}")
+    differences = parity.differences
+    if undesired := _names(
+        found.name for found in differences if found.what is View.GATE and not _is_pending(parity, found)
+    ):
+        steps.append(
+            f"not desired on {parity.a} as on {parity.b}: {undesired}; define it in config/, then run: reconciler apply"
+            f" -t {parity.a}"
+        )
+    unproven = [found for found in differences if found.what is View.PROVEN]
+    if unseen := _names(found.name for found in unproven if None in found.unproven.values()):
+        steps.append(
+            f"no notification recorded on {parity.a}: {unseen}; when they have been received, run: reconciler state"
+            " observe FILE"
+        )
+    if recent := _names(found.name for found in unproven if None not in found.unproven.values()):
+        steps.append(f"observed on {parity.a}, but not for long enough yet: {recent}; repeat this command later")
+    return steps
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
+
+
+def _is_pending(parity: Parity, difference: Difference) -> bool:
+    """Whether a difference is one of what was applied, and will be none without a change in `config/`."""
+    pending = {address.name for address in (*parity.unapplied, *parity.leaving)}
+    return difference.what is not View.DESIRED and difference.name in pending
+
+
 def unpaired_words(left: Unpaired) -> str:
     """A target without a counterpart."""
     return f"{left.target} has no counterpart: {left.counterpart} is not declared"
@@ -197,7 +238,8 @@ def pairs_summary(pairs: Pairs) -> str:
 
 def ignore_block(parity: Parity) -> list[str]:
     """What to write into config/ if the targets are meant to differ: YAML, after a line that says where to."""
-    names = sorted({difference.name for difference in parity.differences if difference.what is not View.PROVEN})
+    meant = [found for found in parity.differences if found.what is not View.PROVEN and not _is_pending(parity, found)]
+    names = sorted({difference.name for difference in meant})
     if not names:
         return []
     items = []
