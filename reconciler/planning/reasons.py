@@ -152,10 +152,13 @@ def moving(request: Request, attempts: Iterable[Attempt]) -> tuple[str, ...]:
 
 
 def _moving(codes: str, attempt: Attempt) -> str:
-    until = f"until the operator removes {attempt.address} (attempt {attempt.id})"
+    name = f"{attempt.address} (attempt {attempt.id})"
     if attempt.unresolved:
-        return f"{codes}: also delivered to {attempt.url} {until}, if that was created: its outcome is not known"
-    return f"{codes}: also delivered to {attempt.url} {until}"
+        return (
+            f"{codes}: if {name} was created, which is not known, also delivered to {attempt.url} until the operator"
+            " removes it"
+        )
+    return f"{codes}: also delivered to {attempt.url} until the operator removes {name}"
 
 
 def _remove(attempt: Attempt) -> str:

@@ -54,7 +54,7 @@ def after_deletion(attempt: Attempt) -> str:
 def keeping_request(attempt: Attempt) -> str:
     """The request to the operator to keep what awaits removal and is wanted again, as one line."""
     return (
-        f"Please do not delete the webhook subscription of {_described(attempt)}: it is wanted again, and our request"
+        f"Please do not delete the webhook subscription of {_described(attempt)}: we still need it, and our request"
         f" of {attempt.at} to delete it is withdrawn."
     )
 

@@ -184,11 +184,13 @@ def parity_summary(parity: Parity) -> str:
 
 def parity_steps(parity: Parity) -> list[str]:
     """What to do next about two targets, with the command for it, but for what `ignore_block` has an answer to."""
-    steps = [
-        f"{target} has no state record, so what is in force is not compared; to start one, run: reconciler state init"
-        f" -t {target}"
-        for target in parity.unrecorded
-    ]
+    steps = []
+    if parity.unrecorded:
+        have, one = ("has", "one") if len(parity.unrecorded) == 1 else ("have", "them")
+        steps.append(
+            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; to start {one},"
+            f" run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
+        )
     applied = (("not applied on", parity.unapplied, "apply"), ("awaiting removal on", parity.leaving, "removals"))
     for words, addresses, command in applied:
         for target in sorted({address.target for address in addresses}):

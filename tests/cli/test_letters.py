@@ -60,7 +60,7 @@ def test_what_is_wanted_again_is_not_to_be_deleted(restoring: Partner, command: 
     for report in reports(restoring, command):
         shown = plain(report)
         assert KEEP in shown
-        assert re.search(r"\(subscriptionId sub-\d+\): it is wanted again, and our request of 2\S+Z to delete", shown)
+        assert re.search(r"\(subscriptionId sub-\d+\): we still need it, and our request of 2\S+Z to delete", shown)
         assert "Please delete" not in shown
         assert "awaits removal;" not in shown
         assert "reconciler removals" not in shown

@@ -48,9 +48,10 @@ def step(project: Project, words: str, *options: str, code: int = 2) -> list[str
 
 def test_without_a_record(pair: Project) -> None:
     """What is not compared is named; with a record on both sides nothing is."""
-    for target in ("europe/staging", "usa/staging"):
-        words = f"{target} has no state record, so what is in force is not compared; to start one, run:"
-        pair.step(*step(pair, words, code=0))
+    words = "only what is desired is compared: europe/staging, usa/staging have no state record; to start them, run:"
+    assert ["state", "init", "-t", "europe/staging", "-t", "usa/staging"] == step(pair, words, code=0)
+    pair.step("state", "init", "-t", "europe/staging")
+    pair.step(*step(pair, "compared: usa/staging has no state record; to start one, run:", code=0))
     assert "europe/staging and usa/staging match.\n" == pair.step(*PAIR).out
 
 

@@ -236,8 +236,8 @@ def test_renamed_from_what_may_not_exist(scene: Scene) -> None:
     lost = scene.lose("before", "ONB10001", "https://hooks.example/before/in")
     also, renamed = _renamed_from(scene)
     assert (
-        "ONB10001: also delivered to https://hooks.example/before/in until the operator removes europe/staging/before"
-        f" (attempt {lost}), if that was created: its outcome is not known"
+        f"ONB10001: if europe/staging/before (attempt {lost}) was created, which is not known, also delivered to"
+        " https://hooks.example/before/in until the operator removes it"
     ) == also
     assert "apply creates it at the new URL. Whether the old one was created is not known; if it was, " in renamed
     assert "resolve it first; if it was created, set webhookUrl of after to " in renamed
