@@ -13,6 +13,7 @@ from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import intent_entry, outcome_entry, retirements
 from reconciler.model.address import Address
 from reconciler.model.clock import Instant
+from reconciler.model.entry import REPLACED_BY
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Change
 from reconciler.model.result import Done
@@ -218,7 +219,7 @@ class Creates:
         self._calls.pop(call.attempt, None)
         self._appends.add(outcome_entry(call.attempt, answer, response, self._context, now), now)
         if answer.outcome is Outcome.CREATED:
-            for entry in retirements(call.change, f"replaced by {call.change.address}", self._context, now):
+            for entry in retirements(call.change, f"{REPLACED_BY}{call.change.address}", self._context, now):
                 self._appends.add(entry, now)
             self._work.retired += call.change.concerns
         self._breaker = self._breaker.after(answer.outcome)

@@ -9,14 +9,16 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from reconciler.applying.account import Account, needs_account, refuse_foreign
 from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.driver import Caller, Driver, Inbox, describe
+from reconciler.applying.driver import Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
     in_flight,
     is_unresolved,
+    restored_attempts,
     verdict_of,
     verdict_without_record,
     with_others_work,
@@ -24,17 +26,16 @@ from reconciler.applying.verdict import (
     worst,
 )
 from reconciler.applying.waiting import unless_interrupted
-from reconciler.errors import ReconcilerError, RecordForeign, RecordMissing
-from reconciler.model.account import short_account
+from reconciler.errors import ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
-from reconciler.model.desired import Desired, Target
+from reconciler.model.desired import Desired
 from reconciler.model.entry import AnyEntry, Settled
-from reconciler.model.plan import SENDS, Plan, TargetPlan
+from reconciler.model.plan import Plan, TargetPlan
 from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.model.selection import Selection
-from reconciler.model.url import same_service, service_key
+from reconciler.model.url import service_key
 from reconciler.planning.planner import Planner
 from reconciler.state.journal.chain import Journal
 from reconciler.state.journal.closing import refuse_closed
@@ -42,39 +43,6 @@ from reconciler.state.stores.store import Journals
 
 _PATIENCE_WITH_EARLIER = 5.0
 """Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
-
-
-class Account(Struct, frozen=True):
-    """Who a target's creates are made as: the hash of the client id, and what makes the calls."""
-
-    account: str
-    caller: Caller
-
-
-def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
-    """Raises RecordForeign if the record belongs to another service, or to another account than `account`."""
-    if not same_service(record.base_url, target.base_url):
-        problem = (
-            f"the record belongs to the service at {record.base_url}, but the current settings use {target.base_url}"
-        )
-        check = f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL, which may be of another target"
-        intended = "if the service has moved"
-    elif account is not None and record.account not in (None, account):
-        problem = (
-            "the record belongs to another account: it was created with another client id"
-            f" ({short_account(record.account)}, not {short_account(account)})"
-        )
-        check = f"check {target.name.variable_prefix}CLIENT_ID, which may be of another environment"
-        intended = "if the operator has issued a new client id for the same subscriptions"
-    else:
-        return
-    remedy = f"{check}; only {intended}, run: reconciler state rebind -t {target.name}"
-    raise RecordForeign(problem, where=target.name, remedy=remedy)
-
-
-def needs_account(target: TargetPlan) -> bool:
-    """Whether applying the target's plan takes credentials."""
-    return any(change.action in SENDS for change in target.changes)
 
 
 class Apply(Struct, dict=True):
@@ -145,7 +113,9 @@ class Apply(Struct, dict=True):
             tuple(self._unrecorded),
             problems=tuple(dict.fromkeys(self._problems)),
             surplus=sum(len(standing.surplus) for standing in standings),
-            awaiting_removal=sum(len(standing.awaiting_removal) for standing in standings),
+            awaiting_removal=sum(len(standing.to_remove) for standing in standings),
+            restored=tuple(restored_attempts(self.plan.changes, results)),
+            unknown=tuple(attempt for standing in standings for attempt in standing.unresolved),
         )
 
     def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:

@@ -56,6 +56,12 @@ def with_times(results: Iterable[Result], record: Record) -> list[Result]:
     ]
 
 
+def restored_attempts(planned: Iterable[Change], results: Iterable[Result]) -> list[Attempt]:
+    """What the changes `planned` have restored, by their results, as it was before."""
+    restored = {result.address for result in results if result.outcome is Done.RESTORED}
+    return [attempt for change in planned if change.address in restored for attempt in change.restored]
+
+
 def verdict_of(
     planned: Sequence[Change], results: Sequence[Result], left: Sequence[Change], record: Record, wall: float
 ) -> Verdict:

@@ -26,6 +26,10 @@ ASKED_FOR = "asked for"
 """The reason of a Retired that a person wrote, with `state retire`, in journals old and new. No plan gives it."""
 
 
+REPLACED_BY = "replaced by "
+"""What begins the reason of a Retired that follows the create of its replacement, before the address of both."""
+
+
 class _Kind:
     """The `kind` of a class of entries, or of one of them: its tag."""
 

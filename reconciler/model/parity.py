@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.mistake import Place
-    from reconciler.model.address import TargetName
+    from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import ParityException
 
 
@@ -44,7 +44,9 @@ class Difference(Struct, frozen=True):
 class Parity(Struct, frozen=True):
     """What was found; `ignored` differs too, and is declared to; `unused` are declarations that nothing needed.
 
-    `declared_at` is the place of the first declaration in the configuration, of whatever targets.
+    `declared_at` is the place of the first declaration in the configuration, of whatever targets. `unapplied` are
+    addresses that differ since what they desire is not applied, `leaving` those that do since the operator has not
+    deleted something yet. `unrecorded` are the targets without a record: what is in force there is not compared.
     """
 
     a: TargetName
@@ -53,6 +55,9 @@ class Parity(Struct, frozen=True):
     ignored: tuple[tuple[Difference, ParityException], ...]
     unused: tuple[ParityException, ...]
     declared_at: Place | None = None
+    unapplied: tuple[Address, ...] = ()
+    leaving: tuple[Address, ...] = ()
+    unrecorded: tuple[TargetName, ...] = ()
 
     @property
     def in_line(self) -> bool:

@@ -54,7 +54,8 @@ class Change(Keyed, frozen=True, eq=False):
     sends, None if there is none. `concerns` are the attempts that a RETIRE or RESTORE is about, and those that a
     REPLACE retires once its create is done. `depends_on` are addresses whose creates must have succeeded before
     this change (a RETIRE whose codes move there) is carried out. `waits_for` are the attempts, of whatever address,
-    that must be gone before a change that WAITS can proceed. Two changes are equal if they would do the same: words
+    that must be gone before a change that WAITS can proceed; `unresolved` those of unknown outcome that block one. Two
+    changes are equal if they would do the same: words
     (`reasons`, `warnings`), `before` and the order do not count.
     """
 
@@ -65,6 +66,7 @@ class Change(Keyed, frozen=True, eq=False):
     block: Block | None = None
     depends_on: tuple[Address, ...] = ()
     waits_for: tuple[Attempt, ...] = ()
+    unresolved: tuple[Attempt, ...] = ()
     after: Request | None = None
     before: tuple[Attempt, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -74,6 +76,13 @@ class Change(Keyed, frozen=True, eq=False):
     def key(self) -> tuple[object, ...]:
         """What the change does."""
         return self.address, self.action, self.request, self.concerns, self.block
+
+    @property
+    def restored(self) -> tuple[Attempt, ...]:
+        """The attempts that a RESTORE is about; none for any other action."""
+        if self.action is not Action.RESTORE:
+            return ()
+        return tuple(attempt for attempt in self.before if attempt.id in self.concerns)
 
 
 class Surplus(Struct, frozen=True):
@@ -115,6 +124,22 @@ class TargetPlan(Struct, frozen=True):
     unchanged: int
     destination: Destination | None = None
 
+    @property
+    def restored(self) -> tuple[Attempt, ...]:
+        """What awaits removal and the plan restores: the operator is to keep it."""
+        return tuple(attempt for change in self.changes for attempt in change.restored)
+
+    @property
+    def unresolved(self) -> tuple[Attempt, ...]:
+        """The creates of unknown outcome that block changes, each once."""
+        return tuple({attempt.id: attempt for change in self.changes for attempt in change.unresolved}.values())
+
+    @property
+    def to_remove(self) -> tuple[Attempt, ...]:
+        """What awaits removal, without what the plan restores."""
+        restored = {attempt.id for attempt in self.restored}
+        return tuple(attempt for attempt in self.awaiting_removal if attempt.id not in restored)
+
 
 class Plan(Struct, frozen=True):
     """What is planned for all targets selected, by target name. `recipients` are the keys to encrypt responses to."""
@@ -144,5 +169,5 @@ class Plan(Struct, frozen=True):
 
     @property
     def awaiting_removal(self) -> int:
-        """How many attempts await removal."""
-        return sum(len(target.awaiting_removal) for target in self.targets.values())
+        """How many attempts await removal, without what the plan restores."""
+        return sum(len(target.to_remove) for target in self.targets.values())

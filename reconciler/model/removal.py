@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class AwaitingRemoval(Struct, frozen=True):
     """An attempt whose removal was requested, and the URLs to which others deliver its codes too, by code.
 
-    Until it is deleted, each of its codes is delivered once more than it should be.
+    Until it is deleted, each of its codes is delivered once more than it should be. `staying` are those of the others
+    that have its URL: they differ from it in their ids and ages only.
     """
 
     attempt: Attempt
     elsewhere: Mapping[str, tuple[str, ...]]
+    staying: tuple[Attempt, ...] = ()
 
 
 class RemovalRequest(Struct, frozen=True):

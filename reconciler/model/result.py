@@ -62,9 +62,11 @@ class Result(Struct, frozen=True, gc=False):
 class Applied(Struct, frozen=True):
     """What an apply came to. `removal` are the attempts it retired, for which the operator has to be asked.
 
-    `unrecorded` are notices about outcomes that could not be written to the record, and where they were saved.
-    `signal` is the number of the signal that interrupted it, if one did. `problems` say why outcomes could not be
-    written, in the words of the store. `surplus` and `awaiting_removal` are how many attempts are so afterwards.
+    `restored` are those it restored, as they were before, which the operator is to keep. `unknown` are creates of
+    unknown outcome that are recorded: its own, and those that block changes. `unrecorded` are notices about outcomes
+    that could not be written to the record, and where they were saved. `signal` is the number of the signal that
+    interrupted it, if one did. `problems` say why outcomes could not be written, in the words of the store. `surplus`
+    and `awaiting_removal` are how many attempts are so afterwards.
     """
 
     results: tuple[Result, ...]
@@ -75,6 +77,8 @@ class Applied(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     surplus: int = 0
     awaiting_removal: int = 0
+    restored: tuple[Attempt, ...] = ()
+    unknown: tuple[Attempt, ...] = ()
 
 
 class Health(StrEnum):

@@ -1,7 +1,7 @@
 """Compares targets, or checks whether one may follow the other."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -42,7 +42,10 @@ def read_parity(workspace: Workspace, a: str, b: str, checked: Gate | None) -> P
     Warns of declared exceptions that are unused. Raises SelectionError, and RecordMissing for a gate without a record.
     """
     first, second = workspace.declared_target(a, a).name, workspace.declared_target(b, b).name
-    parity = _parity(workspace, KnownResults(workspace), first, second, checked)
+    known = KnownResults(workspace)
+    if checked:
+        _refuse_missing(workspace, known, [first])
+    parity = _parity(workspace, known, first, second, checked)
     _warn_of_unused(workspace, parity.unused)
     return parity
 
@@ -54,6 +57,8 @@ def read_pairs(workspace: Workspace, a: str, b: str, checked: Gate | None) -> Pa
     """
     desired, known = workspace.desired, KnownResults(workspace)
     pairs, others = pair_up(a, b, desired.targets)
+    if checked:
+        _refuse_missing(workspace, known, [first for first, _ in pairs])
     compared = [_parity(workspace, known, first, second, checked) for first, second in pairs]
     unpaired = []
     for first, second in others:
@@ -71,9 +76,14 @@ def _parity(
     records = _records(known, first, second)
     if checked is None:
         return compare(workspace.desired, records, first, second)
-    if first not in records:
-        workspace.read(first)  # its error says what to do about the missing record
     return gate(workspace.desired, records, first, second, checked.observed_by)
+
+
+def _refuse_missing(workspace: Workspace, known: KnownResults, targets: Sequence[TargetName]) -> None:
+    """Raises RecordMissing for all of the targets that have no record."""
+    recorded = _records(known, *targets)
+    if missing := [name for name in targets if name not in recorded]:
+        raise workspace.missing_records(missing)
 
 
 def _warn_of_unused(workspace: Workspace, unused: Iterable[ParityException]) -> None:

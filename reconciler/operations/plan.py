@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from reconciler.errors import RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import LOCAL, SENDS, Block, Plan
@@ -67,9 +68,8 @@ def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool
     """As `make`, without regard to records that cannot be used."""
     selection = Selection.of(patterns)
     desired = workspace.desired
-    selected = [name for name in desired.targets if selection.touches(name)]
     known = KnownResults(workspace)
-    selected_records = {name: known.read(name) for name in selected}
+    selected_records = _read_selected(workspace, known, desired, selection)
     recorded = workspace.store.targets()
     read = read_others(workspace, known, desired, selected_records, recorded)
     plan = make_plan(desired, read.records, selection)
@@ -78,6 +78,21 @@ def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool
     planned = Planned(plan, desired, read.records, selection, read.undeclared, read.unread)
     _warn_of_undeclared(workspace, planned, recorded)
     return planned
+
+
+def _read_selected(
+    workspace: Workspace, known: KnownResults, desired: Desired, selection: Selection
+) -> dict[TargetName, Record]:
+    """The records of the selected targets. Raises RecordMissing for all that have none, and StateError."""
+    records, missing = {}, []
+    for name in filter(selection.touches, desired.targets):
+        try:
+            records[name] = known.read(name)
+        except RecordMissing:
+            missing.append(name)
+    if missing:
+        raise workspace.missing_records(missing, all_declared=not selection.patterns)
+    return records
 
 
 def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:

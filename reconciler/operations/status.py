@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.errors import StateError, StoreUnavailable
+from reconciler.errors import RecordMissing, StateError, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
@@ -63,11 +63,13 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, lis
         return survey(workspace, patterns, allow_empty=True), [], True
     except StoreUnavailable:
         raise
-    except StateError:
+    except StateError as problem:
         selection, read = Selection.of(patterns), KnownResults(workspace).read
         usable, missing, whole = workspace.usable_records(
             read, [name for name in workspace.desired.targets if selection.touches(name)]
         )
+        if missing and (usable or not isinstance(problem, RecordMissing)):
+            workspace.notices.warn(str(workspace.missing_records(missing, all_declared=not patterns)))
         if not usable:
             raise
         planned = survey(workspace, tuple(record.target for record in usable), allow_empty=True)

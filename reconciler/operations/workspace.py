@@ -256,19 +256,25 @@ class Workspace:
     ) -> tuple[list[Record], list[TargetName], bool]:
         """The records of targets that `read` can use; the targets without one; and whether none is damaged or lost.
 
-        Warns of those that cannot be used.
+        Tells of those that are.
         """
         records, missing, whole = [], [], True
         for target in targets:
             try:
                 records.append(read(target))
-            except RecordMissing as problem:
+            except RecordMissing:
                 missing.append(target)
-                self.notices.warn(str(problem))
             except StateError as problem:
                 self.notices.print_problem(problem)
                 whole = False
         return records, missing, whole
+
+    def missing_records(self, targets: Iterable[TargetName], *, all_declared: bool = False) -> RecordMissing:
+        """The one error for targets without a record; `all_declared` as in `tracking.missing_records`."""
+        from reconciler.state.heads.tracking import missing_records  # noqa: PLC0415 - needed only to explain an error
+
+        seen = {target: self.heads.seen(target) for target in targets}
+        return missing_records(self.store, seen, all_declared=all_declared)
 
     def records(self, targets: Iterable[TargetName]) -> dict[TargetName, Record]:
         """The records of targets. Raises StateError for one that is missing, damaged or older than what was seen."""

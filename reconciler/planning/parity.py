@@ -30,7 +30,15 @@ def compare(desired: Desired, records: Mapping[TargetName, Record], a: TargetNam
     differences = _differences(View.DESIRED, _wanted(desired, a), _wanted(desired, b))
     if a in records and b in records:
         differences += _differences(View.IN_FORCE, _in_force(records[a]), _in_force(records[b]))
-    return _declared(desired, a, b, differences)
+    parity = _declared(desired, a, b, differences)
+    names = sorted({found.name for found in parity.differences if found.what is View.IN_FORCE})
+    sides = [(records[target], Address.of(target, name)) for target in (a, b) for name in names]
+    return replace(
+        parity,
+        unapplied=tuple(address for record, address in sides if _is_unapplied(desired, record, address)),
+        leaving=tuple(address for record, address in sides if _is_leaving(record, address)),
+        unrecorded=tuple(target for target in (a, b) if target not in records),
+    )
 
 
 def gate(
@@ -52,7 +60,24 @@ def gate(
             differences.append(Difference(name, View.GATE, there.get(name), wanted))
         elif observed_by is not None:
             differences += _unproven(desired, records[a], name, wanted, observed_by)
-    return replace(_declared(desired, a, b, differences), unused=())  # a gate looks at one side of what they declare
+    parity = _declared(desired, a, b, differences)
+    there_too = _wanted(desired, a)
+    missing = (found for found in parity.differences if found.what is View.GATE and found.b is not None)
+    unapplied = (Address.of(a, found.name) for found in missing if _covers(there_too.get(found.name), found.b or {}))
+    return replace(parity, unused=(), unapplied=tuple(unapplied))  # a gate looks at one side of what they declare
+
+
+def _is_unapplied(desired: Desired, record: Record, address: Address) -> bool:
+    """Whether a plan would still create or retire something at an address."""
+    wanted = desired.subscriptions.get(address)
+    if wanted is None:
+        return any(attempt.status is Status.LIVE for attempt in record.at_address(address))
+    delivered = {code for attempt in _live_here(record, wanted) for code in attempt.codes}
+    return not delivered.issuperset(wanted.codes)
+
+
+def _is_leaving(record: Record, address: Address) -> bool:
+    return any(attempt.status is Status.AWAITING_REMOVAL for attempt in record.at_address(address))
 
 
 def _unproven(

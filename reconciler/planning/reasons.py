@@ -62,10 +62,23 @@ def evidence_of(attempt: Attempt) -> str | None:
 
 def renamed_with_url(source: Attempt, destination: Address) -> str:
     """What it means that a subscription was renamed whose URL contains its name, and both ways out."""
-    return (
+    renamed = (
         f"{source.address} was probably renamed to {destination}, and its URL changed only with {{name}}: apply creates"
-        " it again at the new URL and requests the removal of the old one. To keep the old one instead, set webhookUrl"
-        f" of {destination.name} to {source.url} and run: reconciler state mv {source.address} {destination}"
+        " it"
+    )
+    keep = (
+        f"set webhookUrl of {destination.name} to {source.url} and run: reconciler state mv {source.address}"
+        f" {destination}"
+    )
+    if source.unresolved:
+        return (
+            f"{renamed} at the new URL. Whether the old one was created is not known; if it was, a plan requests its"
+            f" removal once that is recorded. To keep the old one instead, resolve it first; if it was created, {keep}"
+        )
+    if source.status is Status.AWAITING_REMOVAL:
+        return f"{renamed} again at the new URL; the old one awaits removal. To keep the old one instead, {keep}"
+    return (
+        f"{renamed} again at the new URL and requests the removal of the old one. To keep the old one instead, {keep}"
     )
 
 
@@ -134,12 +147,18 @@ def second_secret(url: str) -> str:
 
 
 def moving(request: Request, attempts: Iterable[Attempt]) -> tuple[str, ...]:
-    """Which of the codes that move here other subscriptions deliver until the operator removes them."""
-    return tuple(
-        f"{_shared(request, attempt)}: also delivered to {attempt.url} until the operator removes"
-        f" {attempt.address} (attempt {attempt.id})"
-        for attempt in attempts
-    )
+    """Which of the codes that move here other subscriptions deliver, or may, until the operator removes them."""
+    return tuple(_moving(_shared(request, attempt), attempt) for attempt in attempts)
+
+
+def _moving(codes: str, attempt: Attempt) -> str:
+    name = f"{attempt.address} (attempt {attempt.id})"
+    if attempt.unresolved:
+        return (
+            f"{codes}: if {name} was created, which is not known, also delivered to {attempt.url} until the operator"
+            " removes it"
+        )
+    return f"{codes}: also delivered to {attempt.url} until the operator removes {name}"
 
 
 def _remove(attempt: Attempt) -> str:

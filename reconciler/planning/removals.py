@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.model.removal import AwaitingRemoval, RemovalRequest
+from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ def removal_requests(standings: Iterable[TargetStatus], selection: Selection, no
     for standing in standings:
         attempts = [observed.attempt for observed in standing.attempts]
         awaiting = tuple(
-            AwaitingRemoval(attempt, _elsewhere(attempt, attempts))
+            AwaitingRemoval(attempt, _elsewhere(attempt, attempts), _staying(attempt, attempts))
             for attempt in attempts
             if attempt.status is Status.AWAITING_REMOVAL and selection.has(attempt.address)
         )
@@ -36,3 +37,10 @@ def _elsewhere(attempt: Attempt, attempts: Sequence[Attempt]) -> dict[str, tuple
     live = [other for other in attempts if other.status is Status.LIVE]
     urls = {code: sorted({other.url for other in live if code in other.codes}) for code in attempt.codes}
     return {code: tuple(found) for code, found in urls.items() if found}
+
+
+def _staying(attempt: Attempt, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The live attempts of the target that deliver a code of `attempt` to the URL of `attempt`."""
+    url = normal_url(attempt.url)
+    here = (other for other in attempts if other.status is Status.LIVE and normal_url(other.url) == url)
+    return tuple(other for other in here if not set(other.codes).isdisjoint(attempt.codes))

@@ -41,7 +41,8 @@ def changes_of(
     unresolved = [attempt for attempt in attempts if attempt.unresolved]
     if unresolved:
         why = [reasons.unresolved(attempt) for attempt in unresolved]
-        return [case.change(Action.BLOCKED, block=Block.UNRESOLVED, concerns=unresolved, why=why)]
+        blocked = case.change(Action.BLOCKED, block=Block.UNRESOLVED, concerns=unresolved, why=why)
+        return [replace(blocked, unresolved=tuple(unresolved))]
     live = [attempt for attempt in attempts if attempt.status is Status.LIVE]
     if case.wanted is None:
         return _retire(case, live, "no longer in config/")
@@ -97,7 +98,9 @@ class _Case(Struct, frozen=True):
 
     def waiting(self, hindering: Sequence[Attempt]) -> Change:
         """The change that waits until `hindering` is gone; its reasons depend on what else the plan does."""
-        return replace(self.change(Action.BLOCKED, block=Block.WAITS, concerns=hindering), waits_for=tuple(hindering))
+        blocked = self.change(Action.BLOCKED, block=Block.WAITS, concerns=hindering)
+        unresolved = tuple(attempt for attempt in hindering if attempt.unresolved)
+        return replace(blocked, waits_for=tuple(hindering), unresolved=unresolved)
 
 
 def _fulfil(case: _Case, wanted: Request, live: Sequence[Attempt], routes: Routes, mode: Replace) -> list[Change]:
@@ -224,7 +227,7 @@ def _retire(case: _Case, going: Sequence[Attempt], reason: str) -> list[Change]:
 
 def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attempt], routes: Routes) -> Change:
     unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
-    return case.change(
+    blocked = case.change(
         Action.BLOCKED,
         block=Block.UNRESOLVED if unresolved else Block.ELSEWHERE,
         concerns=unresolved,
@@ -233,6 +236,7 @@ def _blocked_elsewhere(case: _Case, request: Request, elsewhere: Sequence[Attemp
             for attempt in elsewhere
         ],
     )
+    return replace(blocked, unresolved=tuple(unresolved))
 
 
 def _is_at(url: str, attempt: Attempt) -> bool:

@@ -152,7 +152,7 @@ def _only_target(parity: Parity, difference: Difference) -> TargetName | None:
 
 def _how(parity: Parity, views: list[View], only: TargetName | None) -> str:
     if View.PROVEN in views:
-        return f"desired in {parity.b}, but not observed long enough in {parity.a}"
+        return f"desired in {parity.b}, but not yet proven in {parity.a}"
     if View.GATE in views:
         state = "in force differently" if only is None else "not in force"
         return f"desired in {parity.b}, but {state} in {parity.a}"

@@ -9,8 +9,9 @@ from reconciler import __version__
 from reconciler.model.parity import Pairs, View
 from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.result import Applied, Done, Health, Result
+from reconciler.reports.letters import removal_message, removal_request, removed_command
 from reconciler.reports.visible import without_commands
-from reconciler.reports.wording import listed, removal_message, removal_request, removed_command, resolve_advice
+from reconciler.reports.wording import listed, resolve_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +54,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "unchanged": plan.unchanged,
             "creates": sum(change.action in SENDS for change in changes),
             "surplus": plan.surplus,
-            "awaiting_removal": plan.awaiting_removal,
+            "awaiting_removal": sum(len(target.awaiting_removal) for target in targets),
         },
     }
 

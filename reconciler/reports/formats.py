@@ -19,13 +19,12 @@ from reconciler.reports.documents import (
     status_document,
     validation_document,
 )
+from reconciler.reports.letters import removals_text
 from reconciler.reports.line import Line
 from reconciler.reports.text import (
     applied_text,
     list_text,
-    parity_text,
     plan_text,
-    removals_text,
     status_text,
     validation_text,
 )
@@ -73,6 +72,12 @@ def _findings() -> ModuleType:
     return findings
 
 
+def _parity() -> ModuleType:
+    from reconciler.reports import parity  # noqa: PLC0415 - see above
+
+    return parity
+
+
 def _github() -> ModuleType:
     from reconciler.reports import github  # noqa: PLC0415 - see above
 
@@ -112,7 +117,7 @@ REMOVALS: Formats[Sequence[RemovalRequest]] = {
     "markdown": lambda requests: _markdown().removals_markdown(requests),
 }
 PARITY: Formats[Parity | Pairs] = {
-    "text": parity_text,
+    "text": lambda parity: _parity().parity_text(parity),
     "json": _json(parity_document),
     "markdown": lambda parity: _markdown().parity_markdown(parity),
 }

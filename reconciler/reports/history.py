@@ -1,10 +1,11 @@
 """The log of changes to a record as text: who did what, and when."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import (
+    REPLACED_BY,
     AnyEntry,
     Begun,
     Bound,
@@ -34,15 +35,17 @@ _HEAD = ("AT", "BY", "ADDRESS", "CHANGE")
 
 def history_text(target: TargetName, entries: Iterable[AnyEntry], only: Selection | Address | None) -> list[Line]:
     """A line for each entry, or for each about the addresses `only`, under whichever names they had before."""
-    addresses: dict[str, Address] = {}
+    entries, addresses = list(entries), dict[str, Address]()
     told = [(entry, _addresses(entry, addresses)) for entry in entries]
+    replacements = _replacements(entries)
     if only is not None:
         has = only.has if isinstance(only, Selection) else only.__eq__
         told = _about(told, {address for _, about in told for address in about if has(address)})
     lines: list[Line] = [Line(target, Tone.HEADING)]
     for entry, about in told:
         names = f"  {about[0]}" if about else ""
-        cells = (entry.at, who(entry.by), about[0] if about else "", _what(entry))
+        what = _replaced(entry, replacements) or _what(entry)
+        cells = (entry.at, who(entry.by), about[0] if about else "", what)
         lines.append(Row(f"  {entry.at}  {cells[1]}{names}  {cells[3]}", Tone.PLAIN, _HEAD, cells))
     return lines
 
@@ -59,6 +62,34 @@ def _about(told: _Told, names: set[Address]) -> _Told:
             if isinstance(entry, Moved) and entry.address in names:
                 names.add(entry.source)
     return found[::-1]
+
+
+def _replacements(entries: Sequence[AnyEntry]) -> dict[str, Intent]:
+    """The create that has replaced each attempt: its outcome is recorded just before it requests the removal."""
+    intents: dict[str, Intent] = {}
+    replacements = {}
+    last: Intent | None = None
+    for entry in entries:
+        if isinstance(entry, Intent):
+            intents[entry.attempt] = entry
+        elif isinstance(entry, Settled):
+            last = intents.get(entry.attempt)
+        elif isinstance(entry, Retired) and last is not None and entry.reason == f"{REPLACED_BY}{last.address}":
+            replacements[entry.attempt] = last
+    return replacements
+
+
+def _replaced(entry: AnyEntry, replacements: Mapping[str, Intent]) -> str:
+    """What is said of an entry that requests the removal of what was replaced; empty for any other.
+
+    Its reason names the address, which both have.
+    """
+    if not isinstance(entry, Retired) or entry.attempt not in replacements:
+        return ""
+    if entry.reason is None or not entry.reason.startswith(REPLACED_BY):
+        return ""
+    new = replacements[entry.attempt]
+    return f"removal requested: replaced by attempt {new.attempt} at {new.url} (attempt {entry.attempt})"
 
 
 def _addresses(entry: AnyEntry, addresses: dict[str, Address]) -> list[Address]:

@@ -11,7 +11,7 @@ from reconciler.errors import StateError
 from reconciler.model.address import TargetName
 from reconciler.model.plan import Block
 from reconciler.model.status import TargetStatus
-from reconciler.reports.markdown import Paper, code
+from reconciler.reports.markdown import Paper, code, questions
 from reconciler.reports.wording import SIGNS, resolve_advice
 
 PATIENCE = timedelta(days=7)
@@ -66,6 +66,7 @@ def _unknown(matters: Matters) -> Iterable[str]:
         for observed in standing.attempts:
             if observed.attempt.unresolved:
                 yield f"- {code(observed.attempt.address)}: {code(resolve_advice(observed))}\n"
+                yield from [] if observed.has_evidence else questions([observed.attempt])
 
 
 def _drift(matters: Matters) -> Iterable[str]:
@@ -73,7 +74,7 @@ def _drift(matters: Matters) -> Iterable[str]:
         for change in standing.plan.changes:
             if change.block not in (Block.UNRESOLVED, Block.WAITS):
                 yield f"- {SIGNS[change.action]} {code(change.address)}: {change.action} not applied\n"
-        for attempt in standing.plan.awaiting_removal:
+        for attempt in standing.plan.to_remove:
             if _is_old(attempt.at, matters.now):
                 what = f"removal requested {attempt.at}, not recorded as removed; run: reconciler removals"
                 yield f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(what)}\n"

@@ -16,23 +16,30 @@ from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
+from reconciler.reports.letters import (
+    after_deletion,
+    after_keeping,
+    existence_question,
+    keeping_request,
+    only_operator_knows,
+    removal_message,
+    removal_request,
+    removed_command,
+)
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
-    after_deletion,
     applied_summary,
     changes_left,
     counted,
     in_words,
     needs_attention,
     pairs_summary,
+    parity_steps,
     parity_summary,
     pending,
     plan_summary,
-    removal_message,
-    removal_request,
     removals_summary,
-    removed_command,
     resolve_advice,
     status_word,
     surplus_advice,
@@ -65,6 +72,7 @@ def plan_markdown(plan: Plan) -> str:
     paper.bullets("Warnings", changed + [row for target in targets for row in _warnings(target)])
     destinations = [row for target in targets for row in _destination(target)]
     paper.bullets("Service and keys in use", [*destinations, f"- {code(recipients_line(plan))}\n"])
+    paper.bullets("Send to the operator", [_keeping(attempt) for target in targets for attempt in target.restored])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(plan)])
     for target in targets:
         if target.changes:
@@ -74,7 +82,7 @@ def plan_markdown(plan: Plan) -> str:
         f"- {code(attempt.address)}: {code(', '.join(attempt.codes))} to {code(attempt.url)}"
         f" (attempt {code(attempt.id)})\n"
         for target in targets
-        for attempt in target.awaiting_removal
+        for attempt in target.to_remove
     ]
     paper.fold("Awaiting removal by the operator", awaiting)
     return paper.text(f"\nDigest: {code(plan.digest)}\n")
@@ -94,6 +102,7 @@ def _warnings(target: TargetPlan) -> list[str]:
         if change.action is Action.BLOCKED
         for reason in change.reasons
     ]
+    rows += questions(target.unresolved)
     rows += [f"- {code(change.address)}: {code(warning)}\n" for change in target.changes for warning in change.warnings]
     return rows + _surplus(target)
 
@@ -123,11 +132,13 @@ def applied_markdown(applied: Applied) -> str:
         f"### {applied_summary(applied)}\n",
     )
     trouble = [_trouble(result) for result in applied.results if needs_attention(result.outcome)]
+    trouble += questions(applied.unknown)
     trouble += [f"- {code(notice)}\n" for notice in applied.unrecorded]
     paper.bullets("Needs attention", trouble)
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
-    paper.bullets("Send to the operator", [_request(attempt) for attempt in applied.removal])
+    kept = [f"{_keeping(attempt)}  - {code(after_keeping(attempt))}\n" for attempt in applied.restored]
+    paper.bullets("Send to the operator", [*(_request(attempt) for attempt in applied.removal), *kept])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 
@@ -135,6 +146,20 @@ def applied_markdown(applied: Applied) -> str:
 def _request(attempt: Attempt) -> str:
     request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
     return f"{request}  - {code(after_deletion(attempt))}\n"
+
+
+def _keeping(attempt: Attempt) -> str:
+    return f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(keeping_request(attempt))}\n"
+
+
+def questions(attempts: Iterable[Attempt]) -> list[str]:
+    """The questions to the operator about creates of unknown outcome, as far as nothing here tells."""
+    return [
+        f"- Ask the operator, about {code(attempt.address)} (attempt {code(attempt.id)}):"
+        f" {code(existence_question(attempt))}\n"
+        for attempt in attempts
+        if only_operator_knows(attempt)
+    ]
 
 
 def _trouble(result: Result) -> str:
@@ -176,6 +201,7 @@ def _pairs(pairs: Pairs) -> str:
 
 def _write_parity(paper: "Paper", parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
+    paper.bullets("What to do", [f"- {code(step)}\n" for step in parity_steps(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
     paper.fold("Declared exceptions", declared)
 
@@ -191,13 +217,15 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     paper = Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
     unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unresolved]
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
+    advice += questions(observed.attempt for observed in unknown if not observed.has_evidence)
     paper.bullets("Unknown outcomes", advice)
     paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    requests = [_request(attempt) for standing in standings for attempt in standing.plan.awaiting_removal]
+    requests = [_request(attempt) for standing in standings for attempt in standing.plan.to_remove]
+    requests += [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
     paper.fold("Send to the operator", requests)
     return paper.text("")
 

@@ -4,46 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model.parity import Pairs
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
-from reconciler.reports.difference import declared_disparities, delivery, disparities
+from reconciler.reports.letters import keeping_lines, kept_lines, question_lines, removal_text
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
-    after_deletion,
     applied_summary,
     changes_left,
-    ignore_block,
     in_words,
     listed,
-    pairs_summary,
-    parity_summary,
     pending,
     plan_summary,
-    removal_message,
-    removal_request,
-    removals_summary,
-    removed_command,
     resolve_advice,
     result_advice,
     status_word,
     surplus_advice,
-    unpaired_words,
     validation_summary,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from reconciler.mistake import Validation
     from reconciler.model.address import TargetName
-    from reconciler.model.parity import Parity
-    from reconciler.model.removal import RemovalRequest
     from reconciler.planning.evidence import Matches
 
 _ACTION_TONES = {
@@ -111,12 +99,14 @@ def plan_text(plan: Plan) -> list[Line]:
 def _target_lines(target: TargetPlan) -> list[Line]:
     lines = [line for change in target.changes for line in _change_lines(change)]
     lines += _surplus_lines(target)
-    lines += [_awaiting_line(attempt) for attempt in target.awaiting_removal]
+    lines += [_awaiting_line(attempt) for attempt in target.to_remove]
     return lines
 
 
 def _change_lines(change: Change) -> list[Line]:
     """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator."""
+    from reconciler.reports.difference import delivery  # noqa: PLC0415 - a plan without changes does not need it
+
     tone = _ACTION_TONES[change.action]
     lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
     if _IS_EXPLAINED[change.action]:
@@ -129,7 +119,9 @@ def _change_lines(change: Change) -> list[Line]:
         lines += [Line(f"      {row}", tone) for row in rows.sent]
     lines += [Line(f"      {row}", Tone.WARNING) for row in rows.left]
     warnings = [warning for warning in change.warnings if warning != BOTH_DELIVER]  # what is left says it
-    return lines + [Line(f"      warning: {warning}", Tone.WARNING) for warning in warnings]
+    lines += [Line(f"      warning: {warning}", Tone.WARNING) for warning in warnings]
+    lines += [line for attempt in change.restored for line in keeping_lines(attempt, "      ")]
+    return lines + [line for attempt in change.unresolved for line in question_lines(attempt, "      ")]
 
 
 def _surplus_lines(target: TargetPlan) -> list[Line]:
@@ -150,38 +142,16 @@ def applied_text(applied: Applied) -> list[Line]:
     """
     lines = [result_line(result) for result in applied.results]
     unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
-    if unknown:
-        lines.append(Line(""))
-    lines += [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
-    if applied.removal:
-        lines += [Line(""), *removal_text(applied.removal)]
+    advice = [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
+    advice += [line for attempt in applied.unknown for line in question_lines(attempt, "  ", named=True)]
+    lines += [Line(""), *advice] if advice else []
+    for letters in (removal_text(applied.removal), kept_lines(applied.restored)):
+        lines += [Line(""), *letters] if letters else []
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
     lines += [Line(f"  not recorded, since: {problem}", Tone.ERROR) for problem in applied.problems]
     return lines + [Line(f"  {text}", Tone.WARNING) for text in pending(applied)]
-
-
-def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to the operator, and what to run after each was met."""
-    lines = []
-    for attempt in attempts:
-        lines += [
-            Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
-            Line(f"    {removal_request(attempt)}"),
-            Line(f"    {after_deletion(attempt)}", Tone.FAINT),
-        ]
-    return lines
-
-
-def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
-    """The messages to the operator, and what to run after the deletion."""
-    lines: list[Line] = []
-    for request in requests:
-        lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
-        lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
-        lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
-    return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
 
 
 def result_line(result: Result) -> Line:
@@ -225,28 +195,6 @@ def validation_text(validation: Validation) -> list[Line]:
     return [*lines, Line(validation_summary(validation))]
 
 
-def parity_text(parity: Parity | Pairs) -> list[Line]:
-    """Whether two targets match, and how they differ; of two patterns each pair, and what has no counterpart."""
-    if isinstance(parity, Pairs):
-        return _pairs_lines(parity)
-    lines = []
-    for disparity in disparities(parity):
-        lines.append(Line(f"  ~ {disparity.name}  {disparity.how}", Tone.CHANGED))
-        lines += [Line(f"      {sign} {text}", Tone.CHANGED) for sign, text in disparity.rows]
-    for name, views, reason in declared_disparities(parity):
-        lines.append(Line(f"    {name}  {views}, declared exception: {reason}", Tone.FAINT))
-    block = [Line(text, Tone.FAINT) for text in ignore_block(parity)]
-    lines += [Line(""), *block, Line("")] if block else []
-    return [*lines, Line(parity_summary(parity), Tone.HEADING)]
-
-
-def _pairs_lines(pairs: Pairs) -> list[Line]:
-    lines = [line for parity in pairs.compared for line in [*parity_text(parity), Line("")]]
-    for left in pairs.unpaired:
-        lines += [Line(unpaired_words(left), Tone.CHANGED if left.matters else Tone.FAINT), Line("")]
-    return [*lines, Line(pairs_summary(pairs), Tone.HEADING)]
-
-
 def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     """Every target: what is in force, with the evidence for it, what needs attention, and how many changes are left."""
     lines: list[Line] = []
@@ -254,7 +202,8 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines.append(Line(standing.name, Tone.HEADING))
         lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
         lines += _surplus_lines(standing.plan)
-        lines += removal_text(standing.plan.awaiting_removal)
+        lines += removal_text(standing.plan.to_remove)
+        lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 
@@ -272,11 +221,13 @@ def _standing_lines(standing: ObservedAttempt) -> list[Line]:
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
     if attempt.unresolved:
         lines.append(Line(f"      {resolve_advice(standing)}", Tone.WARNING))
+        lines += [] if standing.has_evidence else question_lines(attempt, "      ")
     return lines
 
 
 def _left_line(standing: TargetStatus) -> Line:
-    done = standing.declared and standing.recorded and not standing.plan.changes
+    plan = standing.plan
+    done = standing.declared and standing.recorded and not (plan.changes or plan.awaiting_removal)
     return Line(f"  {changes_left(standing)}", Tone.ADDED if done else Tone.WARNING)
 
 

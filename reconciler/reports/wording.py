@@ -1,12 +1,10 @@
-"""What every format says alike: signs, counts, advice, and the request to the operator."""
+"""What every format says alike: signs, counts and advice."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.clock import stamp
-from reconciler.model.outcome import Outcome
 from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
@@ -18,8 +16,8 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from reconciler.mistake import Validation
-    from reconciler.model.parity import Pairs, Parity, Unpaired
-    from reconciler.model.removal import AwaitingRemoval, RemovalRequest
+    from reconciler.model.parity import Difference, Pairs, Parity, Unpaired
+    from reconciler.model.removal import RemovalRequest
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
 SIGNS = {
@@ -31,29 +29,6 @@ SIGNS = {
     Action.BLOCKED: "!",
 }
 
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-
-
-def removal_request(attempt: Attempt) -> str:
-    """The request to the operator, who alone can delete a subscription, as one line."""
-    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
-    return (
-        f"Please delete the webhook subscription of {attempt.address.target} that delivers"
-        f" {', '.join(attempt.codes)} to {attempt.url}, {created_or_imported(attempt)}{f' ({ids})' if ids else ''}."
-    )
-
-
-def created_or_imported(attempt: Attempt) -> str:
-    """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
-    if not attempt.settled_by:
-        return f"imported on {attempt.since} (created manually, date unknown)"
-    return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
-
-
-def after_deletion(attempt: Attempt) -> str:
-    """What to run once the operator has deleted the subscription."""
-    return f"after it is deleted, run: reconciler state removed {attempt.address} --attempt {attempt.id}"
-
 
 def surplus_advice(surplus: Surplus) -> str:
     """Which event codes are delivered that are not wanted, and how to request the removal."""
@@ -64,14 +39,16 @@ def surplus_advice(surplus: Surplus) -> str:
 
 
 def changes_left(standing: TargetStatus) -> str:
-    """How many changes are left to apply to a target."""
+    """How many changes are left to apply to a target, and what the operator is left to delete."""
     if not standing.recorded:
         return f"no state record; to start one, run: reconciler state init -t {standing.name}"
-    if not standing.declared:
-        return "not declared in config/: not managed"
-    if not standing.plan.changes:
-        return "up to date"
-    return f"{counted(len(standing.plan.changes), 'pending change')}; run: reconciler plan -t {standing.name}"
+    plan, selected = standing.plan, f" -t {standing.name}" if standing.declared else ""
+    left = "up to date" if standing.declared else "not declared in config/: not managed"
+    if plan.changes:
+        left = f"{counted(len(plan.changes), 'pending change')}; run: reconciler plan{selected}"
+    if not plan.to_remove:
+        return left
+    return f"{left}; {_await_removal(len(plan.to_remove))}; run: reconciler removals{selected}"
 
 
 def status_word(attempt: Attempt) -> str:
@@ -152,12 +129,15 @@ def pending(counts: Plan | Applied) -> list[str]:
     """What a person has to act on though no apply changes it, each with the command that tells how."""
     lines = []
     if counts.awaiting_removal:
-        await_removal = counted(counts.awaiting_removal, "subscription awaits", "subscriptions await")
-        lines.append(f"{await_removal} removal; run: reconciler removals")
+        lines.append(f"{_await_removal(counts.awaiting_removal)}; run: reconciler removals")
     if counts.surplus:
         deliver = counted(counts.surplus, "subscription delivers", "subscriptions deliver")
         lines.append(f"{deliver} surplus event codes; run: reconciler status")
     return lines
+
+
+def _await_removal(count: int) -> str:
+    return f"{counted(count, 'subscription awaits', 'subscriptions await')} removal"
 
 
 def applied_summary(applied: Applied) -> str:
@@ -202,6 +182,49 @@ def parity_summary(parity: Parity) -> str:
     return f"{parity.a} and {parity.b} differ in {counted(count, 'subscription')}."
 
 
+def parity_steps(parity: Parity) -> list[str]:
+    """What to do next about two targets, with the command for it, but for what `ignore_block` has an answer to."""
+    steps = []
+    if parity.unrecorded:
+        have, one = ("has", "one") if len(parity.unrecorded) == 1 else ("have", "them")
+        steps.append(
+            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; to start {one},"
+            f" run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
+        )
+    applied = (("not applied on", parity.unapplied, "apply"), ("awaiting removal on", parity.leaving, "removals"))
+    for words, addresses, command in applied:
+        for target in sorted({address.target for address in addresses}):
+            names = _names(address.name for address in addresses if address.target == target)
+            steps.append(f"{words} {target}: {names}; run: reconciler {command} -t {target}")
+    differences = parity.differences
+    if undesired := _names(
+        found.name for found in differences if found.what is View.GATE and not _is_pending(parity, found)
+    ):
+        steps.append(
+            f"not desired on {parity.a} as on {parity.b}: {undesired}; define it in config/, then run: reconciler apply"
+            f" -t {parity.a}"
+        )
+    unproven = [found for found in differences if found.what is View.PROVEN]
+    if unseen := _names(found.name for found in unproven if None in found.unproven.values()):
+        steps.append(
+            f"no notification recorded on {parity.a}: {unseen}; when they have been received, run: reconciler state"
+            " observe FILE"
+        )
+    if recent := _names(found.name for found in unproven if None not in found.unproven.values()):
+        steps.append(f"observed on {parity.a}, but not for long enough yet: {recent}; repeat this command later")
+    return steps
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
+
+
+def _is_pending(parity: Parity, difference: Difference) -> bool:
+    """Whether a difference is one of what was applied, and will be none without a change in `config/`."""
+    pending = {address.name for address in (*parity.unapplied, *parity.leaving)}
+    return difference.what is not View.DESIRED and difference.name in pending
+
+
 def unpaired_words(left: Unpaired) -> str:
     """A target without a counterpart."""
     return f"{left.target} has no counterpart: {left.counterpart} is not declared"
@@ -217,7 +240,8 @@ def pairs_summary(pairs: Pairs) -> str:
 
 def ignore_block(parity: Parity) -> list[str]:
     """What to write into config/ if the targets are meant to differ: YAML, after a line that says where to."""
-    names = sorted({difference.name for difference in parity.differences if difference.what is not View.PROVEN})
+    meant = [found for found in parity.differences if found.what is not View.PROVEN and not _is_pending(parity, found)]
+    names = sorted({difference.name for difference in meant})
     if not names:
         return []
     items = []
@@ -228,68 +252,9 @@ def ignore_block(parity: Parity) -> list[str]:
     return ["If they are meant to differ, put this into a file in config/:", "parity:", "  ignore:", *items]
 
 
-def removal_message(request: RemovalRequest) -> list[str]:
-    """The message for one target, line by line, ready to be sent."""
-    count = len(request.awaiting)
-    what = "this webhook subscription" if count == 1 else f"these {count} webhook subscriptions"
-    lines = [f"Please delete {what} of {request.target}:"]
-    for number, awaiting in enumerate(request.awaiting, 1):
-        first, *rest = _awaiting_lines(awaiting, request.at)
-        lines += ["", f"{number}. {first}", *(f"   {line}" for line in rest)]
-    return lines
-
-
-def removed_command(request: RemovalRequest) -> str:
-    """The command that records that all of the message was deleted, and nothing that was requested since."""
-    attempts = " ".join(f"--attempt {awaiting.attempt.id}" for awaiting in request.awaiting)
-    return f"reconciler state removed -t {request.target} {attempts}"
-
-
 def removals_summary(requests: Sequence[RemovalRequest]) -> str:
     """How much awaits removal, in a sentence."""
     count = sum(len(request.awaiting) for request in requests)
     if not count:
         return "Nothing awaits removal."
-    return (
-        f"{counted(count, 'subscription awaits', 'subscriptions await')} removal on {counted(len(requests), 'target')}."
-    )
-
-
-def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
-    attempt = awaiting.attempt
-    ids = [f"{name}: {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id")]
-    return [
-        f"webhook URL: {attempt.url}",
-        f"event codes: {', '.join(attempt.codes)}",
-        *(ids or ["id: not known, since the response to its create is not recorded"]),
-        created_or_imported(attempt),
-        f"removal requested {attempt.at}{age(attempt.at, now)}",
-        *_until_then(awaiting),
-    ]
-
-
-def _until_then(awaiting: AwaitingRemoval) -> list[str]:
-    """What is delivered until the operator has deleted it."""
-    lines = []
-    for urls in sorted(set(awaiting.elsewhere.values())):
-        codes = [code for code, found in awaiting.elsewhere.items() if found == urls]
-        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} (also to {', '.join(urls)})")
-    here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
-    if here:
-        lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
-    return lines
-
-
-def age(at: str, now: str) -> str:
-    """How long before `now` a time was, in parentheses and the largest unit that fits; "" for what is no time.
-
-    Clocks may differ a little, and a journal may say anything.
-    """
-    try:
-        seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
-    except (ValueError, TypeError):
-        return ""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f" ({counted(int(seconds // size), unit)} ago)"
-    return " (just now)"
+    return f"{_await_removal(count)} on {counted(len(requests), 'target')}."

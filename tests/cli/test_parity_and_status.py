@@ -315,7 +315,7 @@ def test_proven(partner: Project) -> None:
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
     partner.step(*pair, "--gate")
     done = partner.step(*pair, "--proven", code=2)
-    assert "offers  desired in europe/production, but not observed long enough in europe/staging" in done.out
+    assert "offers  desired in europe/production, but not yet proven in europe/staging" in done.out
     assert "- ONB10011: never observed" in done.out
     assert "parity:" not in done.out  # no advice to declare it an intended difference
     partner.write("seen.jsonl", line("/staging/offers"))

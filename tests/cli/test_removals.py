@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
+from support.value_scene import EUROPE, Scene, hooks
 
+from reconciler.model.selection import Selection
+from reconciler.planning.removals import removal_requests
+from reconciler.planning.status import status_of
+from reconciler.reports.letters import removal_message
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ subscriptions:
     offers: {eventCodes: [ONB10011], webhookUrl: "https://hooks.partner.example/{region}/offers"}
     loans: {eventCodes: [LOA10013], webhookUrl: "https://hooks.partner.example/{region}/loans"}
 """
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
 NEW_URL = 'subscriptions: {europe/staging: {offers: {webhookUrl: "https://hooks.partner.example/new"}, loans: null}}'
 
 
@@ -129,3 +136,31 @@ def test_a_removal_that_was_cancelled(partner: Project) -> None:
     assert re.search(
         r"is live, and its removal was requested at \S+Z and cancelled at \S+Z; if it was deleted", refused
     )
+
+
+def test_what_stays_at_the_same_url(partner: Project) -> None:
+    """Two with one URL and the same codes differ in their ids alone, so the one to keep is named."""
+    partner.step("state", "removed", "-t", "europe/staging")
+    partner.step("state", "retire", "europe/staging/offers")
+    partner.step("apply", "--auto-approve", "--unsealed")
+    shown = partner.step("removals").out
+    listed = json.loads(partner.step("state", "list", "--format", "json").out)
+    ids = {one["status"]: one["fields"] for one in listed if one["address"] == "europe/staging/offers"}
+    kept, deleted = (ids[status]["subscriptionId"] for status in ("live", "awaiting_removal"))
+    assert "until it is deleted, delivered twice: ONB10011 (by another subscription with this URL)\n" in shown
+    assert re.search(rf"please keep the other one with this URL: created 2\S+Z \(.*subscriptionId {kept}\)\n", shown)
+    assert f"     subscriptionId: {deleted}\n" in shown
+    assert "also to" not in shown
+
+
+def test_what_stays_at_both_urls() -> None:
+    """Where the codes go elsewhere too, both are said."""
+    scene = Scene()
+    going = scene.hold("offers", "ONB10011", hooks("offers"))
+    scene.ask_away(going)
+    scene.hold("offers", "ONB10011", hooks("offers"))
+    scene.hold("more", "ONB10011", hooks("more"))
+    status = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
+    (request,) = removal_requests([status], Selection(), NOW.timestamp())
+    both = f"by another subscription with this URL, and also to {hooks('more')}"
+    assert f"   until it is deleted, delivered twice: ONB10011 ({both})" in removal_message(request)

@@ -507,7 +507,8 @@ class TestRetireAndRemoved:
         imported.step("state", "retire", OFFERS)
         with imported.appending("restored"):
             done = imported.succeed("state", "retire", OFFERS, "--withdraw")
-        assert done.out.endswith(" cancelled; tell the operator to cancel the removal request\n")
+        assert " cancelled; tell the operator to cancel the removal request\n" in done.out
+        assert done.out.endswith("Z to delete it is withdrawn.\n")
         assert [] == imported.planned()
         with imported.appending():
             imported.step("state", "retire", OFFERS, "--withdraw", code=1)

@@ -219,3 +219,34 @@ def test_renamed_with_its_url(scene: Scene, template: str, held: str, *, is_rena
         " reconciler state mv europe/staging/before europe/staging/after"
     )
     assert ([both] if is_renamed else []) == told
+
+
+def _renamed_from(scene: Scene) -> tuple[str, ...]:
+    """The warnings of a create whose name and URL changed together, from whatever `before` is."""
+    scene.want("after", "ONB10001", "https://hooks.example/after/in")
+    address = address_of("after")
+    scene.wanted[address] = replace(scene.wanted[address], template="https://hooks.example/{name}/in")
+    (create,) = [change for change in scene.changes() if change.address == address]
+    assert Action.CREATE is create.action
+    return create.warnings
+
+
+def test_renamed_from_what_may_not_exist(scene: Scene) -> None:
+    """Of a create of unknown outcome nothing is said as a fact, and no removal is announced."""
+    lost = scene.lose("before", "ONB10001", "https://hooks.example/before/in")
+    also, renamed = _renamed_from(scene)
+    assert (
+        f"ONB10001: if europe/staging/before (attempt {lost}) was created, which is not known, also delivered to"
+        " https://hooks.example/before/in until the operator removes it"
+    ) == also
+    assert "apply creates it at the new URL. Whether the old one was created is not known; if it was, " in renamed
+    assert "resolve it first; if it was created, set webhookUrl of after to " in renamed
+    assert "again" not in renamed
+
+
+def test_renamed_from_what_awaits_removal(scene: Scene) -> None:
+    """Its removal is not requested a second time, so that is not announced."""
+    scene.retire(scene.hold("before", "ONB10001", "https://hooks.example/before/in"))
+    _, renamed = _renamed_from(scene)
+    assert "apply creates it again at the new URL; the old one awaits removal. To keep the old one instead, " in renamed
+    assert "requests the removal" not in renamed

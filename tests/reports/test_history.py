@@ -43,6 +43,11 @@ INTENT = Intent(
 IMPORTED = Imported(at=AT, by=BY, attempt="a2", address=DEALS, codes=("ONB10001", "ONB10002"), url=hooks("deals"))
 
 
+REPLACEMENT = replace(INTENT, attempt="a3", action="replace", url=hooks("new"))
+CREATED = Settled(at=AT, by=BY, attempt="a3", outcome=Outcome.CREATED, status=201)
+RETIRED = Retired(at=AT, by=BY, attempt="a1", reason=f"replaced by {OFFERS}")
+
+
 def told(entry: AnyEntry) -> str:
     """What the last line says of an entry, behind when and by whom."""
     before = [] if isinstance(entry, Begun) else [BEGUN] if entry == INTENT else [BEGUN, INTENT]
@@ -168,3 +173,19 @@ def test_every_entry(entries: list[AnyEntry]) -> None:
     lines = history_text(EUROPE, entries, None)[1:]
     assert len(entries) == len(lines)
     assert all(line.text.isprintable() and line.text.startswith("  20") for line in lines)
+
+
+def test_what_replaced_an_attempt() -> None:
+    """It is named by its attempt and its URL: the address is that of both."""
+    lines = [line.text for line in history_text(EUROPE, [BEGUN, INTENT, REPLACEMENT, CREATED, RETIRED], OFFERS)]
+    assert lines[-1].endswith(f"  removal requested: replaced by attempt a3 at {hooks('new')} (attempt a1)")
+    assert "replaced by europe" not in str(lines)
+
+
+def test_a_replacement_that_is_not_known() -> None:
+    """A journal that tells of no such create keeps its own words; a later request is not taken for a replacement."""
+    lines = [line.text for line in history_text(EUROPE, [BEGUN, INTENT, RETIRED], None)]
+    assert lines[-1].endswith(f"removal requested: replaced by {OFFERS} (attempt a1)")
+    asked = replace(RETIRED, reason="asked for")
+    lines = [line.text for line in history_text(EUROPE, [BEGUN, INTENT, REPLACEMENT, CREATED, RETIRED, asked], None)]
+    assert lines[-1].endswith("removal requested: asked for (attempt a1)")

@@ -14,7 +14,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.result import Applied, Verdict
 from reconciler.planning.status import status_of
 from reconciler.reports.formats import APPLIED, STATUS
-from reconciler.reports.wording import removal_request
+from reconciler.reports.letters import removal_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,8 @@ from reconciler.planning.status import status_of
 from reconciler.reports.documents import parity_document, status_document
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import parity_markdown, status_markdown
-from reconciler.reports.text import observed_text, parity_text, status_text
+from reconciler.reports.parity import parity_text
+from reconciler.reports.text import observed_text, status_text
 from reconciler.reports.wording import resolve_advice
 
 A = {"eventCodes": ["ONB10001"], "webhookUrl": "{hooks}/a"}
@@ -175,6 +176,9 @@ europe/staging
  if it does, run: reconciler state resolve europe/staging/flying --created;\
  if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/flying --not-created
+      Ask the operator:
+        Does a webhook subscription of europe/staging exist that delivers ONB10002 to {hooks("flying")}, created\
+ between {AT} and 2027-01-15T08:01:00Z (UTC)? If so, please send us its id.
   europe/staging/gone  awaiting removal  -> {hooks("gone")}  (attempt a2)
       ONB10001  never seen
   europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)
@@ -188,7 +192,8 @@ europe/staging
   Send to the operator, for europe/staging/gone (attempt a2):
     Please delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("gone")}, created {AT}.
     after it is deleted, run: reconciler state removed europe/staging/gone --attempt a2
-  2 pending changes; run: reconciler plan -t europe/staging
+  2 pending changes; run: reconciler plan -t europe/staging; 1 subscription awaits removal;\
+ run: reconciler removals -t europe/staging
 """
     )
 
@@ -264,12 +269,15 @@ def test_status_markdown(standing: TargetStatus) -> None:
     row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
     assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report
     assert row in report
+    assert "- Ask the operator, about `europe/staging/flying` (attempt `a3`): `Does a webhook subscription" in report
+    assert "about `europe/staging/lost`" not in report
     surplus = (
         "- `europe/staging/offers delivers surplus event codes ONB10012 (attempt a1); to have it removed, run:"
         " reconciler state retire europe/staging/offers --attempt a1`\n"
     )
     left = (
-        "- `europe/staging`: `2 pending changes; run: reconciler plan -t europe/staging`\n"
+        "- `europe/staging`: `2 pending changes; run: reconciler plan -t europe/staging; 1 subscription awaits removal;"
+        " run: reconciler removals -t europe/staging`\n"
         "- `usa/staging`: `1 pending change; run: reconciler plan -t usa/staging`\n"
     )
     assert f"\n\n**Warnings**\n\n{surplus}\n**Targets**\n\n{left}\n#### `europe/staging`\n" in report

@@ -13,9 +13,10 @@ from reconciler.model.entry import Settled
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.reports.letters import removal_text
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.markdown import applied_markdown
-from reconciler.reports.text import applied_text, list_text, plan_text, removal_text, result_line
+from reconciler.reports.text import applied_text, list_text, plan_text, result_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +140,9 @@ europe/staging
       keeps delivering ONB10001 to https://hooks.partner.example/back (attempt a1)
       warning: cancel the removal request for attempt a1 with the operator; if it is already deleted, first run: \
 reconciler state removed europe/staging/back --attempt a1
+      Send to the operator, for europe/staging/back (attempt a1):
+        Please do not delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("back")},\
+ created 2026-11-20T13:30:00Z: we still need it, and our request of 2026-11-20T13:30:00Z to delete it is withdrawn.
   - europe/staging/gone  retire
       no longer in config/
       delivers ONB10002 to https://hooks.partner.example/gone until the operator removes attempt a2
@@ -148,12 +152,13 @@ reconciler state removed europe/staging/back --attempt a1
  if it does, run: reconciler state resolve europe/staging/lost --created;\
  if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created
+      Ask the operator:
+        Does a webhook subscription of europe/staging exist that delivers ONB10005 to {hooks("lost")}, created\
+ between 2026-11-20T13:30:00Z and 2027-01-15T08:01:00Z (UTC)? If so, please send us its id.
   warning: europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3
-  awaiting removal: europe/staging/back (attempt a1), ONB10001 to https://hooks.partner.example/back
 
 Plan: 1 restored, 1 retirement, 1 blocked, 1 unchanged.
-  1 subscription awaits removal; run: reconciler removals
   1 subscription delivers surplus event codes; run: reconciler status
 {UNENCRYPTED}
 Digest: (digest)

@@ -19,7 +19,8 @@ from reconciler.planning.evidence import Matches
 from reconciler.planning.status import status_of
 from reconciler.reports.attempts import attempt_text, unresolved_text
 from reconciler.reports.line import Tone
-from reconciler.reports.text import applied_text, observed_text, parity_text, plan_text, status_text
+from reconciler.reports.parity import parity_text
+from reconciler.reports.text import applied_text, observed_text, plan_text, status_text
 
 if TYPE_CHECKING:
     from reconciler.reports.line import Line
@@ -63,6 +64,8 @@ def test_plan(scene: Scene) -> None:
         ("warning: this", Tone.WARNING),
         ("! europe/staging/flying", Tone.ERROR),
         ("a create", Tone.FAINT),
+        ("Ask the", Tone.HEADING),
+        ("Does a", Tone.PLAIN),
         ("warning: europe/staging/offers", Tone.WARNING),
         ("awaiting removal:", Tone.FAINT),
         ("", Tone.PLAIN),
@@ -99,6 +102,8 @@ def test_status(scene: Scene) -> None:
         ("europe/staging/flying unknown", Tone.ERROR),
         ("ONB10002 never", Tone.PLAIN),
         ("check with", Tone.WARNING),
+        ("Ask the", Tone.HEADING),
+        ("Does a", Tone.PLAIN),
         ("europe/staging/gone awaiting", Tone.FAINT),
         ("ONB10001 never", Tone.PLAIN),
         ("ONB10004 never", Tone.PLAIN),

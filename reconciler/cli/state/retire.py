@@ -9,7 +9,7 @@ from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.removal import retirement
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import cancelled_line, preview_line
-from reconciler.reports.text import removal_text
+from reconciler.reports.letters import keeping_lines, removal_text
 
 
 @cli_command("retire")
@@ -33,6 +33,9 @@ def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdra
     for recorded in edit.record():
         if withdraw:
             terminal.print_lines(map(cancelled_line, recorded))
+            kept = {attempt.id for attempt in recorded}
+            requested = [attempt for attempt in edit.attempts if attempt.id in kept]
+            terminal.print_lines(line for attempt in requested for line in keeping_lines(attempt, "  "))
             continue
         terminal.print_lines(removal_text(recorded))
         for retired in recorded:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 
-from reconciler.applying.run import refuse_foreign
+from reconciler.applying.account import refuse_foreign
 from reconciler.disk.mounts import host_only_locks
 from reconciler.errors import ReconcilerError, StoreUnavailable
 from reconciler.model.address import TargetName

@@ -10,7 +10,14 @@ from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import same_service
 from reconciler.planning.reasons import BOTH_DELIVER, create_calls, second_secret, unresolved
-from reconciler.reports.wording import after_deletion, counted, removal_request, resolve_advice, surplus_advice
+from reconciler.reports.letters import (
+    after_deletion,
+    existence_question,
+    keeping_request,
+    only_operator_knows,
+    removal_request,
+)
+from reconciler.reports.wording import counted, resolve_advice, surplus_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +64,7 @@ _RESOLVE = "resolve an unknown outcome (was it created?)"
 _READ = "read a warning"
 _DELETE = "delete the subscription"
 _DELETE_OLD = "delete the old subscription"
+_KEEP = "keep the subscription"
 _WARNED = {
     Action.CREATE: (Who.REVIEWER, _READ),
     Action.EXTEND: (Who.ENDPOINT, "accept a second signing secret"),
@@ -111,6 +119,9 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
         if attempt.unresolved and (observed.has_evidence or attempt.address not in planned):
             what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
             yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what)
+        if only_operator_knows(attempt) and not observed.has_evidence:
+            what, letter = f"attempt {attempt.id}", existence_question(attempt)
+            yield Task(Who.OPERATOR, "say whether it exists", attempt.address, what, letter=letter)
     for extra in standing.plan.surplus:
         yield Task(Who.MAINTAINER, "decide on surplus codes", extra.address, surplus_advice(extra))
 
@@ -141,13 +152,12 @@ def _in_full(change: Change, warning: str) -> str:
 
 def _removals(target: TargetOverview) -> Iterator[Task]:
     standing = target.standing
-    restored = {
-        attempt for change in standing.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
-    }
-    for attempt in standing.plan.awaiting_removal:
-        if attempt.id not in restored:
-            what = f"attempt {attempt.id}, of which the operator was asked already"
-            yield _removal(attempt, _DELETE, what, When.NOW)
+    for attempt in standing.plan.to_remove:
+        what = f"attempt {attempt.id}, of which the operator was asked already"
+        yield _removal(attempt, _DELETE, what, When.NOW)
+    for attempt in standing.plan.restored:
+        what = f"attempt {attempt.id}, of which the operator was asked to delete it"
+        yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, keeping_request(attempt))
     for change in standing.plan.changes:
         yield from _removals_to_come(change)
 

@@ -247,13 +247,33 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
             f" state accept-rollback -t {target}",
         )
         return with_what_is_kept(lost, store, None, target, seen)
-    elsewhere = seen.elsewhere(target, store.place)
-    hint = f" (a record with {elsewhere[0].length} was last seen {_seen_at(elsewhere[0])})" if elsewhere else ""
+    return missing_records(store, {target: seen})
+
+
+def missing_records(store: Store, targets: Mapping[TargetName, Seen], *, all_declared: bool = False) -> RecordMissing:
+    """The error for targets that have no journal and had none here, with one command that initializes them all.
+
+    `all_declared`: no other declared target lacks one, so that the command need not name them.
+    """
+    several, names = len(targets) > 1, ", ".join(targets)
+    hints = [hint for name, seen in targets.items() if (hint := _seen_elsewhere(store, name, seen, named=several))]
+    hint = f" ({', '.join(hints)})" if hints else ""
+    selected = "" if several and all_declared else "".join(f" -t {name}" for name in targets)
     return RecordMissing(
-        f"no state record for {target}",
+        f"no state record for {names}",
         where=store.location,
-        remedy=f"check --state{hint}; if {target} never had one, run: reconciler state init -t {target}",
+        remedy=f"check --state{hint}; if {'they' if several else names} never had one, run: reconciler state"
+        f" init{selected}",
     )
+
+
+def _seen_elsewhere(store: Store, target: TargetName, seen: Seen, *, named: bool) -> str:
+    """Where a record of a target was seen, in words; empty if nowhere."""
+    elsewhere = seen.elsewhere(target, store.place)
+    if not elsewhere:
+        return ""
+    of_target = f" of {target}" if named else ""
+    return f"a record{of_target} with {elsewhere[0].length} was last seen {_seen_at(elsewhere[0])}"
 
 
 def _read_or_seen(known: KnownHead) -> str:

@@ -1,0 +1,131 @@
+"""The letters to the operator that `plan`, `apply` and `status` give: to keep what is wanted again, and questions."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+from support.lending_service import refusal
+
+if TYPE_CHECKING:
+    from support.partner import Partner
+
+OFFERS = "europe/staging/offers"
+KEEP = (
+    "Please do not delete the webhook subscription of europe/staging that delivers ONB10011 to"
+    " https://hooks.partner.example/offers, created "
+)
+QUESTION = (
+    "Does a webhook subscription of europe/staging exist that delivers ONB10011 to"
+    " https://hooks.partner.example/offers, created between "
+)
+
+
+@pytest.fixture
+def restoring(partner: Partner) -> Partner:
+    """A subscription that awaits removal, and is wanted again."""
+    partner.begin(offers=["ONB10011"], loans=["LOA10013"])
+    partner.step("apply", "--auto-approve", "--unsealed")
+    partner.want(loans=["LOA10013"])
+    partner.step("apply", "--auto-approve", "--unsealed")
+    partner.want(offers=["ONB10011"], loans=["LOA10013"])
+    return partner
+
+
+@pytest.fixture
+def unknown(partner: Partner) -> Partner:
+    """A create of unknown outcome."""
+    partner.begin(offers=["ONB10011"])
+    partner.service.answer_next(refusal(500))
+    partner.step("apply", "--auto-approve", "--unsealed", code=3)
+    return partner
+
+
+def plain(report: str) -> str:
+    """Markdown or HTML as its reader sees it, on one line."""
+    report = re.sub(r"<script.*?</script>", "", report, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", report)).split())
+
+
+def reports(partner: Partner, command: str) -> list[str]:
+    """What a command prints, in each format for people."""
+    return [partner.step(command, "--format", form, code=0).out for form in ("text", "markdown", "html")]
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_what_is_wanted_again_is_not_to_be_deleted(restoring: Partner, command: str) -> None:
+    """The letter has the id and the request that it withdraws; nothing asks for the deletion any more."""
+    for report in reports(restoring, command):
+        shown = plain(report)
+        assert KEEP in shown
+        assert re.search(r"\(subscriptionId sub-\d+\): we still need it, and our request of 2\S+Z to delete", shown)
+        assert "Please delete" not in shown
+        assert "awaits removal;" not in shown
+        assert "reconciler removals" not in shown
+
+
+def test_the_plan_as_data_stays(restoring: Partner) -> None:
+    """JSON lists all that awaits removal now, whatever the plan is about to do."""
+    plan = restoring.step("plan", "--format", "json").document
+    assert ([OFFERS], 1) == ([one["address"] for one in plan["awaiting_removal"]], plan["summary"]["awaiting_removal"])
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_the_letter_after_the_apply(restoring: Partner, form: str) -> None:
+    """It is given once more, with what to do if it comes too late; its command is taken as it is."""
+    planned = restoring.step("plan").out
+    (letter,) = re.findall(r"Please do not delete .*", planned)
+    applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out).replace("&#", "")
+    _, _, results = applied.rpartition("restored (no call)" if form == "html" else "Digest")
+    assert letter in results
+    (command,) = re.findall(
+        r"if it is already deleted, run: reconciler (state removed \S+ --attempt \w+ --force)", results
+    )
+    restoring.step(*command.split())
+    assert "+ europe/staging/offers  create\n" in restoring.step("plan").out
+
+
+def test_withdrawn_by_hand(restoring: Partner) -> None:
+    """`state retire --withdraw` gives the letter too."""
+    assert KEEP in restoring.step("state", "retire", OFFERS, "--withdraw").out
+
+
+def test_status_says_both(restoring: Partner) -> None:
+    """That nothing is left to apply, and what the operator is left to delete."""
+    restoring.want(loans=["LOA10013"])
+    for report in (restoring.step("status").out, plain(restoring.step("status", "--format", "markdown").out)):
+        assert "up to date; 1 subscription awaits removal; run: reconciler removals -t europe/staging" in " ".join(
+            report.split()
+        )
+    assert "Please delete" in restoring.step("removals", "-t", "europe/staging").out
+    restoring.step("state", "removed", OFFERS)
+    assert restoring.step("status").out.endswith("  up to date\n")
+
+
+def test_a_question_that_can_be_copied(unknown: Partner) -> None:
+    """The plan, the status and the next apply have the same one; a browser shows it with the person who answers."""
+    since, until = unknown.entries[-2]["at"], r"2\S+Z"
+    question = re.compile(f"{re.escape(QUESTION)}{since} and {until} \\(UTC\\)\\? If so, please send us its id\\.")
+    shown = [*reports(unknown, "plan"), *reports(unknown, "status")]
+    shown += [unknown.step("apply", "--auto-approve", code=3).out]
+    assert 7 == len(shown)
+    assert 1 == len({question.search(plain(report))[0] for report in shown})  # type: ignore[index]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_the_question_after_the_apply(partner: Partner, form: str) -> None:
+    """It stands where the outcome is unknown, once."""
+    partner.begin(offers=["ONB10011"])
+    partner.service.answer_next(refusal(500))
+    applied = partner.step("apply", "--auto-approve", "--unsealed", "--format", form, code=3).out
+    assert 1 == plain(applied).count(QUESTION)
+    assert "Ask the operator" in applied
+
+
+def test_no_question_once_it_is_resolved(unknown: Partner) -> None:
+    """What is known to exist is not asked about."""
+    assert QUESTION in unknown.step("status").out
+    unknown.step("state", "resolve", OFFERS, "--created", "--force")
+    assert "Ask the operator" not in unknown.step("status").out + unknown.step("plan").out

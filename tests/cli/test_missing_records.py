@@ -1,0 +1,88 @@
+"""Targets without a record: all are named at once, with one command that initializes them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.project import Project
+
+CONFIG = """\
+targets:
+  asia/staging: {auth_url: https://login.example, base_url: https://asia.example}
+  europe/staging: {auth_url: https://login.example, base_url: https://eu.example}
+  europe/production: {auth_url: https://login.example, base_url: https://eu-production.example}
+subscriptions:
+  "*/*":
+    offers: {eventCodes: [ONB10011], webhookUrl: "https://hooks.partner.example/{region}/offers"}
+"""
+ALL = "no state record for asia/staging, europe/production, europe/staging; check --state; if they never had one, run:"
+
+
+@pytest.fixture
+def declared(project: Project) -> Project:
+    """Three targets, none of which has a record."""
+    project.write("config/all.yaml", CONFIG)
+    return project
+
+
+@pytest.mark.parametrize("command", [["plan"], ["apply", "--auto-approve"], ["status"], ["removals"]])
+def test_all_are_named_once(declared: Project, command: list[str]) -> None:
+    """One error names them all, and its command is all it takes."""
+    refused = declared.step(*command, code=1).err
+    assert f"Error: state: {ALL}\n    reconciler state init\n" == refused
+    declared.step("state", "init")
+    declared.step("plan")
+
+
+def test_only_those_selected_are_initialized(declared: Project) -> None:
+    """With `-t`, the command names the targets: others may be missing for another reason."""
+    refused = declared.step("plan", "-t", "europe/*", code=1).err
+    assert "no state record for europe/production, europe/staging; " in refused
+    assert refused.endswith("run:\n    reconciler state init -t europe/production -t europe/staging\n")
+    declared.step("state", "init", "-t", "europe/production", "-t", "europe/staging")
+    assert (
+        "if asia/staging never had one, run:\n    reconciler state init -t asia/staging"
+        in declared.step("plan", code=1).err
+    )
+
+
+def test_where_records_were_seen(declared: Project) -> None:
+    """A mistyped --state is told from a target that never had a record."""
+    declared.step("state", "init", "-t", "europe/*")
+    refused = declared.step("plan", "--state", "mistyped", code=1).err
+    for name in ("europe/staging", "europe/production"):
+        assert f"a record of {name} with 1 entry was last seen at " in refused
+    assert "a record of asia/staging" not in refused
+
+
+def test_what_is_lost_comes_first(declared: Project) -> None:
+    """A record that was here and is gone is not one that never was, and no command for the others hides it."""
+    declared.step("state", "init", "-t", "europe/staging")
+    (declared.path / "state/europe/staging.jsonl").unlink()
+    refused = declared.step("plan", code=1).err
+    assert "the state record of europe/staging is missing: it was last read here" in refused
+    assert "no state record for" not in refused
+
+
+def test_status_warns_of_all_at_once(declared: Project) -> None:
+    """One warning names those without a record beside those that have one."""
+    declared.step("state", "init", "-t", "asia/staging")
+    warned = declared.step("status", "--format", "json").err
+    assert 1 == warned.count("Warning: ")
+    assert "no state record for europe/production, europe/staging; " in warned
+
+
+def test_gates_of_several_pairs(declared: Project) -> None:
+    """Each first target of a pair needs a record; those without one are named at once."""
+    declared.write(
+        "config/usa.yaml",
+        "targets:\n"
+        "  usa/staging: {auth_url: https://login.example, base_url: https://us.example}\n"
+        "  usa/production: {auth_url: https://login.example, base_url: https://us-production.example}\n",
+    )
+    refused = declared.step("parity", "*/staging", "*/production", "--gate", code=1).err
+    assert "no state record for europe/staging, usa/staging; " in refused
+    assert refused.endswith("run:\n    reconciler state init -t europe/staging -t usa/staging\n")
