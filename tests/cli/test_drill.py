@@ -34,7 +34,7 @@ WAYS = {
     "wrong-account": "cp vault.env .env; reconciler apply --auto-approve",
     "rotated-secret": "cp vault.env .env; reconciler apply --auto-approve",
     "lost-age-key": f"""
-        reconciler init new-key --age-key
+        reconciler init new-key --age-key --region europe
         grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml
         for name in loans offers; do
           operator secret "$(operator | grep "$name" | cut -d ' ' -f 1)" | reconciler secret set {P}/"$name"
