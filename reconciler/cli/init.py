@@ -59,8 +59,8 @@ def command(
     """Write the files of a new project.
 
     Writes a commented config/ that is valid as it is, its JSON Schema for editors, and a .gitignore that fits the
-    store of the state record (--state) to DIR, by default the working directory. Without options it asks, if there is
-    a terminal. Overwrites nothing: if one of the files exists, none is written.
+    store of the state record (--state) to DIR, by default the working directory. Without options, or with --age-key
+    alone, it asks, if there is a terminal. Overwrites nothing: if one of the files exists, none is written.
 
     With --github --apply in a clone, sets up what the workflow needs on GitHub, and writes the files only if there is
     no workflow yet. Shows what is missing and asks first; run again, it changes nothing.
@@ -71,7 +71,7 @@ def command(
     if set_up and (directory / WORKFLOW).exists():
         set_up_repository(terminal, workspace, directory)
         return
-    given = regions or environments or age_key or github or "state" in terminal.flags
+    given = regions or environments or github or "state" in terminal.flags
     if given or not has_terminal():
         choices = Choices(
             regions=check_names(regions or REGIONS, "--region"),
@@ -82,7 +82,7 @@ def command(
         )
     else:
         refuse_existing(workspace, directory, github=False)  # before any question
-        choices = _ask(terminal, workspace)
+        choices = _ask(terminal, workspace, age_key=age_key)
     _write(terminal, workspace, directory, choices)
     if set_up:
         set_up_repository(terminal, workspace, directory)
@@ -100,11 +100,11 @@ def _write(terminal: Terminal, workspace: Workspace, directory: Path, choices: C
     terminal.print_document("\n".join(with_flags(step, flags) for step in steps))
 
 
-def _ask(terminal: Terminal, workspace: Workspace) -> Choices:
-    """The answers to questions, each with its default."""
+def _ask(terminal: Terminal, workspace: Workspace, *, age_key: bool) -> Choices:
+    """The answers to questions, each with its default; not asked for an age key if there is to be one."""
 
     def names(text: str) -> tuple[str, ...]:
-        return check_names(text.split(), "the answer")
+        return check_names((text,), "the answer")
 
     def store(text: str) -> str:
         record_directory(workspace, text)
@@ -117,7 +117,7 @@ def _ask(terminal: Terminal, workspace: Workspace) -> Choices:
     default = workspace.setting("state", "RECONCILER_STATE", "state")
     state = _ask_until_valid(terminal, "State record", default, store)
     shared = state != default
-    age_key = ask_choice("Create an age key, to encrypt create responses?", default=shared)
+    age_key = age_key or ask_choice("Create an age key, to encrypt create responses?", default=shared)
     github = is_for_workflow(state, environments) and ask_choice("Write a GitHub Actions workflow?", default=False)
     return Choices(regions, environments, state, age_key, github)
 

@@ -144,9 +144,8 @@ class Variables(Discreet, frozen=True, dict=True):
 
 def _is_distinctive(secret: str) -> bool:
     """Whether a text that contains it was not written by chance. What is not printable no target takes for one."""
-    return secret.isprintable() and len(secret) >= (
-        _LONG_WORD if secret.isalpha() and secret.islower() else _SHORTEST_SECRET
-    )
+    are_words = secret.islower() and secret.replace("-", "").replace("_", "").isalpha()
+    return secret.isprintable() and len(secret) >= (_LONG_WORD if are_words else _SHORTEST_SECRET)
 
 
 def _in_our_words(record: logging.LogRecord) -> bool:

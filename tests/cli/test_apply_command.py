@@ -96,7 +96,7 @@ class TestApproval:
         assert (
             "Error: create responses may contain secrets that the service sends only once; without `recipients`, they"
             " are stored unencrypted on this machine; to encrypt them into the record, run:\n"
-            "    reconciler init new-key --age-key\n"
+            "    reconciler init new-key --age-key --region europe\n"
             "  then copy the lines of `recipients` from new-key/config/targets.yaml to config/, and delete new-key; or"
             " accept this with --unsealed\n"
         ) == done.err

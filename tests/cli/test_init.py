@@ -22,7 +22,7 @@ from reconciler.errors import SettingsError
 from reconciler.operations.new_project import workflow as new_workflow
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS, config_files
 from reconciler.operations.new_project.ignored import gitignore
-from reconciler.operations.new_project.project import Choices
+from reconciler.operations.new_project.project import KINDS, Choices
 from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, published_at, workflow
 from reconciler.state.private.responses import decrypt, encrypt
 
@@ -100,8 +100,9 @@ def test_questions(project: Project) -> None:
     answers = {
         "Regions [europe usa]: ": "Europe\n",
         "starting with a letter or digit\r\nRegions [europe usa]: ": "europe\n",
-        "Environments [staging production]: ": "\n",
-        "State record [state]: ": "git:records\n",
+        "Environments [staging production]: ": "staging, production\n",
+        "State record [state]: ": "git\n",
+        "write ./git\r\nState record [state]: ": "git:records\n",
         "yes or no [yes]: ": "no\n",
         "workflow? yes or no [no]: ": "y\n",
     }
@@ -141,9 +142,37 @@ def test_a_question_that_is_not_answered(project: Project, number: signal.Signal
 
 
 def test_an_option_is_an_answer(project: Project) -> None:
-    """With any option, nothing is asked, at a terminal too."""
+    """With any option but --age-key, nothing is asked, at a terminal too."""
     done = at_terminal(project, "init", "--region", "europe")
     assert (0, FILES) == (done.code, written(project)), done
+
+
+def test_a_key_is_one_answer(project: Project) -> None:
+    """With --age-key alone, only whether to make a key is not asked."""
+    answers = {"Regions [europe usa]: ": "asia\n", "Environments [staging production]: ": "test\n", "[state]: ": "\n"}
+    done = at_terminal(project, "init", "--age-key", answers=answers)
+    assert (0, FILES) == (done.code, written(project)), done
+    assert "Create an age key" not in done.out
+    assert ["asia/test"] == list(yaml.safe_load(project.read("config/targets.yaml"))["targets"])
+    assert "recipients:\n" in project.read("config/targets.yaml")
+
+
+@pytest.mark.parametrize("given", [["europe, america"], ["europe,america"], ["europe america,"], ["europe", "america"]])
+def test_several_names(project: Project, given: list[str]) -> None:
+    """With commas or spaces between them, or an option for each."""
+    project.step("init", *(f"--region={text}" for text in given), "--environment", "test")
+    targets = yaml.safe_load(project.read("config/targets.yaml"))["targets"]
+    assert ["europe/test", "america/test"] == list(targets)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "Git"])
+def test_a_kind_of_store_is_no_place(project: Project, kind: str) -> None:
+    """Its name alone is not taken for a directory; what is named instead is a store, and such a directory can be."""
+    done = project.step("init", "--state", kind, code=1)
+    text = " ".join(done.err.split())
+    assert f"the state record: {kind} names only a kind of store; {KINDS[kind.lower()]}; " in text
+    assert set() == written(project)
+    project.step("init", "--state", f"./{kind}")
 
 
 @pytest.mark.parametrize(

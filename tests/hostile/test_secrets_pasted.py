@@ -135,10 +135,10 @@ def test_every_source_counts(project: Project, source: str) -> None:
             project.environment[NAME] = PLAIN
         case "a directory":
             project.write(f"secrets/{NAME}", f"{PLAIN}\n")
-            project.environment |= {"RECONCILER_SECRETS_DIR": "secrets", NAME: "another-secret"}
+            project.environment |= {"RECONCILER_SECRETS_DIR": "secrets", NAME: "An0ther-secret"}
         case _:
             project.write(".env", f"{NAME}={PLAIN}\n")
-            project.environment |= {"CI": "", NAME: "another-secret"}
+            project.environment |= {"CI": "", NAME: "An0ther-secret"}
     project.write("config/pasted.yaml", f"# {PLAIN}\n")
     assert f"config/pasted.yaml:1:3: the file contains {VALUE}; " in project.step("validate", code=1).err
 
@@ -146,11 +146,11 @@ def test_every_source_counts(project: Project, source: str) -> None:
 def test_what_any_text_may_contain_is_no_secret(project: Project) -> None:
     """Short secrets and plain words cover nothing; nor does one that cannot be read stop anything."""
     declare(project)
-    for number, value in enumerate(("staging", "", "europe", "production", "partner", "\udcff" * 9)):
+    for number, value in enumerate(("staging", "", "europe", "production", "a-partner", "\udcff" * 9)):
         project.environment[f"RECONCILER_R{number}_STAGING_CLIENT_SECRET"] = value
     project.environment["RECONCILER_SECRETS_DIR"] = "secrets"
     (project.path / "secrets" / NAME).mkdir(parents=True)
-    project.write("config/pasted.yaml", "# a partner's europe/production\nsubscriptions: {}\n# eyJ AGE-SECRET-KEY-1…\n")
+    project.write("config/pasted.yaml", "# a-partner's europe/production\nsubscriptions: {}\n# eyJ AGE-SECRET-KEY-1…\n")
     assert "https://hooks.partner.example" in project.step("plan").out
 
 

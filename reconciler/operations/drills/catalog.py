@@ -89,7 +89,7 @@ _DRILLS = (
         Section.LOST_KEY,
         accounts.lost_age_key,
         (
-            "reconciler init new-key --age-key",
+            "reconciler init new-key --age-key --region europe",
             "grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml",
             "rm -r new-key",
             f"operator secret ID | reconciler secret set {_LOANS}",

@@ -9,8 +9,8 @@ from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import sync_directory, written_beside
 
 HOW_TO_ENCRYPT = (
-    "run: reconciler init new-key --age-key; then copy the lines of `recipients` from new-key/config/targets.yaml to"
-    " config/, and delete new-key"
+    "run: reconciler init new-key --age-key --region europe; then copy the lines of `recipients` from"
+    " new-key/config/targets.yaml to config/, and delete new-key"
 )
 """How to encrypt the responses of a project that exists."""
 

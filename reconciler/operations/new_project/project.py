@@ -17,13 +17,27 @@ from reconciler.model.address import NAME, SPELLING
 from reconciler.operations.new_project.age_key import KeyFile, make_key
 from reconciler.operations.new_project.config import CONFIG_FILES, SCHEMA, config_files
 from reconciler.operations.new_project.ignored import gitignore
-from reconciler.operations.new_project.workflow import WORKFLOW, installed_from, published_at, workflow
+from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, installed_from, published_at, workflow
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.documents import render
 from reconciler.state.stores.location import open_store
 from reconciler.values import Discreet
 
 _GIT = r"(?i)git(:|\+[^/]*:|\+/)"
+
+KINDS = {
+    "git": f"for a branch of this repository, write git:BRANCH, for example {BRANCH}",
+    "postgres": "for a database, write postgresql://HOST/DATABASE",
+    "postgresql": "for a database, write postgresql://HOST/DATABASE",
+    "s3": "for a bucket, write s3://BUCKET/PREFIX",
+    "gs": "for a bucket, write gs://BUCKET/PREFIX",
+    "gcs": "for a bucket, write gs://BUCKET/PREFIX",
+    "az": "for a container, write az://CONTAINER/PREFIX",
+    "azure": "for a container, write az://CONTAINER/PREFIX",
+    "file": "for a directory, write its path, for example state",
+    "files": "for a directory, write its path, for example state",
+}
+"""Kinds of stores as they are called, and how a store of each kind is written."""
 
 
 class Choices(Discreet, frozen=True):
@@ -56,7 +70,11 @@ class NewProject(Struct, frozen=True):
 
 
 def check_names(names: Sequence[str], option: str) -> tuple[str, ...]:
-    """Names of regions or environments, each once. Raises SettingsError."""
+    """Names of regions or environments, each once; one text may have several, with commas or spaces between them.
+
+    Raises SettingsError.
+    """
+    names = [name for text in names for name in text.replace(",", " ").split() or [text]]
     for name in names:
         if not NAME.fullmatch(name):
             raise SettingsError("not a valid name", where=f"{option} {name}", remedy=SPELLING)
@@ -66,9 +84,15 @@ def check_names(names: Sequence[str], option: str) -> tuple[str, ...]:
 def record_directory(workspace: Workspace, state: str) -> Path | None:
     """The directory of a file store, absolute; None for any other store.
 
-    Raises SettingsError for what does not name a store, StateError for a type of store that is not available. The
-    repository of a git store may not exist yet, so that is not opened.
+    Raises SettingsError for what does not name a store, or only a kind of store, and StateError for a type of store
+    that is not available. The repository of a git store may not exist yet, so that is not opened.
     """
+    if how := KINDS.get(state.lower()):
+        raise SettingsError(
+            f"{state} names only a kind of store",
+            where="the state record",
+            remedy=f"{how}; for a directory of this name, write ./{state}",
+        )
     if re.match(_GIT, state):
         return None
     return open_store(state, workspace.cache_directory, {}).path
