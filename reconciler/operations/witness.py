@@ -29,11 +29,13 @@ def consult(heads: Heads, kind: str, variables: Variables, notices: Notices) -> 
     try:
         witness = make(variables)
     except ReconcilerError as problem:
+        heads.is_blind = True
         notices.warn(f"the witness is not used: {problem}; without it, {_DANGER}")
         return
     reading = witness.read()
     witnessed = heads.witnessed = witnessed_heads(reading.testimonies)
     notices.say_more(f"witness: {witness.name}, {len(witnessed)} heads")
+    heads.is_blind = reading.gap is not None
     if reading.gap is not None:
         notices.warn(f"the witness could not be read completely: {reading.gap}; {_DANGER}")
     notices.at_end(lambda seconds: tell(notices, heads, witnessed, witness, seconds))

@@ -143,6 +143,44 @@ def test_a_variable_that_differs(clone: Project) -> None:
     assert "RECONCILER_USA_PRODUCTION_BASE_URL is https://api.usa.lending.example, but config/ has" in done.err
 
 
+def save(project: Project, now: Any) -> None:
+    """Have the repository be like this."""
+    Path(project.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
+
+
+def test_who_reviews_already_stays(clone: Project) -> None:
+    """Of an environment that lacks its branches, the reviewers and the rules of their review stay as they are."""
+    clone.succeed("init", "--github", "--apply")
+    now = repository(clone)
+    team = {"type": "Team", "reviewer": {"id": 42, "name": "reviewers"}}
+    rules = [
+        {"type": "required_reviewers", "reviewers": [team], "prevent_self_review": True},
+        {"type": "wait_timer", "wait_timer": 30},
+    ]
+    now["environments"]["production"] |= {"protection_rules": rules, "deployment_branch_policy": None, "branches": []}
+    save(clone, now)
+    done = clone.succeed("init", "--github", "--apply")
+    assert "done: environment production: for chosen branches only" in done.out
+    environment = repository(clone)["environments"]["production"]
+    assert [{"type": "Team", "id": 42}] == environment["reviewers"]
+    assert (True, 30) == (environment["prevent_self_review"], environment["wait_timer"])
+    assert [{"name": "main"}] == environment["branches"]
+
+
+def test_protection_that_was_loosened(clone: Project) -> None:
+    """Other branches that may use an environment, and a ruleset that is off, are told, and left to a person."""
+    clone.succeed("init", "--github", "--apply")
+    now = repository(clone)
+    now["environments"]["production"]["branches"].append({"name": "feature/*"})
+    now["rulesets"][1]["enforcement"] = "disabled"
+    save(clone, now)
+    done = clone.succeed("init", "--github", "--apply")
+    assert now["calls"] == repository(clone)["calls"]
+    said = " ".join(done.err.split())
+    assert "environment production: jobs of feature/*, not only of main, may use it; it is left as it is" in said
+    assert "ruleset reconciler: the record is written with the deploy key: is disabled, so it protects nothing" in said
+
+
 def test_without_gh(project: Project) -> None:
     """Its absence is said, before anything is asked of GitHub."""
     project.environment["PATH"] = "/nowhere"

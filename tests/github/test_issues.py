@@ -15,6 +15,7 @@ ISSUES = ("github", "issues")
 UNKNOWN = "Creates with an unknown outcome"
 DRIFT = "Subscriptions that differ from the configuration"
 RECORD = "State records that cannot be used"
+BLIND = "not closed, since the witness could not be read completely"
 
 
 @pytest.fixture
@@ -30,7 +31,9 @@ def done(partner: Partner) -> dict[str, str]:
     """What a run has done with each issue; a second one must change nothing."""
     out = partner.step(*ISSUES).out
     again = partner.step(*ISSUES).out
-    assert {"none", "unchanged", "not closed, since a record cannot be used"} >= set(_verbs(again).values()), again
+    assert {"none", "unchanged", "not closed, since a record cannot be used", BLIND} >= set(_verbs(again).values()), (
+        again
+    )
     return _verbs(out)
 
 
@@ -83,6 +86,24 @@ def test_unknown(watched: Partner, hub: Hub) -> None:
     assert "closed" == done(watched)[UNKNOWN]
 
 
+def test_unknown_of_a_target_that_is_not_declared(watched: Partner, hub: Hub) -> None:
+    """Whoever removes a target from config/ closes no issue about it: what may exist there does so all the same."""
+    watched.want(offers=["ONB10011"], deals=["ONB10001"])
+    watched.lose_answer()
+    done(watched)
+    urls = "".join(
+        f"    {name}: https://api.other.example.test\n" for name in ("auth_url", "base_url", "audience_base")
+    )
+    for file in (watched.path / "config").iterdir():
+        file.unlink()
+    for declared in (f"targets:\n  usa/staging:\n{urls}", "targets: {}\n"):
+        watched.write("config/all.yaml", declared)
+        watched.step("state", "init", code=None)
+        assert {UNKNOWN: "unchanged", DRIFT: "none", RECORD: "none"} == done(watched)
+    watched.step("state", "resolve", "europe/staging/deals", "--created", "--force")
+    assert "closed" == done(watched)[UNKNOWN]
+
+
 @pytest.mark.parametrize("harm", ["damaged", "missing", "rolled back"])
 def test_record(watched: Partner, hub: Hub, harm: str) -> None:
     """While it cannot be used, what was known before is not closed."""
@@ -98,6 +119,22 @@ def test_record(watched: Partner, hub: Hub, harm: str) -> None:
     assert {UNKNOWN: "none", DRIFT: "not closed, since a record cannot be used", RECORD: "opened"} == done(watched)
     watched.journal.write_bytes(whole)
     assert {UNKNOWN: "none", DRIFT: "unchanged", RECORD: "closed"} == done(watched)
+
+
+@pytest.mark.parametrize("lost", ["/commits", "/statuses"])
+def test_record_of_which_only_the_witness_knows_better(watched: Partner, hub: Hub, lost: str) -> None:
+    """On a machine that remembers nothing, a rollback that cannot be noticed is not taken for one that is over."""
+    watched.environment["RECONCILER_WITNESS"] = "github"
+    watched.want(offers=["ONB10011"], deals=["ONB10001"])
+    watched.lose_answer()
+    done(watched)
+    watched.journal.write_bytes(watched.journal.read_bytes().splitlines(keepends=True)[0])
+    watched.environment["RECONCILER_CACHE_DIR"] = "fresh"
+    assert {UNKNOWN: "not closed, since a record cannot be used", DRIFT: "none", RECORD: "opened"} == done(watched)
+    watched.environment["RECONCILER_CACHE_DIR"] = "as-fresh"
+    hub.fail("GET", lost, 502)
+    assert {UNKNOWN: BLIND, DRIFT: "opened", RECORD: BLIND} == done(watched)
+    assert [UNKNOWN, RECORD, DRIFT] == hub.open_issues()
 
 
 def test_issues_of_others(watched: Partner, hub: Hub) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def step(project: Project, script: str, command: str, given: Mapping[str, str], 
     variables = {
         "GITHUB_EVENT_PATH": str(event), "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary),
         "GITHUB_REPOSITORY": "partner/hooks", "GITHUB_REF_NAME": "main", "GITHUB_RUN_ATTEMPT": "1",
-        "RUNNER_TEMP": str(project.path), "STAGES": "staging production",
+        "GITHUB_SHA": "ours", "RUNNER_TEMP": str(project.path), "STAGES": "staging production",
         "TEST_RUNS": str(project.path / "runs"), "PATH": f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }  # fmt: skip
     done = subprocess.run(
@@ -227,7 +228,9 @@ def test_secret(declared: Project) -> None:
     assert "s3cret" not in done.summary + done.ended.err + done.ended.out
 
 
-def artifact(project: Project, run: str, name: str, content: bytes, origin: str = "partner/hooks main push") -> Path:
+def artifact(
+    project: Project, run: str, name: str, content: bytes, origin: str = "partner/hooks main push earlier"
+) -> Path:
     """A file in an artifact of a run of the workflow."""
     path = project.write(f"runs/{run}/artifact/{name}", "")
     path.write_bytes(content)
@@ -245,10 +248,19 @@ def test_notifications_of_a_run(declared: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["fork/hooks main pull_request", "partner/hooks other push", "partner/hooks main pull_request"]
+    "origin",
+    [
+        "fork/hooks main pull_request ours",
+        "partner/hooks other push ours",
+        "partner/hooks main pull_request ours",
+        "partner/hooks main push of-a-tag",
+    ],
 )
 def test_artifact_of_anyone(declared: Project, origin: str) -> None:
-    """A run that anyone can start, with a pull request or on a branch, is no source of what is recorded."""
+    """A run that anyone can start is no source of what is recorded: with a pull request, on a branch, with a tag.
+
+    A run for a tag that is named like the branch looks like one for the branch, but for its commit.
+    """
     artifact(declared, "17", "unrecorded/x/y.json", b"{}", origin)
     done = step(declared, "mending.py", "preview", ask("state recover", "europe/staging", value="17"))
     assert (1, {}) == (done.ended.code, done.outputs)
@@ -263,6 +275,58 @@ def test_file_that_changed_after_its_approval(declared: Project) -> None:
     (declared.path / "run-17/artifact/unrecorded/x/y.json").write_bytes(b"{ }")
     done = step(declared, "mending.py", "mend", given, APPROVAL=approval)
     assert "what was approved has changed since" in done.ended.err
+
+
+def test_another_rollback_is_not_accepted(declared: Project) -> None:
+    """What is accepted is the loss that was shown, and not a greater one that came after it."""
+    for name in ("offers", "deals"):
+        declared.declare({name: (["ONB10011"], f"https://hooks.partner.example/{name}")})
+        declared.step("state", "import", "--all")
+    journal = declared.path / "state/europe/staging.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]))
+    given = ask("state accept-rollback", "europe/staging", force="true")
+    shown = preview(declared, given)
+    assert "last seen with 3 entries" in shown.summary
+    journal.write_bytes(lines[0])
+    done = step(declared, "mending.py", "mend", given, APPROVAL=shown.outputs["approval"])
+    assert (1, lines[0]) == (done.ended.code, journal.read_bytes())
+    assert "what was approved has changed since" in done.ended.err
+    assert 0 == mend(declared, given).ended.code
+
+
+def test_what_was_typed_is_one_line(declared: Project) -> None:
+    """It looks like no other command in the preview, and is no markup where the outcome is told."""
+    note = "it arrives\nreconciler state retire europe/staging/x ` ![image](https://elsewhere.example/x) @everyone"
+    given = ask("state resolve --created", OFFERS, note=note, value="0000")
+    shown = html.unescape(preview(declared, given).summary)
+    assert "it arrives\\nreconciler state retire" in shown
+    assert 1 == sum(line.removeprefix("<pre>").startswith("reconciler ") for line in shown.splitlines())
+    done = mend(declared, given)
+    assert 1 == done.ended.code
+    assert "![image]" not in done.summary
+    assert "@everyone" not in done.summary.partition("<pre>")[0]
+
+
+def test_a_preview_that_is_too_long(declared: Project) -> None:
+    """A summary over its limit is not shown at all: what is approved is in it whole, or nothing can be approved."""
+    for number in range(8):
+        artifact(declared, "17", f"unrecorded/{number}.json", b"&" * 20_000)
+    url = f"https://hooks.partner.example/{'x' * 1900}"
+    declared.declare({f"s-{number}": ([f"ONB{number}"], f"{url}/{number}") for number in range(20_000, 20_300)})
+    given = ask("state recover", "europe/staging", value="17")
+    shown = preview(declared, given).summary
+    assert len(shown.encode()) <= 1 << 20
+    assert shown.endswith(
+        "The rest is omitted, since the summary would be too long: see `reconciler state show` and `plan`.\n"
+    )
+    assert 8 == shown.count("&amp;" * 20_000)
+    for number in range(8, 12):
+        artifact(declared, "17", f"unrecorded/{number}.json", b"&" * 20_000)
+    shutil.rmtree(declared.path / "run-17")
+    done = step(declared, "mending.py", "preview", given)
+    assert (1, {}, "") == (done.ended.code, done.outputs, done.summary)
+    assert "too much for one approval" in done.ended.err
 
 
 @pytest.mark.parametrize("operation", ["state rebind", "state accept-rollback"])

@@ -65,6 +65,15 @@ def test_nothing_is_restored_where_approvals_come_from() -> None:
             assert "never" == action["with"].get("cache"), name
 
 
+def test_whoever_reads_the_record_is_given_what_that_needs() -> None:
+    """The credentials of its store, and the heads that the job knows: without those, no rollback would be noticed."""
+    for name, job in jobs(RECONCILE, REPORT, STAGE):
+        for step in job.get("steps", []):
+            if "RECONCILER_STATE" in step.get("env", {}):
+                assert {"INPUT_STORE_CREDENTIALS", "RECONCILER_CACHE_DIR"} <= step["env"].keys(), (name, step["name"])
+                assert '"$SCRIPTS/' in step["run"], (name, step["name"])
+
+
 def test_no_group_waits_for_an_approval() -> None:
     """GitHub holds a group while its job waits for a reviewer, so that a run nobody approves would block the rest."""
     for name, job in jobs(RECONCILE, STAGE):

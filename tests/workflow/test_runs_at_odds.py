@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -207,3 +208,17 @@ def test_daily_report_of_an_unknown(forge: Forge, operator: Project, sandbox: Sa
         daily(forge, hub)
         (ours,) = [issue for issue in hub.issues if WAITS in issue["title"]]
         assert f"usa/staging/{name}" in ours["body"].replace("&#47;", "/")
+
+
+def test_daily_report_of_a_record_that_was_rolled_back(
+    forge: Forge, operator: Project, hub: Hub, tmp_path: Path
+) -> None:
+    """What an earlier run has left in the cache is known to the issues too, where the witness cannot be read."""
+    operator.step("state", "import", "--all")
+    daily(forge, hub)
+    forge.git(forge.origin, "update-ref", "refs/heads/reconciler-state", "refs/heads/reconciler-state~1")
+    shutil.rmtree(tmp_path / "home/cache/reconciler/heads")  # what the operator's machine and the runner remember
+    hub.fail("GET", "/commits", 502)
+    done = forge.run("schedule", {}, extra=hub.environment)
+    assert 0 != done.code, done.log
+    assert "State records that cannot be used" in hub.open_issues()

@@ -130,6 +130,19 @@ def test_the_example_is_green(forge: Forge, sandbox: Sandbox, event: str) -> Non
     assert 0 == sandbox.world.requests.total()
 
 
+def test_tags_and_branches_of_the_same_names(forge: Forge, sandbox: Sandbox) -> None:
+    """What anybody may push under a similar name is neither the record nor the tip of the branch."""
+    elsewhere = forge.path / "elsewhere"
+    forge.git(forge.path, "clone", "-q", "-b", "reconciler-state", str(forge.origin), str(elsewhere))
+    forge.git(elsewhere, "rm", "-q", "-r", ".")
+    forge.git(elsewhere, "commit", "-q", "-m", "Of another")
+    names = ["tags/main", "tags/reconciler-state", "heads/heads/reconciler-state", "heads/origin/reconciler-state"]
+    forge.git(elsewhere, "push", "-q", "origin", *(f"HEAD:refs/{name}" for name in names))
+    code, log = push(forge, "staging")
+    assert (0, 4) == (code, len(sandbox.world.commits)), log
+    assert "offers" in forge.git(forge.origin, "log", "--format=%s", "refs/heads/reconciler-state")
+
+
 def test_without_the_key_to_the_record(forge: Forge, sandbox: Sandbox) -> None:
     """An environment that was not given the key stops before anything is sent; no token takes its place silently."""
     del forge.secrets["RECORD_KEY"]

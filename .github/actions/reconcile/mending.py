@@ -23,6 +23,9 @@ import operations
 from stages import named_stages
 
 from reconciler.model.address import TargetName
+from reconciler.reports.cutting import SUMMARY_LIMIT, utf8_size
+from reconciler.reports.markdown import code
+from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 _FILES = {"state recover": "**/unrecorded/**/*", "state observe": "**/*.jsonl"}
 """Where the artifact of a run has the files of an operation."""
 _TRUSTED = [["push"], ["workflow_dispatch"], ["schedule"]]
+_OMITTED = "The rest is omitted, since the summary would be too long: see `reconciler state show` and `plan`.\n"
 _MOST = 20_000
 """Characters of a file that the summary shows: it may have 1 MiB."""
 
@@ -45,9 +49,12 @@ class Prepared:
         self.files = files
         self.rows = operations.concerned(asked, rows)
         self.commands: list[Command] = operations.commands(asked, self.rows, [str(path) for path in files])
+        accepts = operations.OPERATIONS[asked.operation].accepts
+        self.accepted = [_harmlessly(command) for command in self.commands if accepts]
         contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
         shown = [[row["address"], row["attempt"], row["status"]] for row in self.rows]
-        text = json.dumps([self.commands, shown, contents, os.environ.get("GITHUB_SHA")])
+        accepted = [sorted(text.splitlines()) for text in self.accepted]  # a witness tells in any order
+        text = json.dumps([self.commands, accepted, shown, contents, os.environ.get("GITHUB_SHA")])
         self.approval = hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -59,7 +66,7 @@ def preview() -> int:
             " again with `Run workflow`"
         )
     prepared = _prepare()
-    job.summarise("".join(_report(prepared)))
+    job.summarise(_summary(prepared))
     pattern = prepared.asked.patterns[0].split("/")
     job.hand_on(approval=prepared.approval, variables=TargetName("/".join(pattern[:2])).variable_prefix)
     return 0
@@ -69,7 +76,7 @@ def mend() -> int:
     """Do what was previewed, and nothing else; the worst exit code of its commands."""
     prepared = _prepare()
     if prepared.approval != os.environ["APPROVAL"]:
-        job.summarise("".join(_report(prepared)))
+        job.summarise(_summary(prepared))
         raise job.Refusal(
             "what was approved has changed since: the record, or the file, is not as it was previewed; nothing was"
             " done; start the workflow again, and approve what it shows"
@@ -82,9 +89,9 @@ def mend() -> int:
 def _prepare() -> Prepared:
     asked = operations.parse(job.inputs(), named_stages(os.environ["STAGES"]))
     files = _download(asked) if asked.needs_file else []
-    code, text = job.reconciler("state", "list", "--format", "json")
+    ended, text = job.reconciler("state", "list", "--format", "json")
     rows = json.loads(text) if text else []
-    if code and not text and asked.operation not in {"state init", "state accept-rollback", "state recover"}:
+    if ended and not text and asked.operation not in {"state init", "state accept-rollback", "state recover"}:
         raise job.Refusal("the record cannot be read; the log says why")
     return Prepared(asked, [{key: str(row[key]) for key in ("address", "attempt", "status")} for row in rows], files)
 
@@ -93,9 +100,11 @@ def _download(asked: Asked) -> list[Path]:
     """The files that a run's artifacts have for an operation. Raises job.Refusal if there are none."""
     repository, run = os.environ["GITHUB_REPOSITORY"], asked.value
     branch = os.environ.get("GITHUB_REF_NAME", "")
-    query = "[.head_repository.full_name, .head_branch, .event] | @tsv"
-    of_run = _gh("api", f"repos/{repository}/actions/runs/{run}", "--jq", query).split()
-    if of_run[:2] != [repository, branch] or of_run[2:] not in _TRUSTED:  # anyone's pull request makes artifacts here
+    query = "[.head_repository.full_name, .head_branch, .event, .head_sha] | @tsv"
+    *of_run, commit = _gh("api", f"repos/{repository}/actions/runs/{run}", "--jq", query).split()
+    # Anyone's pull request makes artifacts here, and so does a tag that is named like the branch, of any commit.
+    is_of_branch = of_run[:2] == [repository, branch] and of_run[2:] in _TRUSTED and _is_before(repository, commit)
+    if not is_of_branch:
         raise job.Refusal(f"run {run} is not one of the branch {branch} of this repository: {' '.join(of_run)}")
     folder = Path(os.environ["RUNNER_TEMP"]) / f"run-{run}"
     if not folder.exists():
@@ -106,6 +115,12 @@ def _download(asked: Asked) -> list[Path]:
     if not files:
         raise job.Refusal(f"run {run} has no artifact with a file for {asked.operation}")
     return files
+
+
+def _is_before(repository: str, commit: str) -> bool:
+    """Whether a commit is that of this run, or one of those before it. Raises job.Refusal."""
+    path = f"repos/{repository}/compare/{os.environ['GITHUB_SHA']}...{commit}"
+    return _gh("api", path, "--jq", ".status").strip() in {"identical", "behind"}
 
 
 def _gh(*arguments: str) -> str:
@@ -121,21 +136,39 @@ def _gh(*arguments: str) -> str:
     return done.stdout.decode()
 
 
-def _report(prepared: Prepared) -> Iterator[str]:
-    """Markdown. All that comes from elsewhere is escaped, and in blocks that end with their text."""
+def _summary(prepared: Prepared) -> str:
+    """Markdown: what is approved, and what else there is to say as far as a summary may be long.
+
+    A longer one would not be shown at all. Raises job.Refusal if what is approved does not fit.
+    """
+    text = "".join(_approved(prepared))
+    left = SUMMARY_LIMIT - len(_OMITTED) - utf8_size(text)
+    if left < 0:
+        raise job.Refusal("too much for one approval: a job's summary cannot show all of it; name fewer addresses")
+    for part in _context(prepared):
+        left -= utf8_size(part)
+        if left < 0:
+            return text + _OMITTED
+        text += part
+    return text
+
+
+def _approved(prepared: Prepared) -> Iterator[str]:
+    """All that comes from elsewhere is escaped, and in blocks that end with their text."""
     asked = prepared.asked
-    patterns = [part for pattern in asked.patterns for part in ("-t", pattern)]
-    yield f"### {asked.operation}: {html.escape(' '.join(asked.patterns))}\n\n"
+    yield f"### {asked.operation}: {code(' '.join(asked.patterns))}\n\n"
     yield f"The environment `{asked.stage}` approves this. Then these commands run, and nothing else:\n\n"
-    yield _block("\n".join(f"reconciler {shlex.join(command)}" for command in prepared.commands))
+    yield _block("\n".join(map(_line, prepared.commands)))
     for path in prepared.files:
-        yield f"{html.escape(path.name)}:\n\n{_block(_shown(asked, path))}"
+        yield f"{code(path.name)}:\n\n{_block(_shown(asked, path))}"
+    yield from (f"What it would accept:\n\n{_block(text)}" for text in prepared.accepted)
+
+
+def _context(prepared: Prepared) -> Iterator[str]:
+    patterns = [part for pattern in prepared.asked.patterns for part in ("-t", pattern)]
     for address in dict.fromkeys(row["address"] for row in prepared.rows):
         yield _output("state", "show", address)
     yield f"The plan as it is now:\n\n{_output('plan', *patterns)}"
-    if operations.OPERATIONS[asked.operation].accepts:  # without --force it only says so
-        harmless = [[part for part in command if part != "--force"] for command in prepared.commands]
-        yield from (f"What it would accept:\n\n{_output(*command)}" for command in harmless)
 
 
 def _shown(asked: Asked, path: Path) -> str:
@@ -144,6 +177,17 @@ def _shown(asked: Asked, path: Path) -> str:
     if asked.operation == "state observe":
         return f"{len(text.splitlines())} notifications"
     return text if len(text) <= _MOST else f"{text[:_MOST]}…\n({len(text)} characters)"
+
+
+def _harmlessly(command: Command) -> str:
+    """What a command says that it would accept: without --force it does no more. Warnings are about this runner."""
+    _, text = job.reconciler(*(part for part in command if part != "--force"), streams=(1, 2))
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("Warning: "))
+
+
+def _line(command: Command) -> str:
+    """A command as one line: what was typed cannot look like another."""
+    return visible(f"reconciler {shlex.join(command)}")
 
 
 def _output(*command: str) -> str:
@@ -177,11 +221,11 @@ def _feed(secret: str) -> None:
 
 
 def _do(command: Command) -> int:
-    code, text = job.reconciler(*command, streams=(1, 2))
+    ended, text = job.reconciler(*command, streams=(1, 2))
     sys.stderr.write(text)
-    result = "Done" if code == 0 else f"Failed with exit code {code}"
-    job.summarise(f"{result}: `reconciler {html.escape(shlex.join(command))}`\n\n{_block(text)}")
-    return code
+    result = "Done" if ended == 0 else f"Failed with exit code {ended}"
+    job.summarise(f"{result}: {code(_line(command))}\n\n{_block(text)}")
+    return ended
 
 
 COMMANDS = {"preview": preview, "mend": mend}

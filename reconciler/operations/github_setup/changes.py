@@ -11,15 +11,19 @@ if TYPE_CHECKING:
 
 
 class AddEnvironment(Struct, frozen=True):
-    """An environment that asks a reviewer, for the default branch alone."""
+    """An environment that asks a reviewer, for the default branch alone; `settings` as the API takes them.
+
+    `login` is the reviewer, None if the environment has some, who stay.
+    """
 
     name: str
-    reviewer: int
-    login: str
+    login: str | None
+    settings: Mapping[str, object]
 
     @property
     def text(self) -> str:
-        return f"environment {self.name}: required reviewer {self.login}, for chosen branches only"
+        asked = "" if self.login is None else f"required reviewer {self.login}, "
+        return f"environment {self.name}: {asked}for chosen branches only"
 
 
 class AllowBranch(Struct, frozen=True):

@@ -28,11 +28,7 @@ def make(gh: Gh, change: Change) -> None:
     """Make a change. Raises Refused, NotOffered, and SettingsError without `ssh-keygen`."""
     match change:
         case AddEnvironment():
-            environment = {
-                "reviewers": [{"type": "User", "id": change.reviewer}],
-                "deployment_branch_policy": {"protected_branches": False, "custom_branch_policies": True},
-            }
-            gh.send("PUT", f"/environments/{change.name}", environment)
+            gh.send("PUT", f"/environments/{change.name}", change.settings)
         case AllowBranch():
             path = f"/environments/{change.environment}/deployment-branch-policies"
             gh.send("POST", path, {"name": change.branch})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -55,8 +55,8 @@ def survey(gh: Gh, desired: Desired, stages: tuple[str, ...], record: str) -> Su
     changes: list[Change] = []
     differences: list[str] = []
     for stage in stages:
-        changes += _environment(gh, stage, branch, user)
-    changes += _rulesets(gh, branch, record)
+        changes += _environment(gh, stage, branch, user, differences)
+    changes += _rulesets(gh, branch, record, differences)
     changes += _key(gh, stages)
     for stage in stages:
         targets = [target for name, target in desired.targets.items() if name.environment == stage]
@@ -65,25 +65,41 @@ def survey(gh: Gh, desired: Desired, stages: tuple[str, ...], record: str) -> Su
     return Survey(tuple(changes), tuple(differences), bool(repository["private"]))
 
 
-def _environment(gh: Gh, stage: str, branch: str, user: dict[str, object]) -> Iterator[Change]:
+def _environment(gh: Gh, stage: str, branch: str, user: dict[str, object], differences: list[str]) -> Iterator[Change]:
     path = f"/environments/{stage}"
     environment = gh.get(path)
-    rules = environment["protection_rules"] if environment else []
+    rules = {rule["type"]: rule for rule in environment["protection_rules"]} if environment else {}
     policy = environment and environment["deployment_branch_policy"]
-    reviewed = any(rule["type"] == "required_reviewers" for rule in rules)
-    if not (reviewed and policy):
-        yield AddEnvironment(stage, int(str(user["id"])), str(user["login"]))
-    allowed = gh.get(f"{path}/deployment-branch-policies") if policy and policy["custom_branch_policies"] else None
+    is_reviewed = "required_reviewers" in rules
+    if not (is_reviewed and policy):
+        yield AddEnvironment(stage, None if is_reviewed else str(user["login"]), _settings(rules, policy, user))
+    if policy and policy["protected_branches"]:
+        return
+    allowed = gh.get(f"{path}/deployment-branch-policies") if policy else None
     names = [one["name"] for one in allowed["branch_policies"]] if allowed else []
-    if branch not in names and not (policy and policy["protected_branches"]):
+    if branch not in names:
         yield AllowBranch(stage, branch)
+    differences += [
+        f"environment {stage}: jobs of {name}, not only of {branch}, may use it" for name in names if name != branch
+    ]
 
 
-def _rulesets(gh: Gh, branch: str, record: str) -> Iterator[Change]:
+def _settings(rules: dict[str, Any], policy: object, user: dict[str, object]) -> dict[str, object]:
+    """All settings of an environment, since setting one replaces them: those that it has, and what is missing."""
+    review = rules.get("required_reviewers", {"reviewers": [{"type": "User", "reviewer": user}]})
+    return {
+        "wait_timer": rules.get("wait_timer", {}).get("wait_timer", 0),
+        "prevent_self_review": review.get("prevent_self_review", False),
+        "reviewers": [{"type": one["type"], "id": int(one["reviewer"]["id"])} for one in review["reviewers"]],
+        "deployment_branch_policy": policy or {"protected_branches": False, "custom_branch_policies": True},
+    }
+
+
+def _rulesets(gh: Gh, branch: str, record: str, differences: list[str]) -> Iterator[Change]:
     try:
-        existing = {ruleset["name"] for ruleset in gh.get("/rulesets") or []}
+        existing = {ruleset["name"]: ruleset["enforcement"] for ruleset in gh.get("/rulesets?per_page=100") or []}
     except NotOffered:
-        existing = set()
+        existing = {}
     key = {"actor_type": "DeployKey", "actor_id": None, "bypass_mode": "always"}
     for ruleset in (
         AddRuleset(_KEEP, record, ({"type": "deletion"}, {"type": "non_fast_forward"}), ()),
@@ -92,10 +108,12 @@ def _rulesets(gh: Gh, branch: str, record: str) -> Iterator[Change]:
     ):
         if ruleset.name not in existing:
             yield ruleset
+        elif existing[ruleset.name] != "active":
+            differences.append(f"ruleset {ruleset.name}: is {existing[ruleset.name]}, so it protects nothing")
 
 
 def _key(gh: Gh, stages: tuple[str, ...]) -> Iterator[Change]:
-    keys = tuple(key["id"] for key in gh.get("/keys") or [] if key["title"] == KEY_TITLE)
+    keys = tuple(key["id"] for key in gh.get("/keys?per_page=100") or [] if key["title"] == KEY_TITLE)
     if len(keys) != 1 or any("RECORD_KEY" not in _names(gh, stage, "secrets") for stage in stages):
         yield ReplaceKey(stages, keys)
 

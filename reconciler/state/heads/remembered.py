@@ -43,6 +43,8 @@ class Heads:
         self.warning: str | None = None
         self.witnessed: Sequence[KnownHead] = ()
         """Heads that a witness has seen: they count like those remembered."""
+        self.is_blind = False
+        """Whether a witness may have seen others, which could not be read."""
         self.noted: dict[TargetName, tuple[KnownHead, StoreLocation]] = {}
         """What a witness is to be told: the head of each journal that this run appended to, and its store."""
         self._cache = directory
