@@ -1,21 +1,11 @@
 """The account that creates are made with, and the one that a record belongs to."""
 
-from msgspec import Struct
-
-from reconciler.applying.driver import Caller
 from reconciler.errors import RecordForeign
 from reconciler.model.account import short_account
 from reconciler.model.desired import Target
 from reconciler.model.plan import SENDS, TargetPlan
 from reconciler.model.record import Record
 from reconciler.model.url import same_service
-
-
-class Account(Struct, frozen=True):
-    """Who a target's creates are made as: the hash of the client id, and what makes the calls."""
-
-    account: str
-    caller: Caller
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:

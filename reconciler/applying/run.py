@@ -9,10 +9,10 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.applying.account import Account, needs_account, refuse_foreign
+from reconciler.applying.account import needs_account, refuse_foreign
 from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.driver import Driver, Inbox, describe
+from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
@@ -43,6 +43,13 @@ from reconciler.state.stores.store import Journals
 
 _PATIENCE_WITH_EARLIER = 5.0
 """Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
+
+
+class Account(Struct, frozen=True):
+    """Who a target's creates are made as: the hash of the client id, and what makes the calls."""
+
+    account: str
+    caller: Caller
 
 
 class Apply(Struct, dict=True):

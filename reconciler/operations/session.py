@@ -9,11 +9,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from reconciler.applying.account import Account, needs_account, refuse_foreign
+from reconciler.applying.account import needs_account, refuse_foreign
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
 from reconciler.applying.protocol import TargetRun
-from reconciler.applying.run import Apply
+from reconciler.applying.run import Account, Apply
 from reconciler.applying.service_caller import ServiceCaller
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.address import TargetName

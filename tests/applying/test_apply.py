@@ -13,10 +13,10 @@ from support.applying_doubles import MemoryStore, ScriptedCaller, now
 from support.journal_samples import AT, BY, OTHER, TARGET, begun, journal_bytes
 from support.simulation.sim_configs import desired_of, target_of
 
-from reconciler.applying.account import Account, needs_account, refuse_foreign
+from reconciler.applying.account import needs_account, refuse_foreign
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
-from reconciler.applying.run import Apply
+from reconciler.applying.run import Account, Apply
 from reconciler.errors import RecordForeign, RecordMissing, StoreUnavailable
 from reconciler.model.address import Address, TargetName
 from reconciler.model.clock import Instant

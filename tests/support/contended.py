@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.applying.account import Account
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
 from reconciler.applying.events import Answered
-from reconciler.applying.run import Apply
+from reconciler.applying.run import Account, Apply
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.outcome import Answer, Outcome

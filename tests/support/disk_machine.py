@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.applying import driver
-from reconciler.applying.account import Account
 from reconciler.applying.context import Limits
 from reconciler.applying.driver import Inbox
 from reconciler.applying.events import Answered
-from reconciler.applying.run import Apply
+from reconciler.applying.run import Account, Apply
 from reconciler.disk.durable import settle_name
 from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.applying.account import Account
 from reconciler.applying.driver import Inbox
 from reconciler.applying.events import (
     Answered,
@@ -20,7 +19,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
-from reconciler.applying.run import Apply
+from reconciler.applying.run import Account, Apply
 from reconciler.errors import ReconcilerError, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.result import Verdict
