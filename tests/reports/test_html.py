@@ -23,7 +23,7 @@ from reconciler.reports.documents import plan_document, status_document
 from reconciler.reports.formats import PLAN_PAGE, STATUS_PAGE
 from reconciler.reports.html.contents import Contents
 from reconciler.reports.html.marks import Kind
-from reconciler.reports.html.tasks import Who
+from reconciler.reports.html.tasks import When, Who
 
 if TYPE_CHECKING:
     from reconciler.model.overview import Overview
@@ -105,18 +105,21 @@ def test_what_a_reviewer_asks_comes_first(scene: Scene) -> None:
     text = read(plan_page(overview))
     assert text.index("What each must do") > text.index(overview.plan.digest)
     first = text.partition("What each must do")[0]
-    assert "Plan: 1 create call to europe/staging, 1 change not sent." in first
-    sent = f"± replace offers (ONB10011) at {hooks('new')} in place of {hooks('old')}"
-    not_sent = "Not sent : europe/staging/lost : an earlier create has an unknown outcome"
-    assert f"Will be sent 1 create call to europe/staging : {sent} {not_sent} A call cannot be undone." in first
+    assert "Plan: 1 create call to europe/staging, 1 blocked change will not be sent." in first
+    stays = "the old one at …/old stays until the service's operator deletes it"
+    sent = f"± replace offers (ONB10011): create at {hooks('new')}; {stays} A call cannot be undone."
+    assert f"Will be sent 1 create call to europe/staging : {sent} See what each change does" in first
+    assert "Will not be sent europe/staging/lost : an earlier create has an unknown outcome Arrives twice" in first
     assert "Must act Reviewer , before the apply: approve or refuse the plan" in first
     unknown = "resolve an unknown outcome (was it created?): europe/staging/lost"
-    assert f"Maintainer , now: repair a record: usa/staging {unknown}" in first
-    assert "Operator of the service , after the apply: delete the old subscription: europe/staging/offers" in first
-    until = "until the operator deletes the old subscription of europe/staging/offers"
-    assert f"Arrives twice Now : nothing After the call : ONB10011 on europe/staging , {until}" in first
+    assert f"Maintainer , now; the apply need not wait: repair a record: usa/staging {unknown}" in first
+    asks = "Service's operator , after the apply, when the maintainer asks with reconciler removals :"
+    assert f"{asks} delete the old subscription europe/staging/offers at {hooks('old')} See what" in first
+    until = f"until the service's operator deletes the old europe/staging/offers at {hooks('old')} See at which URLs"
+    nothing = "Arrives twice Now : nothing, even if the create of unknown outcome exists"
+    assert f"{nothing} After the call : ONB10011 on europe/staging , {until}" in first
     assert "Stops arriving Nothing" in first
-    exists = "whether 1 create of unknown outcome exists: europe/staging/lost (ONB10001)"
+    exists = "whether it exists : europe/staging/lost (ONB10001), a create of unknown outcome"
     assert f"{exists} what exists on usa/staging : no usable record" in first
     record = f"{scene.records[EUROPE].head[:12]} 5 {AT} (10 hours ago)"
     addresses = "https://staging.service.example https://login.service.example https://api.service.example"
@@ -129,8 +132,66 @@ def test_what_stops(scene: Scene) -> None:
     scene.hold("moved", "ONB10001", hooks("here"))
     scene.hold("gone", "ONB10003", hooks("gone"))
     first = read(plan_page(overview_of(scene))).partition("What each must do")[0]
-    deleted = "once the operator deletes europe/staging/gone , to be asked after the apply. Nothing replaces it."
-    assert f"Stops arriving ONB10003 on europe/staging , {deleted} Not known" in first
+    deleted = f"once the service's operator deletes europe/staging/gone at {hooks('gone')}"
+    asks = "( not asked yet: the maintainer asks after the apply ). Nothing replaces it."
+    assert f"Stops arriving ONB10003 on europe/staging , {deleted} {asks} Not known" in first
+
+
+def test_a_deletion_that_was_asked_for(scene: Scene) -> None:
+    """It says when, in the same words wherever it is; what is left of an address that goes on is the old one."""
+    scene.retire(scene.hold("gone", "ONB10003", hooks("gone")))
+    scene.want("moved", "ONB10001", hooks("there"))
+    scene.hold("moved", "ONB10001", hooks("there"))
+    scene.retire(scene.hold("moved", "ONB10002", hooks("here")))
+    text = read(plan_page(overview_of(scene, unusable={})))
+    gone = f"delete the subscription europe/staging/gone at {hooks('gone')} (asked on 2026-11-20)"
+    old = f"delete the old subscription europe/staging/moved at {hooks('here')} (asked on 2026-11-20)"
+    assert f"Must act Service's operator , now: {old} {gone} See what each must do" in text
+    deleted = f"once the service's operator deletes europe/staging/gone at {hooks('gone')} ( asked on 2026-11-20 )"
+    assert f"{deleted}. Nothing replaces it." in text
+    assert "delete the subscription europe/staging/gone , attempt a1, asked on 2026-11-20 Please delete" in text
+
+
+def test_what_config_does_not_ask_for(scene: Scene) -> None:
+    """The first screen names the codes, whether they are too many or in force a second time."""
+    scene.want("shrunk", "ONB10003", hooks("shrunk"))
+    scene.hold("shrunk", "ONB10003 ONB10004", hooks("shrunk"))
+    scene.want("double", "ONB10005", hooks("double"))
+    scene.hold("double", "ONB10005", hooks("double"))
+    scene.hold("double", "ONB10005", hooks("double"))
+    text = read(plan_page(overview_of(scene, unusable={})))
+    codes = "europe/staging/double (ONB10005), europe/staging/shrunk (ONB10004)"
+    assert f"Maintainer , now: decide on surplus codes (in force, not asked for by config/): {codes} See what" in text
+
+
+def test_what_is_urgent(scene: Scene) -> None:
+    """Who must act stands out where somebody must whatever becomes of the plan, not for its approval."""
+    scene.want("new", "ONB10001", hooks("new"))
+    assert '<li class="act some">' in plan_page(overview_of(scene, unusable={}))
+    scene.retire(scene.hold("gone", "ONB10003", hooks("gone")))
+    assert '<li class="act urgent">' in plan_page(overview_of(scene, unusable={}))
+
+
+def test_an_old_url_at_another_host(scene: Scene) -> None:
+    """It is whole, since no URL before it has its host."""
+    scene.want("moved", "ONB10001", hooks("there"))
+    scene.hold("moved", "ONB10001", "https://hooks.partner.example.other.example/here")
+    text = read(plan_page(overview_of(scene)))
+    assert "the old one at https://hooks.partner.example.other.example/here stays until" in text
+
+
+def test_before_the_apply(scene: Scene) -> None:
+    """All that must precede it is listed with the approval, and before what need not."""
+    scene.want("more", "ONB10002 ONB10003", hooks("more"))
+    scene.hold("more", "ONB10002", hooks("more"))
+    scene.lose("lost", "ONB10007", hooks("lost"))
+    by_time = Contents(overview_of(scene, unusable={})).by_time(None)
+    assert [(When.BEFORE, [Who.ENDPOINT]), (When.NOW, [Who.MAINTAINER])] == [
+        (when, list(people)) for when, people in by_time.items()
+    ]
+    text = read(plan_page(overview_of(scene, unusable={})))
+    assert 1 == text.count("Before the apply")
+    assert "Before the apply Reviewer Approve or refuse 1 create call" in text
 
 
 def test_every_change_is_explained(scene: Scene) -> None:
@@ -143,7 +204,7 @@ def test_every_change_is_explained(scene: Scene) -> None:
     text = read(plan_page(overview_of(scene))).partition("What each change does")[2]
     assert "! not sent europe/staging/lost an earlier create has an unknown outcome" in text
     assert f"URL: {hooks('here')} → {hooks('there')}" in text
-    assert f"ONB10002 will arrive at both URLs until the operator deletes attempt {old}" in text
+    assert f"ONB10002 will arrive at both URLs until the service's operator deletes attempt {old}" in text
     assert f"+ create europe/staging/new sends ONB10001 to {hooks('new')}" in text
 
 
@@ -155,7 +216,8 @@ def test_all_is_green(scene: Scene) -> None:
     assert "No changes. 1 recorded subscription matches the configuration." in text
     assert "Will be sent Nothing No call to the service. Must act Nobody Arrives twice Nothing" in text
     assert "As far as the record knows. Stops arriving Nothing No code loses its last subscription. Not known" in text
-    assert "Not known whether 1 of 1 routes in force delivers: no event seen yet on europe/staging" in text
+    routes = "1 of 1 routes (one event code to one URL) in force, with no event ever seen: on europe/staging"
+    assert f"Not known whether it delivers : {routes} what others changed" in text
     assert "What each must do" not in text
     assert "The service can neither list nor show a subscription" in text
 
@@ -307,7 +369,8 @@ def test_twice_until_the_old_one_is_deleted(scene: Scene) -> None:
     (found,) = Contents(overview_of(scene)).twice
     assert (("ONB10001",), True, (old,)) == (found.codes, found.sure, found.leaving)
     text = read(plan_page(overview_of(scene)))
-    assert "ONB10001 will arrive more than once, once the plan is applied, until the operator has deleted a1" in text
+    until = "until the service's operator has deleted a1"
+    assert f"ONB10001 will arrive more than once, once the plan is applied, {until}" in text
 
 
 def test_twice_for_good() -> None:
@@ -331,7 +394,21 @@ def test_perhaps_twice(scene: Scene) -> None:
     scene.hold("found", "ONB10001", hooks("b"))
     (found,) = Contents(overview_of(scene)).twice
     assert not found.sure
-    assert "if an unknown outcome exists" in read(plan_page(overview_of(scene)))
+    may = "Now : not known for ONB10001 on europe/staging : unknown outcome of europe/staging/lost"
+    assert f"{may} After the apply : nothing more" in read(plan_page(overview_of(scene)))
+
+
+def test_perhaps_twice_now_and_surely_later() -> None:
+    """What is sent makes sure what an unknown outcome leaves open."""
+    scene = Scene({EUROPE: target(EUROPE, overlap=Overlap.ALLOW)})
+    scene.want("held", "ONB10001", hooks("held"))
+    scene.hold("held", "ONB10001", hooks("held"))
+    scene.lose("lost", "ONB10001", hooks("lost"))
+    scene.want("new", "ONB10001", hooks("new"))
+    text = read(plan_page(overview_of(scene, unusable={})))
+    may = "Now : not known for ONB10001 on europe/staging : unknown outcome of europe/staging/lost"
+    assert f"{may} After the call : ONB10001 on europe/staging , with no end: no removal was requested" in text
+    assert "ONB10001 will arrive more than once, once the plan is applied, permanently" in text
 
 
 def test_every_task_has_its_command(scene: Scene) -> None:

@@ -21,6 +21,8 @@ from reconciler.reports.times import ago, with_distances
 from reconciler.reports.wording import SIGNS, counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reconciler.model.address import Address
     from reconciler.model.overview import Overview, TargetOverview
     from reconciler.model.plan import Change
@@ -46,7 +48,7 @@ class Explanation(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One create call of a plan; `left` are the URLs of what it replaces."""
+    """One create call of a plan; `left` are the URLs of what it replaces, without the host if that is the same."""
 
     sign: str
     action: Action
@@ -121,7 +123,8 @@ class Contents(Struct, frozen=True, dict=True):
         words = [f"{counted(len(self.calls), 'create call')} to {where}"] if sent else []
         words += [f"{counted(actions[Action.RETIRE], 'retirement')} (no call)"] if actions[Action.RETIRE] else []
         words += [f"{actions[Action.RESTORE]} restored (no call)"] if actions[Action.RESTORE] else []
-        words += [f"{counted(actions[Action.BLOCKED], 'change')} not sent"] if actions[Action.BLOCKED] else []
+        blocked = actions[Action.BLOCKED]
+        words += [f"{counted(blocked, 'blocked change')} will not be sent"] if blocked else []
         unchanged = self.overview.plan.unchanged
         words += [f"{counted(unchanged, 'subscription')} unchanged"] if unchanged or not words else []
         return ", ".join(words)
@@ -148,19 +151,30 @@ class Contents(Struct, frozen=True, dict=True):
                 change.address,
                 change.request.codes,
                 change.request.url,
-                tuple(attempt.url for attempt in change.before if attempt.id in change.concerns),
+                tuple(_left(change, change.request.url)),
             )
             for change in self.changes
             if change.request
         ]
 
-    @cached_property
-    def by_time(self) -> dict[When, dict[Who, list[Task]]]:
-        """Each person's tasks, by when they are to be done."""
+    def by_time(self, approval: Task | None) -> dict[When, dict[Who, list[Task]]]:
+        """Each person's tasks, by when they are to be done; the approval of the plan, where it is one, comes first."""
         found: dict[When, dict[Who, list[Task]]] = {}
-        for task in self.tasks:
+        for task in [*([approval] if approval else []), *self.tasks]:
             found.setdefault(task.when, {}).setdefault(task.who, []).append(task)
         return found
+
+    def in_brief(self, approval: Task | None) -> dict[When, dict[Who, list[Task]]]:
+        """The same with those alike but for what is said in full once: the first of them."""
+        return {
+            when: {who: _distinct(found) for who, found in people.items()}
+            for when, people in self.by_time(approval).items()
+        }
+
+    @property
+    def urgent(self) -> bool:
+        """Whether somebody must act now, whatever becomes of the plan."""
+        return any(task.when is When.NOW for task in self.tasks)
 
     @cached_property
     def explanations(self) -> list[Explanation]:
@@ -228,6 +242,13 @@ def status_title(contents: Contents) -> str:
     return f"Status: {', '.join(words)}."
 
 
+def _left(change: Change, new: str) -> Iterator[str]:
+    """The URLs that a replacement leaves, shortened to `…/path` where the host is that of the `new` one."""
+    host = "/".join(new.split("/", 3)[:3])
+    for url in sorted({attempt.url for attempt in change.before if attempt.id in change.concerns} - {new}):
+        yield f"…{url.removeprefix(host)}" if url.startswith(f"{host}/") else url
+
+
 def _proven(target: TargetOverview) -> Proven:
     counts = Counter(
         evidence.proof
@@ -237,3 +258,7 @@ def _proven(target: TargetOverview) -> Proven:
     )
     unknown = sum(known.attempt.unresolved for known in target.standing.attempts)
     return Proven(target.standing.name, counts[Proof.PROVEN], counts[Proof.SILENT], counts[Proof.NEVER_SEEN], unknown)
+
+
+def _distinct(tasks: list[Task]) -> list[Task]:
+    return list({(task.brief, task.about, task.detail): task for task in reversed(tasks)}.values())[::-1]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
+from reconciler.reports.html.twice import Delivery, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
     from reconciler.model.record import Attempt
-    from reconciler.reports.html.twice import Delivery
 
 
 class NotSent(NamedTuple):
@@ -32,9 +32,15 @@ class Stop(NamedTuple):
     deliveries: tuple[Delivery, ...]
 
     @property
-    def requested(self) -> bool:
-        """Whether the operator was asked for all of it already, whatever becomes of the plan."""
-        return all(delivery.requested for delivery in self.deliveries)
+    def leavers(self) -> list[tuple[Address, str]]:
+        """The addresses and URLs of what is deleted."""
+        return places(self.deliveries)
+
+    @property
+    def asked(self) -> str:
+        """When the operator was asked for all of it, whatever becomes of the plan; empty if for some it was not."""
+        dates = {delivery.asked for delivery in self.deliveries}
+        return "" if "" in dates else ", ".join(sorted(dates))
 
 
 _WHY = {
@@ -97,13 +103,13 @@ def _moves(change: Change, concerned: Sequence[Attempt]) -> Iterator[str]:
         yield f"URL: {attempt.url} → {new.url}"
         both = [code for code in attempt.codes if code in new.codes]
         if both:
-            yield f"{_listed(both)} will arrive at both URLs until the operator deletes attempt {attempt.id}"
+            yield f"{_listed(both)} will arrive at both URLs until the service's operator deletes attempt {attempt.id}"
         if ending := [code for code in attempt.codes if code not in new.codes]:
             yield f"{_listed(ending)} is subscribed at the old URL until then, and not at the new one"
 
 
 def _ends(attempt: Attempt) -> str:
-    return f"{_route(attempt)} is subscribed until the operator deletes attempt {attempt.id}"
+    return f"{_route(attempt)} is subscribed until the service's operator deletes attempt {attempt.id}"
 
 
 def _route(attempt: Attempt) -> str:

@@ -10,6 +10,8 @@ from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import same_service
 from reconciler.planning.reasons import BOTH_DELIVER, create_calls, second_secret, unresolved
+from reconciler.reports.html.marks import concerned_attempts
+from reconciler.reports.html.twice import asked_on
 from reconciler.reports.letters import (
     after_deletion,
     existence_question,
@@ -20,11 +22,13 @@ from reconciler.reports.letters import (
 from reconciler.reports.wording import counted, resolve_advice, surplus_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
+    from reconciler.model.address import Address
     from reconciler.model.overview import Overview, TargetOverview
     from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt
+    from reconciler.model.status import TargetStatus
 
 
 class Who(StrEnum):
@@ -32,23 +36,23 @@ class Who(StrEnum):
 
     MAINTAINER = "Maintainer"
     REVIEWER = "Reviewer"
-    OPERATOR = "Operator of the service"
+    OPERATOR = "Service's operator"
     ENDPOINT = "Owner of the endpoint"
 
 
 class When(StrEnum):
     """When it is to be done, in the order in which a page lists them."""
 
-    NOW = "Now"
     BEFORE = "Before the apply"
+    NOW = "Now"
     AFTER = "After the apply"
 
 
 class Task(NamedTuple):
     """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands.
 
-    Tasks of one `brief` are listed as one on the first screen. `letter` is for the operator, `then` what the
-    maintainer does after that.
+    Tasks of one `brief` are listed as one on the first screen, each with its `codes` and its `detail`, which say what
+    of the address it is about. `letter` is for the operator, `then` what the maintainer does after that.
     """
 
     who: Who
@@ -56,6 +60,8 @@ class Task(NamedTuple):
     about: str
     what: str
     when: When = When.NOW
+    codes: tuple[str, ...] = ()
+    detail: str = ""
     letter: str = ""
     then: str = ""
 
@@ -65,6 +71,7 @@ _READ = "read a warning"
 _DELETE = "delete the subscription"
 _DELETE_OLD = "delete the old subscription"
 _KEEP = "keep the subscription"
+_SURPLUS = "decide on surplus codes (in force, not asked for by config/)"
 _WARNED = {
     Action.CREATE: (Who.REVIEWER, _READ),
     Action.EXTEND: (Who.ENDPOINT, "accept a second signing secret"),
@@ -77,7 +84,7 @@ _WARNED = {
 
 
 def tasks(overview: Overview) -> list[Task]:
-    """All that waits for a person, but for the approval of the plan."""
+    """All that waits for a person, by when and by whom; but for the approval of the plan."""
     found = [Task(Who.MAINTAINER, "repair a record", name, problem) for name, problem in overview.unusable.items()]
     for target in overview.targets:
         found += [*_of_changes(target), *_of_record(target), *_removals(target)]
@@ -100,6 +107,7 @@ def approval(plan: Plan) -> Task | None:
         "approve or refuse the plan",
         "",
         f"{what} reconciler apply {selection}--expect-digest {plan.digest}",
+        When.BEFORE,
     )
 
 
@@ -112,6 +120,7 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
             standing.name,
             f"the record belongs to the service at {target.service}, but the settings use {target.declared.base_url}:"
             f" apply refuses this; if the change is intended, run: reconciler state rebind -t {standing.name}",
+            When.BEFORE,
         )
     planned = {change.address for change in standing.plan.changes if change.action is Action.BLOCKED}
     for observed in standing.attempts:
@@ -120,10 +129,10 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
             what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
             yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what)
         if only_operator_knows(attempt) and not observed.has_evidence:
-            what, letter = f"attempt {attempt.id}", existence_question(attempt)
-            yield Task(Who.OPERATOR, "say whether it exists", attempt.address, what, letter=letter)
+            what, letter = f"attempt {attempt.id}; to ask the service's operator, send", existence_question(attempt)
+            yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what, letter=letter)
     for extra in standing.plan.surplus:
-        yield Task(Who.MAINTAINER, "decide on surplus codes", extra.address, surplus_advice(extra))
+        yield Task(Who.MAINTAINER, _SURPLUS, extra.address, surplus_advice(extra), codes=extra.codes)
 
 
 def _of_changes(target: TargetOverview) -> Iterator[Task]:
@@ -135,7 +144,7 @@ def _of_changes(target: TargetOverview) -> Iterator[Task]:
         for warning in change.warnings:
             if warning != BOTH_DELIVER:  # what arrives twice says it
                 who, brief = _WARNED[change.action]
-                when = When.BEFORE if change.action in (Action.EXTEND, Action.RESTORE) else When.NOW
+                when = When.NOW if change.action is Action.BLOCKED else When.BEFORE
                 yield Task(who, brief, change.address, _in_full(change, warning), when)
 
 
@@ -152,25 +161,38 @@ def _in_full(change: Change, warning: str) -> str:
 
 def _removals(target: TargetOverview) -> Iterator[Task]:
     standing = target.standing
+    staying = _staying(standing)
     for attempt in standing.plan.to_remove:
-        what = f"attempt {attempt.id}, of which the operator was asked already"
-        yield _removal(attempt, _DELETE, what, When.NOW)
+        yield _removal(attempt, staying, When.NOW, asked_on(attempt))
     for attempt in standing.plan.restored:
         what = f"attempt {attempt.id}, of which the operator was asked to delete it"
-        yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, keeping_request(attempt))
+        yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, letter=keeping_request(attempt))
     for change in standing.plan.changes:
-        yield from _removals_to_come(change)
+        goes = change.action in (Action.REPLACE, Action.RETIRE)
+        for attempt in change.before:
+            if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
+                yield _removal(attempt, staying, When.AFTER)
 
 
-def _removals_to_come(change: Change) -> Iterator[Task]:
-    goes = change.action in (Action.REPLACE, Action.RETIRE)
-    for attempt in change.before:
-        if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
-            brief = _DELETE_OLD if change.action is Action.REPLACE else _DELETE
-            yield _removal(attempt, brief, f"attempt {attempt.id}", When.AFTER)
+def _staying(standing: TargetStatus) -> set[Address]:
+    """The addresses that still have a subscription after the plan: what is deleted of them is the old one."""
+    concerned = concerned_attempts(standing)
+    live = {
+        known.attempt.address
+        for known in standing.attempts
+        if concerned.get(known.attempt.id, known.attempt.status) in (Status.LIVE, Action.RESTORE)
+    }
+    return live | {change.address for change in standing.plan.changes if change.request is not None}
 
 
-def _removal(attempt: Attempt, brief: str, what: str, when: When) -> Task:
+def _removal(attempt: Attempt, staying: Container[Address], when: When, asked: str = "") -> Task:
     return Task(
-        Who.OPERATOR, brief, attempt.address, what, when, removal_request(attempt), then=after_deletion(attempt)
+        Who.OPERATOR,
+        _DELETE_OLD if attempt.address in staying else _DELETE,
+        attempt.address,
+        f"attempt {attempt.id}{f', {asked}' if asked else ''}",
+        when,
+        detail=f"at {attempt.url}{f' ({asked})' if asked else ''}",
+        letter=removal_request(attempt),
+        then=after_deletion(attempt),
     )

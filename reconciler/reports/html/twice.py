@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.model.address import Address
+    from reconciler.model.attempt import Attempt
     from reconciler.model.overview import TargetOverview
 
 
 class Delivery(NamedTuple):
     """One subscription that delivers a code: which (`attempt`, empty if it is only planned), where, and how surely.
 
-    `leaves`: the operator was asked (`requested`), or will be, to delete it. `sure` is false for a create of
-    unknown outcome.
+    `leaves`: the operator was asked to delete it (`asked` says when), or will be (`asked` is empty). `sure` is false
+    for a create of unknown outcome.
     """
 
     address: Address
     url: str
     attempt: str
     leaves: bool
-    requested: bool
+    asked: str
     sure: bool
 
 
@@ -45,14 +46,38 @@ class Twice(NamedTuple):
 
     @property
     def now(self) -> bool:
-        """Whether they arrive twice, or may, before the plan is applied."""
-        return sum(bool(delivery.attempt) for delivery in self.deliveries) > 1
+        """Whether they certainly arrive twice before the plan is applied."""
+        return sum(delivery.sure for delivery in self._before) > 1
+
+    @property
+    def perhaps_now(self) -> bool:
+        """Whether they may arrive twice before the plan is applied: an outcome is unknown."""
+        return len(self._before) > 1 and not self.now
+
+    @property
+    def later(self) -> bool:
+        """Whether they arrive twice, or may, only once the plan is applied."""
+        return not self.now and len(self._before) < len(self.deliveries)
+
+    @property
+    def _before(self) -> list[Delivery]:
+        return [delivery for delivery in self.deliveries if delivery.attempt]
+
+    @property
+    def unknown(self) -> set[Address]:
+        """The addresses of the creates of unknown outcome."""
+        return {delivery.address for delivery in self.deliveries if not delivery.sure}
 
     @property
     def leaving(self) -> tuple[str, ...]:
         """The attempts after whose deletion they arrive once; empty if that is not enough."""
         leaving = tuple(delivery.attempt for delivery in self.deliveries if delivery.leaves)
         return leaving if len(self.deliveries) - len(leaving) < 2 else ()
+
+    @property
+    def leavers(self) -> list[tuple[Address, str]]:
+        """The addresses and URLs of what `leaving` names."""
+        return places(delivery for delivery in self.deliveries if delivery.leaves)
 
     @property
     def keepers(self) -> set[Address]:
@@ -72,6 +97,16 @@ def deliveries_of(targets: Iterable[TargetOverview]) -> list[dict[str, list[Deli
 def twice(services: Iterable[dict[str, list[Delivery]]]) -> list[Twice]:
     """What arrives twice, or may, from the deliveries of each code of each service."""
     return [found for codes in services for found in _several(codes.items())]
+
+
+def places(deliveries: Iterable[Delivery]) -> list[tuple[Address, str]]:
+    """Their addresses and URLs, each once."""
+    return sorted({(delivery.address, delivery.url) for delivery in deliveries})
+
+
+def asked_on(attempt: Attempt) -> str:
+    """When the operator was asked to delete what awaits removal."""
+    return f"asked on {attempt.at[:10]}"
 
 
 def _several(codes: Iterable[tuple[str, Sequence[Delivery]]]) -> Iterator[Twice]:
@@ -95,11 +130,11 @@ def _deliveries(target: TargetOverview) -> Iterator[tuple[str, Delivery]]:
             attempt.url,
             attempt.id,
             leaves,
-            requested=leaves and attempt.status is Status.AWAITING_REMOVAL,
+            asked=asked_on(attempt) if leaves and attempt.status is Status.AWAITING_REMOVAL else "",
             sure=not attempt.unresolved,
         )
         yield from ((code, known) for code in attempt.codes)
     for change in standing.plan.changes:
         if change.request is not None:
-            planned = Delivery(change.address, change.request.url, "", leaves=False, requested=False, sure=True)
+            planned = Delivery(change.address, change.request.url, "", leaves=False, asked="", sure=True)
             yield from ((code, planned) for code in change.request.codes)
