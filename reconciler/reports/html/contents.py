@@ -164,13 +164,6 @@ class Contents(Struct, frozen=True, dict=True):
             found.setdefault(task.when, {}).setdefault(task.who, []).append(task)
         return found
 
-    def in_brief(self, approval: Task | None) -> dict[When, dict[Who, list[Task]]]:
-        """The same with those alike but for what is said in full once: the first of them."""
-        return {
-            when: {who: _distinct(found) for who, found in people.items()}
-            for when, people in self.by_time(approval).items()
-        }
-
     @property
     def urgent(self) -> bool:
         """Whether somebody must act now, whatever becomes of the plan."""
@@ -258,7 +251,3 @@ def _proven(target: TargetOverview) -> Proven:
     )
     unknown = sum(known.attempt.unresolved for known in target.standing.attempts)
     return Proven(target.standing.name, counts[Proof.PROVEN], counts[Proof.SILENT], counts[Proof.NEVER_SEEN], unknown)
-
-
-def _distinct(tasks: list[Task]) -> list[Task]:
-    return list({(task.brief, task.about, task.detail): task for task in reversed(tasks)}.values())[::-1]

@@ -127,9 +127,7 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
         attempt = observed.attempt
         if attempt.unresolved and (observed.has_evidence or attempt.address not in planned):
             what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
-            yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what)
-        if only_operator_knows(attempt) and not observed.has_evidence:
-            what, letter = f"attempt {attempt.id}; to ask the service's operator, send", existence_question(attempt)
+            letter = "" if observed.has_evidence else _question(attempt)
             yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what, letter=letter)
     for extra in standing.plan.surplus:
         yield Task(Who.MAINTAINER, _SURPLUS, extra.address, surplus_advice(extra), codes=extra.codes)
@@ -137,15 +135,24 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
 
 def _of_changes(target: TargetOverview) -> Iterator[Task]:
     heard = {known.attempt.address for known in target.standing.attempts if known.has_evidence}
+    questions = {
+        known.attempt.address: question for known in target.standing.attempts if (question := _question(known.attempt))
+    }
     for change in target.standing.plan.changes:
         if change.action is Action.BLOCKED and not (change.block is Block.UNRESOLVED and change.address in heard):
             brief = _RESOLVE if change.block is Block.UNRESOLVED else "clear what blocks a change"
-            yield from (Task(Who.MAINTAINER, brief, change.address, reason) for reason in change.reasons)
+            letter = questions.get(change.address, "") if change.block is Block.UNRESOLVED else ""
+            for reason in change.reasons:
+                yield Task(Who.MAINTAINER, brief, change.address, reason, letter=letter)
         for warning in change.warnings:
             if warning != BOTH_DELIVER:  # what arrives twice says it
                 who, brief = _WARNED[change.action]
                 when = When.NOW if change.action is Action.BLOCKED else When.BEFORE
                 yield Task(who, brief, change.address, _in_full(change, warning), when)
+
+
+def _question(attempt: Attempt) -> str:
+    return existence_question(attempt) if only_operator_knows(attempt) else ""
 
 
 def _in_full(change: Change, warning: str) -> str:
@@ -166,7 +173,8 @@ def _removals(target: TargetOverview) -> Iterator[Task]:
         yield _removal(attempt, staying, When.NOW, asked_on(attempt))
     for attempt in standing.plan.restored:
         what = f"attempt {attempt.id}, of which the operator was asked to delete it"
-        yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, letter=keeping_request(attempt))
+        letter = keeping_request(attempt)
+        yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, detail=f"at {attempt.url}", letter=letter)
     for change in standing.plan.changes:
         goes = change.action in (Action.REPLACE, Action.RETIRE)
         for attempt in change.before:
