@@ -149,6 +149,11 @@ BOTH_DELIVER = "both subscriptions deliver until the operator removes the old on
 """What a replacement means; reports that show what is delivered say it with the codes."""
 
 
+def exchanged(*addresses: Address) -> str:
+    """What to ask of two replacements whose new URL is the other's old one."""
+    return f"the URLs of {' and '.join(sorted(addresses))} are exchanged; is that intended?"
+
+
 def second_secret(url: str) -> str:
     """What a second subscription with the same URL means for the endpoint there, which verifies notifications."""
     return f"this endpoint must now accept two signing secrets: {url}"
