@@ -219,8 +219,7 @@ class TestResolve:
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
-        first, second = (f"run:\n    reconciler secret set europe/staging/{name}\n" for name in "ab")
-        commands = f"{first}  {second}"
+        commands = "".join(f"  reconciler secret set europe/staging/{name}\n" for name in "ab")
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
     def test_created_quietly(self, unknown: Partner) -> None:

@@ -37,10 +37,10 @@ def command(
 ) -> None:
     """Resolve an unknown outcome.
 
-    Shows what is known about the create, then records the outcome that you found out. At a terminal, asks first, unless
-    one create alone was created. Use --not-created only if you are
-    certain: the next apply creates the subscription again, and reconciler can neither detect nor remove a duplicate. To
-    correct a wrong --not-created, use --created with --attempt ID.
+    Shows what is known about the create, then records the outcome that you found out. At a terminal, asks before
+    --not-created, and before it resolves several creates. Use --not-created only if you are certain: the next apply
+    creates the subscription again, and reconciler can neither detect nor remove a duplicate. To correct a wrong
+    --not-created, use --created with --attempt ID.
     """
     if created is None:
         raise click.UsageError("use --created or --not-created")
