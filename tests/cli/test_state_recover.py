@@ -71,7 +71,7 @@ def test_what_is_unknown_still_is_said(sealing: Partner) -> None:
     file = apply_in_vain(sealing, refusal(500))
     done = sealing.step("state", "recover", file)
     assert "  europe/staging: 1 entry recovered, 1 already recorded\n" == done.out
-    assert re.match(rf"{OFFERS}: a create started \S+ by .* has an unknown outcome; ", done.err)
+    assert re.match(rf"{OFFERS}: a create started \S+ \(.*\) by .* has an unknown outcome; ", done.err)
     assert f"    reconciler state resolve {OFFERS} --created\n" in done.err
     assert done.err in sealing.step("state", "recover", file).err
 
