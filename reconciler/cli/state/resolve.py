@@ -91,8 +91,8 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
         )
     elif lost:
         terminal.say(
-            f"Of these {len(lost)} no create response, and so no secret, is recorded. Ask the operator for the secrets;"
-            " the command to record each is:"
+            f"Of these {len(lost)} no create response, and so no secret, is recorded; ask the operator for the secrets,"
+            " then record each with its command:"
         )
         for attempt in lost:
             terminal.say(f"  reconciler secret set {attempt.address}")
