@@ -37,6 +37,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.failed_appends import not_started
 from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import local_entries
 from reconciler.applying.yielding import Yielding
@@ -186,7 +187,7 @@ class TargetRun:
 
     def _stop_for_store(self, batch: Batch) -> None:
         """The store cannot be written: start nothing more."""
-        detail = f"cannot write the state record: {self.appends.problem}"
+        detail = not_started(self.appends.problem)
         self.creates.discard(batch.drafts)
         for draft in batch.drafts:
             self.work.add(draft.change)
