@@ -28,10 +28,10 @@ def with_exchanges(changes: Iterable[Change]) -> list[Change]:
 
 def _moves(change: Change) -> list[tuple[str, str]]:
     """The old URL and the new one of each attempt that a replacement retires."""
-    if change.action is not Action.REPLACE or change.request is None:
-        return []
-    new = normal_url(change.request.url)
-    return [(normal_url(attempt.url), new) for attempt in change.before if attempt.id in change.concerns]
+    if change.action is Action.REPLACE and change.request is not None:
+        new = normal_url(change.request.url)
+        return [(normal_url(attempt.url), new) for attempt in change.before if attempt.id in change.concerns]
+    return []
 
 
 def _warned(change: Change, moves: dict[tuple[str, str], Change]) -> Change:
