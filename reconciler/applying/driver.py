@@ -32,8 +32,9 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
-from reconciler.applying.failed_appends import FailedAppends, not_repeated
+from reconciler.applying.failed_appends import FailedAppends
 from reconciler.applying.protocol import TargetRun
+from reconciler.applying.writing import not_repeated
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant

@@ -1,25 +1,11 @@
 """What is said of appends that fail, and are retried."""
 
 import logging
-import re
 from collections import Counter
 
 from reconciler.model.address import TargetName
 
-_WRITING = "cannot write the state record"
-_AGAIN = re.compile("[,;] then run the command again$")
-
 log = logging.getLogger("reconciler.applying")
-
-
-def not_repeated(problem: str) -> str:
-    """`problem`, the words of a store, without the advice to run the command again: calls may have been sent."""
-    return _AGAIN.sub("", problem)
-
-
-def not_started(problem: str) -> str:
-    """Why a change was not begun, since the record cannot be written: `problem` may say just that."""
-    return problem if _WRITING in problem else f"{_WRITING}: {problem}"
 
 
 class FailedAppends:

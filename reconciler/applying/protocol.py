@@ -37,9 +37,8 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
-from reconciler.applying.failed_appends import not_started
 from reconciler.applying.work_queue import WorkQueue
-from reconciler.applying.writing import local_entries
+from reconciler.applying.writing import local_entries, not_started
 from reconciler.applying.yielding import Yielding
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address

@@ -14,7 +14,6 @@ from reconciler.applying.context import Limits, RunContext
 from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
-from reconciler.applying.failed_appends import not_repeated
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
     in_flight,
@@ -27,6 +26,7 @@ from reconciler.applying.verdict import (
     worst,
 )
 from reconciler.applying.waiting import unless_interrupted
+from reconciler.applying.writing import not_repeated
 from reconciler.errors import ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
