@@ -50,6 +50,11 @@ class Creates:
         return {attempt for attempt, call in self._calls.items() if call.is_in_flight}
 
     @property
+    def awaited(self) -> list[Address]:
+        """The addresses whose calls have not ended, sorted."""
+        return sorted(call.change.address for call in self._calls.values() if call.is_in_flight)
+
+    @property
     def left(self) -> int:
         """How many calls may still have to be sent, as far as is known; none before they may be."""
         if not self.authorised or self.interrupted:

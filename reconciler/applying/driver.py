@@ -34,6 +34,7 @@ from reconciler.applying.events import (
 )
 from reconciler.applying.failed_appends import FailedAppends
 from reconciler.applying.protocol import TargetRun
+from reconciler.applying.writing import not_repeated
 from reconciler.errors import HeadMoved, ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
@@ -221,16 +222,17 @@ class Driver:
 
     def _report(self, problem: Exception) -> Event:
         """The event for an append that failed, with all that it takes to plan again."""
+        detail = not_repeated(describe(problem))
         if not isinstance(problem, HeadMoved):
-            self._failed.add(describe(problem))
+            self._failed.add(detail)
         try:
             same_service, journal = self._read_same_service(), self._read()
         except Exception as unreadable:  # noqa: BLE001 - the run goes on without
-            self._failed.warn(describe(unreadable))
-            return AppendFailed(describe(problem))
+            self._failed.warn(not_repeated(describe(unreadable)))
+            return AppendFailed(detail)
         if isinstance(problem, HeadMoved):
             return Conflict(journal, same_service)
-        return AppendFailed(describe(problem), journal, same_service)
+        return AppendFailed(detail, journal, same_service)
 
     def _look(self) -> Event:
         try:

@@ -38,7 +38,7 @@ from reconciler.applying.events import (
     Unauthorised,
 )
 from reconciler.applying.work_queue import WorkQueue
-from reconciler.applying.writing import local_entries
+from reconciler.applying.writing import local_entries, not_started
 from reconciler.applying.yielding import Yielding
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
@@ -186,7 +186,7 @@ class TargetRun:
 
     def _stop_for_store(self, batch: Batch) -> None:
         """The store cannot be written: start nothing more."""
-        detail = f"cannot write the state record: {self.appends.problem}"
+        detail = not_started(self.appends.problem)
         self.creates.discard(batch.drafts)
         for draft in batch.drafts:
             self.work.add(draft.change)

@@ -26,6 +26,7 @@ from reconciler.applying.verdict import (
     worst,
 )
 from reconciler.applying.waiting import unless_interrupted
+from reconciler.applying.writing import not_repeated
 from reconciler.errors import ReconcilerError, RecordMissing
 from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
@@ -92,6 +93,7 @@ class Apply(Struct, dict=True):
     _run: str = ""
     _results: list[Result] = field(default_factory=list)
     _removal: list[Attempt] = field(default_factory=list)
+    _troubles: list[str] = field(default_factory=list)
     _unrecorded: list[str] = field(default_factory=list)
     _problems: list[str] = field(default_factory=list)
     _standings: dict[TargetName, TargetPlan] = field(default_factory=dict)
@@ -117,7 +119,7 @@ class Apply(Struct, dict=True):
             tuple(results),
             tuple(self._removal),
             worst(self._verdicts),
-            tuple(self._unrecorded),
+            (*self._troubles, *self._unrecorded),
             problems=tuple(dict.fromkeys(self._problems)),
             surplus=sum(len(standing.surplus) for standing in standings),
             awaiting_removal=sum(len(standing.to_remove) for standing in standings),
@@ -157,7 +159,8 @@ class Apply(Struct, dict=True):
         try:
             record, standing = self._reread(name, planned)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
-            self._unrecorded.append(f"{name}: could not re-read the record after the apply: {describe(problem)}")
+            detail = not_repeated(describe(problem))
+            self._troubles.append(f"{name}: could not re-read the record after the apply: {detail}")
             self._verdicts.append(verdict_without_record(planned.changes, results))
         else:
             left = standing.changes
@@ -168,7 +171,7 @@ class Apply(Struct, dict=True):
             self.on_reread(record)
         if run.failure:
             notice = f"{name}: the apply of this target stopped with {run.failure}; please report this"
-            self._unrecorded.append(notice)
+            self._troubles.append(notice)
             self._verdicts.append(Verdict.FAILED)
         if run.creates.lost_response:
             self._lost_response = True

@@ -1,4 +1,4 @@
-"""The entries that an apply appends to the record."""
+"""The entries that an apply appends to the record, and the words for a record that cannot be written."""
 
 from typing import assert_never
 
@@ -9,6 +9,19 @@ from reconciler.model.outcome import Answer
 from reconciler.model.plan import Action, Change, Request
 
 ApplyEntry = Bound | Intent | Settled | Retired | Restored
+
+_WRITING = "cannot write the state record"
+_AGAIN = "then run the command again"
+
+
+def not_repeated(problem: str) -> str:
+    """`problem`, the words of a store, without the advice to run the command again: calls may have been sent."""
+    return problem.removesuffix(f", {_AGAIN}").removesuffix(f"; {_AGAIN}")
+
+
+def not_started(problem: str) -> str:
+    """Why a change was not begun, since the record cannot be written: `problem` may say just that."""
+    return problem if _WRITING in problem else f"{_WRITING}: {problem}"
 
 
 def intent_entry(change: Change, request: Request, attempt: str, context: RunContext, now: Instant) -> Intent:

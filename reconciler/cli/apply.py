@@ -19,6 +19,7 @@ from reconciler.operations.session import ApplySession
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.formats import APPLIED
 from reconciler.reports.text import plan_text
+from reconciler.state.private.unrecorded import is_only_copy
 
 
 @cli_command("apply")
@@ -71,7 +72,10 @@ def command(
     if must_ask:
         _ask(terminal, planned.plan, shown=form == "text" and sys.stdout.isatty())
     applied = _carry_out(terminal, session, planned.plan)
-    terminal.print_report(APPLIED[form](applied))
+    try:
+        terminal.print_report(APPLIED[form](applied))
+    finally:  # last, so that the command to run next is seen
+        _tell_unrecorded(terminal, applied, only_copies=False)
     return applied_exit_code(applied)
 
 
@@ -87,9 +91,15 @@ def _carry_out(terminal: Terminal, session: ApplySession, plan: Plan) -> Applied
     with terminal.in_background(), progress(terminal, plan) as observe:
         applied = session.carry_out(observe)
     terminal.work_is_done()
-    for notice in applied.unrecorded:
-        terminal.complain(notice)
+    _tell_unrecorded(terminal, applied, only_copies=True)
     return applied
+
+
+def _tell_unrecorded(terminal: Terminal, applied: Applied, *, only_copies: bool) -> None:
+    """What could not be recorded. What nothing else has comes before the report, whose reader may be stuck."""
+    for notice in applied.unrecorded:
+        if is_only_copy(notice) is only_copies:
+            terminal.complain(notice)
 
 
 def _ask(terminal: Terminal, plan: Plan, *, shown: bool) -> None:

@@ -36,6 +36,11 @@ Where will the state record be? It is the only source of truth: choose once.
                          that share a bucket, but no git repository
   postgresql://HOST/DB   a database: many machines that share a PostgreSQL"""
 
+_RESPONSES = """\
+With an age key, the secrets in create responses are stored encrypted, in the
+state record. Without one, they are in private files on the machine that
+applies: no other machine can show them, and CI refuses to apply."""
+
 
 @cli_command("init")
 @click.argument("directory", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
@@ -117,7 +122,10 @@ def _ask(terminal: Terminal, workspace: Workspace, *, age_key: bool) -> Choices:
     default = workspace.setting("state", "RECONCILER_STATE", "state")
     state = _ask_until_valid(terminal, "State record", default, store)
     shared = state != default
-    age_key = age_key or ask_choice("Create an age key, to encrypt create responses?", default=shared)
+    if not age_key:
+        for line in _RESPONSES.splitlines():
+            terminal.say_line(Line(line))
+        age_key = ask_choice("Create an age key, to encrypt create responses?", default=shared)
     github = is_for_workflow(state, environments) and ask_choice("Write a GitHub Actions workflow?", default=False)
     return Choices(regions, environments, state, age_key, github)
 

@@ -26,8 +26,22 @@ class AwaitingRemoval(Struct, frozen=True):
 
 
 class RemovalRequest(Struct, frozen=True):
-    """All that the operator is to delete of one target, as of `at` (UTC, ISO 8601)."""
+    """All that awaits removal on one target, as of `at` (UTC, ISO 8601).
+
+    `wanted` are the ids of those that `config/` wants again: an apply restores them, and they must not be deleted.
+    """
 
     target: TargetName
     at: str
     awaiting: tuple[AwaitingRemoval, ...]
+    wanted: frozenset[str] = frozenset()
+
+    @property
+    def to_delete(self) -> tuple[AwaitingRemoval, ...]:
+        """What the operator is to delete."""
+        return tuple(awaiting for awaiting in self.awaiting if awaiting.attempt.id not in self.wanted)
+
+    @property
+    def to_restore(self) -> tuple[Attempt, ...]:
+        """What the operator is to keep."""
+        return tuple(awaiting.attempt for awaiting in self.awaiting if awaiting.attempt.id in self.wanted)

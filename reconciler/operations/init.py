@@ -15,7 +15,7 @@ from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
-from reconciler.state.heads.kept import lost_but_kept
+from reconciler.state.heads.kept import lost_but_kept, with_what_is_kept
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
@@ -89,13 +89,14 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
         return
     where = f"{name} in {workspace.store.location}"
     if lost:
-        raise Refused(
+        refused = Refused(
             f"the record with {lost[0].length} is missing",
             where=where,
             remedy=f"{lost[0].elsewhere_than(workspace.store.place)}restore it (version control, a backup, another"
             " --state), or its subscriptions will be created"
             f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
         )
+        raise with_what_is_kept(refused, workspace.store, None, name, workspace.heads.seen(name))
     raise Refused(
         f"a record with {others[0].length} exists {_seen_at(others[0])}",
         where=where,

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from reconciler.errors import RecordForeign, RecordMissing, StateError
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
 from reconciler.model.joining import all_entries
+from reconciler.model.record import Attempt, Record
 from reconciler.model.unrecorded import followable
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
@@ -34,6 +35,8 @@ class Recovery(Struct, frozen=True):
     """Why each of the other entries could not be recovered."""
     disputed: list[tuple[str, Address]] = field(default_factory=list)
     """The ids and addresses of attempts about which two copies of a journal disagree."""
+    unresolved: list[Attempt] = field(default_factory=list)
+    """The other attempts of the file whose outcome the record does not know either."""
 
 
 def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
@@ -98,9 +101,10 @@ def _merge(workspace: Workspace, theirs: Journal, source: str) -> Recovery:
 
     _append(workspace, theirs.target, draft, "joined")
     count = sum(len(entry.lines) if isinstance(entry, Joined) else 1 for entry in new)
-    attempts = _read(workspace, theirs.target).record().attempts.values()
-    disputed = [(attempt.id, attempt.address) for attempt in attempts if attempt.disputed]
-    return Recovery(theirs.target, count, disputed=disputed)
+    record = _read(workspace, theirs.target).record()
+    disputed = [(attempt.id, attempt.address) for attempt in record.attempts.values() if attempt.disputed]
+    unresolved = _unresolved(record, theirs.record().attempts)
+    return Recovery(theirs.target, count, disputed=disputed, unresolved=unresolved)
 
 
 def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> Recovery:
@@ -115,7 +119,13 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
 
     _append(workspace, target, draft, "recovered")
     before = len(entries) - len(can) - len(cannot)
-    return Recovery(target, len(can), before, [_left(file, target, entry) for entry in cannot])
+    left = [_left(file, target, entry) for entry in cannot]
+    named = {getattr(entry, "attempt", "") for entry in entries}
+    return Recovery(target, len(can), before, left, unresolved=_unresolved(_read(workspace, target).record(), named))
+
+
+def _unresolved(record: Record, ids: Container[str]) -> list[Attempt]:
+    return [attempt for attempt in record.unresolved if attempt.id in ids and not attempt.disputed]
 
 
 def _read(workspace: Workspace, target: TargetName) -> Journal:

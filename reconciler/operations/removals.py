@@ -33,9 +33,9 @@ def read_removals(workspace: Workspace, patterns: tuple[str, ...]) -> RemovalsRe
 def _warn_of_wanted(workspace: Workspace, requests: list[RemovalRequest]) -> None:
     """Warn of what the operator must not delete yet: codes that `config/` wants, and nothing else delivers.
 
-    But where a target waits for the removal before it creates the replacement.
+    But where a target waits for the removal before it creates the replacement; what an apply restores is in no request.
     """
-    for awaiting in (one for request in requests for one in request.awaiting):
+    for awaiting in (one for request in requests for one in request.to_delete):
         attempt = awaiting.attempt
         desired = workspace.desired.subscriptions.get(attempt.address)
         if desired is None or workspace.desired.targets[attempt.address.target].replace is Replace.WAIT:

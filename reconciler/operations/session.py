@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from reconciler.applying.driver import Inbox
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.run import Account, Apply
 from reconciler.applying.service_caller import ServiceCaller
-from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.errors import ReconcilerError, SettingsError, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.entry import AnyEntry
 from reconciler.model.record import Record
@@ -57,10 +57,8 @@ class ApplySession:
         for name in planned.plan.targets:
             account = self._accounts[name].account if name in self._accounts else None
             refuse_foreign(planned.desired.targets[name], planned.records[name], account)
-        for name in self._accounts:
-            workspace.responses.check_writable(planned.records[name].id, encrypted=bool(planned.desired.recipients))
         if self._accounts:
-            check_keepable(workspace.data_directory)
+            _check_keeping(workspace, planned, self._accounts)
 
     def carry_out(self, observe: Callable[[TargetRun], None]) -> Applied:
         """Apply the plan as it was approved; `observe` is shown the progress."""
@@ -95,6 +93,16 @@ class ApplySession:
     def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         to = None if record.closed is None else record.closed.to
         return keep_entries(self._workspace.data_directory, target, record.id, entries, reason, to)
+
+
+def _check_keeping(workspace: Workspace, planned: Planned, targets: Iterable[TargetName]) -> None:
+    """Raises StateError and SettingsError, which say that nothing was sent, if results could not be saved here."""
+    try:
+        for name in targets:
+            workspace.responses.check_writable(planned.records[name].id, encrypted=bool(planned.desired.recipients))
+        check_keepable(workspace.data_directory)
+    except (StateError, SettingsError) as problem:
+        raise type(problem)(f"{problem.what}; nothing was sent", where=problem.where, remedy=problem.remedy) from None
 
 
 def _reread(workspace: Workspace, rereader: Rereader) -> Callable[[TargetName], Record]:

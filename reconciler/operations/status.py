@@ -1,5 +1,6 @@
 """What is in force on each target, and what needs attention."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -38,11 +39,11 @@ def read_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport
 
 def read_whole_status(workspace: Workspace, patterns: tuple[str, ...]) -> StatusReport:
     """As `read_status`, with every address of a target of which one is selected."""
-    planned, missing, whole = _plan(workspace, patterns)
-    warn_of_unread(workspace.notices, planned.unread)
+    planned, missing, told = _plan(workspace, patterns)
+    warn_of_unread(workspace.notices, (unread for unread in planned.unread if unread.target not in told))
     now = datetime.now(UTC)
     standings = [*standings_of(planned, now), *map(status_without_record, missing)]
-    return StatusReport(planned, standings, planned.verdict, whole)
+    return StatusReport(planned, standings, planned.verdict, not told)
 
 
 def selected_standings(planned: Planned, now: datetime) -> list[TargetStatus]:
@@ -57,23 +58,29 @@ def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
     return replace(standing, attempts=attempts, plan=replace(standing.plan, awaiting_removal=awaiting))
 
 
-def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, list[TargetName], bool]:
-    """The plan for the targets whose record can be used, those without one, and whether none is lost or damaged."""
+def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, list[TargetName], Collection[TargetName]]:
+    """The plan for the targets whose record can be used; those without one; and those whose record is lost or damaged.
+
+    Of the latter it tells, each once.
+    """
     try:
-        return survey(workspace, patterns, allow_empty=True), [], True
+        return survey(workspace, patterns, allow_empty=True), [], ()
     except StoreUnavailable:
         raise
     except StateError as problem:
         selection, read = Selection.of(patterns), KnownResults(workspace).read
-        usable, missing, whole = workspace.usable_records(
+        usable, missing, problems = workspace.usable_records(
             read, [name for name in workspace.desired.targets if selection.touches(name)]
         )
+        for found in problems.values():
+            if usable or str(found) != str(problem):  # which is raised, and told by that
+                workspace.notices.print_problem(found)
         if missing and (usable or not isinstance(problem, RecordMissing)):
             workspace.notices.warn(str(workspace.missing_records(missing, all_declared=not patterns)))
         if not usable:
             raise
         planned = survey(workspace, tuple(record.target for record in usable), allow_empty=True)
-        return replace(planned, selection=selection), missing, whole
+        return replace(planned, selection=selection), missing, problems
 
 
 def standings_of(planned: Planned, now: datetime) -> list[TargetStatus]:

@@ -253,21 +253,17 @@ class Workspace:
 
     def usable_records(
         self, read: Callable[[TargetName], Record], targets: Iterable[TargetName]
-    ) -> tuple[list[Record], list[TargetName], bool]:
-        """The records of targets that `read` can use; the targets without one; and whether none is damaged or lost.
-
-        Tells of those that are.
-        """
-        records, missing, whole = [], [], True
+    ) -> tuple[list[Record], list[TargetName], dict[TargetName, StateError]]:
+        """The records of targets that `read` can use; the targets without one; and why others are damaged or lost."""
+        records, missing, problems = [], [], {}
         for target in targets:
             try:
                 records.append(read(target))
             except RecordMissing:
                 missing.append(target)
             except StateError as problem:
-                self.notices.print_problem(problem)
-                whole = False
-        return records, missing, whole
+                problems[target] = problem
+        return records, missing, problems
 
     def missing_records(self, targets: Iterable[TargetName], *, all_declared: bool = False) -> RecordMissing:
         """The one error for targets without a record; `all_declared` as in `tracking.missing_records`."""

@@ -16,6 +16,7 @@ from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.dependencies import with_dependencies
 from reconciler.planning.digest import plan_digest, target_digest
+from reconciler.planning.exchanges import with_exchanges
 from reconciler.planning.routes import ServiceRoutes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
 
@@ -88,7 +89,9 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
         for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
     ]
     changed = {change.address for change in planned}
-    changes = tuple(change for change in with_dependencies(planned, selection) if selection.has(change.address))
+    changes = tuple(
+        change for change in with_dependencies(with_exchanges(planned), selection) if selection.has(change.address)
+    )
     selected = [address for address in differing if address in wanted and selection.has(address)]
     surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]
     return TargetPlan(

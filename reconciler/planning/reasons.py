@@ -14,7 +14,7 @@ _CALLS = {Action.CREATE: "new", Action.EXTEND: "extended", Action.REPLACE: "repl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.model.address import Address
+    from reconciler.model.address import Address, TargetName
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt
 
@@ -25,6 +25,14 @@ def create_calls(actions: Iterable[Action]) -> str:
     kinds = [f"{count} {word}" for action, word in _CALLS.items() if (count := sending.count(action))]
     of_which = f" ({', '.join(kinds)})" if kinds else ""
     return f"{len(sending)} create call{'' if len(sending) == 1 else 's'}{of_which}"
+
+
+def rebind_to_service(target: TargetName) -> str:
+    """What to do about a record of another service than the settings use: most often a setting is wrong."""
+    return (
+        f"check `base_url` in config/ and {target.variable_prefix}BASE_URL, which may be of another target; only if the"
+        f" service has moved, run: reconciler state rebind -t {target}"
+    )
 
 
 def unresolved(attempt: Attempt) -> str:
@@ -139,6 +147,11 @@ def cancel_removal(address: Address, attempt: str) -> str:
 
 BOTH_DELIVER = "both subscriptions deliver until the operator removes the old one"
 """What a replacement means; reports that show what is delivered say it with the codes."""
+
+
+def exchanged(*addresses: Address) -> str:
+    """What to ask of two replacements whose new URL is the other's old one."""
+    return f"the URLs of {' and '.join(sorted(addresses))} are exchanged; is that intended?"
 
 
 def second_secret(url: str) -> str:

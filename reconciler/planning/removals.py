@@ -28,7 +28,8 @@ def removal_requests(standings: Iterable[TargetStatus], selection: Selection, no
             if attempt.status is Status.AWAITING_REMOVAL and selection.has(attempt.address)
         )
         if awaiting:
-            requests.append(RemovalRequest(standing.name, stamp(now), awaiting))
+            wanted = frozenset(attempt.id for attempt in standing.plan.restored)
+            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, wanted))
     return requests
 
 

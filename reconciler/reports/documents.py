@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler import __version__
 from reconciler.model.parity import Pairs, View
 from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
@@ -228,9 +230,11 @@ def removals_document(requests: Iterable[RemovalRequest]) -> dict[str, object]:
 
 
 def _request(request: RemovalRequest) -> dict[str, object]:
+    everything = replace(request, wanted=frozenset())
     return {
-        "text": "\n".join(removal_message(request)),
-        "after_deletion": removed_command(request),
+        "text": "\n".join(removal_message(everything)),
+        "after_deletion": removed_command(everything),
+        "wanted_again": sorted(request.wanted & {awaiting.attempt.id for awaiting in request.awaiting}),
         "awaiting_removal": [
             {
                 **_attempt(awaiting.attempt),

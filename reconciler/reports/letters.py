@@ -84,10 +84,10 @@ def existence_question(attempt: Attempt) -> str:
 
 def removal_message(request: RemovalRequest) -> list[str]:
     """The message for one target, line by line, ready to be sent."""
-    count = len(request.awaiting)
+    count = len(request.to_delete)
     what = "this webhook subscription" if count == 1 else f"these {count} webhook subscriptions"
     lines = [f"Please delete {what} of {request.target}:"]
-    for number, awaiting in enumerate(request.awaiting, 1):
+    for number, awaiting in enumerate(request.to_delete, 1):
         first, *rest = _awaiting_lines(awaiting, request.at)
         lines += ["", f"{number}. {first}", *(f"   {line}" for line in rest)]
     return lines
@@ -95,8 +95,17 @@ def removal_message(request: RemovalRequest) -> list[str]:
 
 def removed_command(request: RemovalRequest) -> str:
     """The command that records that all of the message was deleted, and nothing that was requested since."""
-    attempts = " ".join(f"--attempt {awaiting.attempt.id}" for awaiting in request.awaiting)
+    attempts = " ".join(f"--attempt {awaiting.attempt.id}" for awaiting in request.to_delete)
     return f"reconciler state removed -t {request.target} {attempts}"
+
+
+def wanted_again(request: RemovalRequest) -> list[str]:
+    """What the message leaves out, since `config/` wants it again, one line each."""
+    return [
+        f"{attempt.address} (attempt {attempt.id}) is in config/ again: not in this message; to restore it,"
+        f" run: reconciler apply -t {request.target}"
+        for attempt in request.to_restore
+    ]
 
 
 def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
@@ -163,9 +172,12 @@ def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
     """The messages to the operator, and what to run after the deletion."""
     lines: list[Line] = []
     for request in requests:
-        lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
-        lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
-        lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
+        if request.to_delete:
+            lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
+            lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
+            lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
+        if request.to_restore:
+            lines += [*(Line(line, Tone.WARNING) for line in wanted_again(request)), Line("")]
     return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
 
 

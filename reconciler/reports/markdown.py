@@ -25,6 +25,7 @@ from reconciler.reports.letters import (
     removal_message,
     removal_request,
     removed_command,
+    wanted_again,
 )
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
@@ -240,9 +241,13 @@ def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
     paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
     for request in requests:
-        rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
-        after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
-        paper.block(f"\n#### {code(request.target)}\n\n", rows, after)
+        head = f"\n#### {code(request.target)}\n\n"
+        if request.to_delete:
+            rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
+            after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
+            paper.block(head, rows, after)
+            head = "\n"
+        paper.block(head, [f"- {code(line)}\n" for line in wanted_again(request)])
     return paper.text("")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
@@ -140,7 +142,7 @@ def applied_text(applied: Applied) -> list[Line]:
 
     An unknown outcome that could not be recorded is to be recovered first, as its notice says, and resolved after that.
     """
-    lines = [result_line(result) for result in applied.results]
+    lines = [result_line(_without_cause(result, applied.problems)) for result in applied.results]
     unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
     advice = [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
     advice += [line for attempt in applied.unknown for line in question_lines(attempt, "  ", named=True)]
@@ -150,8 +152,14 @@ def applied_text(applied: Applied) -> list[Line]:
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
-    lines += [Line(f"  not recorded, since: {problem}", Tone.ERROR) for problem in applied.problems]
     return lines + [Line(f"  {text}", Tone.WARNING) for text in pending(applied)]
+
+
+def _without_cause(result: Result, problems: Iterable[str]) -> Result:
+    """The result without why the record could not be written: the notice of what is not recorded says it."""
+    if result.detail is None or not any(problem in result.detail for problem in problems):
+        return result
+    return replace(result, detail="cannot write the state record")
 
 
 def result_line(result: Result) -> Line:

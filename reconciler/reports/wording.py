@@ -254,7 +254,9 @@ def ignore_block(parity: Parity) -> list[str]:
 
 def removals_summary(requests: Sequence[RemovalRequest]) -> str:
     """How much awaits removal, in a sentence."""
-    count = sum(len(request.awaiting) for request in requests)
-    if not count:
+    counts = [len(request.to_delete) for request in requests if request.to_delete]
+    if not requests:
         return "Nothing awaits removal."
-    return f"{_await_removal(count)} on {counted(len(requests), 'target')}."
+    if not counts:
+        return "Nothing to send."
+    return f"{_await_removal(sum(counts))} on {counted(len(counts), 'target')}."

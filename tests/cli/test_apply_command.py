@@ -303,11 +303,13 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     done = begun.run("apply", "--auto-approve", "-q")
     assert 3 == done.code
     (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
-    problem = f"europe/staging: results could not be saved to the record; they are in {kept}"
+    problem = f"europe/staging: results could not be saved to the record; they are in {kept}. Cause: {begun.journal}: "
+    cause = "cannot write the state record: Is a directory; check the disk and the permissions"
     advice = "Until recovered, these addresses have an unknown outcome; remove the cause, and run:\n"
     advice += f"    reconciler state recover {kept}"
-    cause = f"cause: {begun.journal}: cannot write the state record: Is a directory; "
-    assert f"Error: {problem}. {advice}\n  {cause}" in done.err
+    assert done.err.endswith(f"Error: {problem}{cause}. {advice}\n")
+    assert "then run the command again" not in done.err
+    assert (0, 1) == (done.out.count("Is a directory"), done.err.count("Is a directory"))
     assert "Applied: 1 create call (1 new): 1 created, not recorded." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
 

@@ -155,7 +155,10 @@ ENVIRONMENTS = {
             " it: it is meant for tests\n"
         ),
     ),
-    "data directory": ({"XDG_DATA_HOME": "/dev/null/x"}, "cannot save a create response: Not a directory; "),
+    "data directory": (
+        {"XDG_DATA_HOME": "/dev/null/x"},
+        "cannot save a create response: Not a directory; nothing was sent; ",
+    ),
 }
 
 

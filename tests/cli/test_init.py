@@ -54,6 +54,9 @@ def test_what_it_shows_can_be_pasted(project: Project) -> None:
     assert 0 == rehearsed.code, rehearsed
     assert "The configuration is valid: 8 subscriptions on 4 targets." in rehearsed.out
     assert "8 created" in rehearsed.out
+    assert "Serving at" not in rehearsed.err
+    assert "reconciler doctor\n" in real  # fails until the placeholders are replaced
+    real = real.replace("reconciler doctor\n", "")
     begun = project.shell(f"{path}cd 'my hooks'\n{real}git add .; git ls-files")
     assert 0 == begun.code, begun
     records = {f"state/{region}/{environment}.jsonl" for region in REGIONS for environment in ENVIRONMENTS}
@@ -155,6 +158,15 @@ def test_a_key_is_one_answer(project: Project) -> None:
     assert "Create an age key" not in done.out
     assert ["asia/test"] == list(yaml.safe_load(project.read("config/targets.yaml"))["targets"])
     assert "recipients:\n" in project.read("config/targets.yaml")
+
+
+def test_what_no_key_means_is_said_before_it_is_asked(project: Project) -> None:
+    """The answer decides where secrets are."""
+    answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n", "[state]: ": "\n"}
+    answers |= {"Create an age key, to encrypt create responses? yes or no [no]: ": "\n"}
+    done = at_terminal(project, "init", answers=answers)
+    assert (0, FILES) == (done.code, written(project)), done
+    assert 0 < done.out.index("private files on the machine that") < done.out.index("Create an age key")
 
 
 @pytest.mark.parametrize("given", [["europe, america"], ["europe,america"], ["europe america,"], ["europe", "america"]])

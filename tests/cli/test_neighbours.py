@@ -127,6 +127,7 @@ def test_changes_do_not_hide_a_damaged_record(applied: Partner) -> None:
     applied.journal.write_text("damaged")
     done = applied.step("status", "--detailed-exitcode", code=1)
     assert "pending change" in done.out
+    assert 1 == done.err.count("state/europe/staging.jsonl:1: ")
 
 
 def cut_off(journal: Path) -> None:

@@ -136,8 +136,9 @@ def test_a_branch_that_was_deleted_is_put_back(seen: Partner, *, again: bool) ->
         assert PUT_BACK not in done.err
         assert "Nothing to recover.\n" == seen.step(*PUT_BACK.split()[1:]).out
         return
-    done = seen.step("plan", code=1)
-    assert (PUT_BACK, False) == (advised(done), "accept-rollback" in done.err)
+    for command in (("state", "init"), ("plan",)):
+        done = seen.step(*command, code=1)
+        assert (PUT_BACK, False) == (advised(done), "accept-rollback" in done.err)
     assert "  europe/staging: 4 entries recovered\n" == seen.step(*advised(done).split()[1:]).out
     assert before == journal(seen)
     assert [] == seen.planned()

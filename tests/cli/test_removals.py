@@ -84,6 +84,26 @@ def test_what_is_wanted_must_not_be_deleted_yet(partner: Project) -> None:
     assert "config/ wants" not in partner.step("removals").err
 
 
+def test_what_is_wanted_again_is_in_no_message(partner: Project) -> None:
+    """After a wrong URL was applied and `config/` is right again, no request asks to delete the right subscription."""
+    partner.write("config/new.yaml", "subscriptions: {europe/staging: {loans: null}}")
+    for form in ("text", "markdown"):
+        said = unescape(re.sub(r"<[^>]+>", "", partner.step("removals", "--format", form).out))
+        message, _, _ = said.partition("After they are deleted")
+        assert "Please delete this webhook subscription of europe/staging:" in message
+        assert "https://hooks.partner.example/europe/loans" in message
+        assert "https://hooks.partner.example/europe/offers" not in message
+        again = r"europe/staging/offers \(attempt \w+\) is in config/ again: not in this message; to restore it,\s+run:"
+        assert re.search(rf"{again}\s+reconciler apply -t europe/staging", said)
+        assert "1 subscription awaits removal on 1 target." in said
+    document = partner.step("removals", "--format", "json").document["targets"]["europe/staging"]
+    (offers,) = (one for one in document["awaiting_removal"] if one["address"] == "europe/staging/offers")
+    assert [offers["attempt"]] == document["wanted_again"]
+    only = partner.step("removals", "-t", "*/*/offers").out
+    assert "Please delete" not in only
+    assert "Nothing to send." in only
+
+
 def test_the_command_records_what_the_message_asked_for(partner: Project) -> None:
     """What was requested after the message was written is not recorded as deleted by the command that came with it."""
     command = the_command(partner.step("removals").out)

@@ -295,7 +295,7 @@ def test_an_outcome_that_comes_after_the_record_was_closed(partner: Partner) -> 
     apply.send_signal(signal.SIGCONT)
     done = finish(apply)
     assert 3 == done.code, done
-    assert "cannot write the state record: it was closed, since it is copied to new" in done.out
+    assert ". Cause: it was closed, since it is copied to new. Until recovered" in done.err
     assert (left, 1) == (partner.journal.read_bytes(), len(partner.service.creates))
     (command,) = [words for words in advised(done.err) if "recover" in words]
     assert ["--state", "new"] == command[-2:]

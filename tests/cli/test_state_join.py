@@ -86,7 +86,10 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     merge(ours, theirs)
     done = ours.run("plan")
     assert (1, "") == (done.code, done.out)
-    assert "is a git conflict marker: git cannot merge two copies of a journal" in done.err
+    said = "is a git conflict marker: git cannot merge two copies of a journal"
+    assert said in done.err
+    for command in ("status", "removals"):
+        assert 1 == ours.step(command, code=1).err.count(said)
     assert re.fullmatch("  europe/staging: [45] entries recovered\n", obey(ours, done.err))
     assert ["begun", "bound", "intent", "outcome", "joined"] == ours.kinds
     assert [("deals", "live"), ("offers", "live"), ("offers", "live")] == [one[:2] for one in ours.listed()]

@@ -219,8 +219,7 @@ class TestResolve:
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
         done = partner.succeed("state", "resolve", "europe/*", "--created")
-        first, second = (f"run:\n    reconciler secret set europe/staging/{name}\n" for name in "ab")
-        commands = f"{first}  {second}"
+        commands = "".join(f"  reconciler secret set europe/staging/{name}\n" for name in "ab")
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
     def test_created_quietly(self, unknown: Partner) -> None:
@@ -292,6 +291,36 @@ class TestResolve:
             done = at_terminal(partner, "state", "resolve", OFFERS, "--not-created", answers=answers)
         assert code == done.code
         assert "no outcome recorded" in done.out
+
+    @pytest.fixture
+    def two_unknown(self, partner: Partner) -> Partner:
+        """A partner with two creates of unknown outcome."""
+        partner.begin(offers=["ONB10011"], deals=["ONB10012"])
+        for _ in range(2):
+            partner.service.answer_next(refusal(500))
+        partner.step("apply", "--auto-approve", code=3)
+        return partner
+
+    @pytest.mark.parametrize(("answer", "code", "count"), [("yes\n", 0, 2), ("no\n", 1, 0)])
+    def test_a_pattern_asks_at_a_terminal(self, two_unknown: Partner, answer: str, code: int, count: int) -> None:
+        """Whoever selects more than one is asked of --created too; then each secret is asked for, in a list."""
+        answers = {"Are you certain that all 2 were created? ": answer}
+        with two_unknown.appending(*["resolved"] * count):
+            done = at_terminal(two_unknown, "state", "resolve", "*/*/*", "--created", answers=answers)
+        assert (code, bool(count)) == (done.code, "Of these 2 no create response" in done.out)
+        listed = [line.strip() for line in done.out.splitlines() if "secret set" in line]
+        assert [f"reconciler secret set europe/staging/{name}" for name in ("deals", "offers")][:count] == listed
+
+    def test_a_pattern_asks_nothing_without_a_terminal_or_with_force(self, two_unknown: Partner) -> None:
+        """As with one; what corrects a mistake is one sentence and a list."""
+        with two_unknown.appending("resolved", "resolved"):
+            told = two_unknown.step("state", "resolve", "*/*/*", "--not-created", "--force").err
+        assert 1 == told.count("If one of them turns out to exist, then run its command before the next apply:\n")
+        assert 2 == len(re.findall(r"^  reconciler state resolve \S+ --created --attempt \w+$", told, re.MULTILINE))
+        assert "run: " not in told
+        attempts = [entry["attempt"] for entry in two_unknown.entries[-2:]]
+        for attempt in attempts:
+            two_unknown.step("state", "resolve", "*/*/*", "--created", "--attempt", attempt)
 
     def test_force_asks_nothing(self, unknown: Partner) -> None:
         """Not at a terminal either."""
@@ -650,7 +679,8 @@ class TestRebind:
         before, now = moved.service.base_url, f"{moved.service.url}/eu/v10"
         assert (
             f"Warning: europe/staging: the record belongs to the service at {before}, but the current settings use"
-            f" {now}; apply will refuse this; if the change is intended, run:\n"
+            f" {now}; apply will refuse this; check `base_url` in config/ and RECONCILER_EUROPE_STAGING_BASE_URL, which"
+            " may be of another target; only if the service has moved, run:\n"
             "    reconciler state rebind -t europe/staging\n"
         ) == done.err
         with moved.appending():

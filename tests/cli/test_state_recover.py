@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,16 @@ def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
     with sealing.appending():
         again = sealing.step("state", "recover", file)
     assert "  europe/staging: 0 entries recovered, 2 already recorded\n" == again.out
+
+
+def test_what_is_unknown_still_is_said(sealing: Partner) -> None:
+    """What was saved may be that nobody knows the outcome; the advice is that of a plan."""
+    file = apply_in_vain(sealing, refusal(500))
+    done = sealing.step("state", "recover", file)
+    assert "  europe/staging: 1 entry recovered, 1 already recorded\n" == done.out
+    assert re.match(rf"{OFFERS}: a create started \S+ \(.*\) by .* has an unknown outcome; ", done.err)
+    assert f"    reconciler state resolve {OFFERS} --created\n" in done.err
+    assert done.err in sealing.step("state", "recover", file).err
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])

@@ -115,7 +115,7 @@ def test_a_disk_without_room_for_a_response_is_found_out_before_the_intent(tmp_p
     with SandboxProject(tmp_path, subscriptions(2)) as scene:
         before = scene.journal().read_bytes()
         done = scene.run_under(confined("fsize", 1 << 19), "apply", "--auto-approve")
-        assert_refused(done, "cannot save a create response: File too large")
+        assert_refused(done, "cannot save a create response: File too large; nothing was sent")
         assert before == scene.journal().read_bytes()
         assert not scene.committed()
 

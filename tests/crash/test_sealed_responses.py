@@ -94,7 +94,7 @@ def test_a_place_where_nothing_could_be_kept_is_found_out_before_the_first_inten
         before = scene.journal().read_bytes()
         done = scene.apply()
         assert 1 == done.code, done
-        assert "cannot save recovery files here" in done.err
+        assert "cannot save recovery files here: Not a directory; nothing was sent; " in done.err
         assert before == scene.journal().read_bytes()
 
 

@@ -253,12 +253,17 @@ def test_applied_and_not_recorded() -> None:
         for name in "abc"
     ]
     rejected = Result(address_of("d"), Action.CREATE, Done.REJECTED, 400, recorded=False)
+    detail = "cannot write the state record: the disk is full"
+    waiting = Result(address_of("e"), Action.RETIRE, Done.SKIPPED, detail=detail)
     applied = Applied(
-        (*created, rejected), (), Verdict.UNRESOLVED, problems=("the disk is full",), surplus=2, awaiting_removal=1
-    )
+        (*created, rejected, waiting), (), Verdict.UNRESOLVED, problems=("the disk is full",), surplus=2,
+        awaiting_removal=1,
+    )  # fmt: skip
+    assert "the disk is full" not in text(applied_text(applied))  # which the notice of each says
+    assert "  - europe/staging/e  skipped: cannot write the state record\n" in text(applied_text(applied))
     assert text(applied_text(applied)).endswith(
-        "Applied: 4 create calls (3 new, 1 extended): 3 created, 2 of them not recorded; 1 rejected, not recorded.\n"
-        "  not recorded, since: the disk is full\n"
+        "Applied: 4 create calls (3 new, 1 extended): 3 created, 2 of them not recorded; 1 rejected, not recorded;"
+        " 1 skipped.\n"
         "  1 subscription awaits removal; run: reconciler removals\n"
         "  2 subscriptions deliver surplus event codes; run: reconciler status\n"
     )

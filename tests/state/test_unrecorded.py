@@ -29,9 +29,9 @@ def test_they_are_kept_in_a_private_file_that_is_named(tmp_path: Path) -> None:
     said = keep_entries(data, TARGET, RECORD, ENTRIES, "disk full")
     (path,) = (data / "unrecorded").iterdir()
     assert (
-        f"{TARGET}: results could not be saved to the record; they are in {path}. Until recovered,"
-        f" these addresses have an unknown outcome; remove the cause, and run: reconciler state recover '{path}';"
-        " cause: disk full" == said
+        f"{TARGET}: results could not be saved to the record; they are in {path}. Cause: disk full. Until recovered,"
+        " these addresses have an unknown outcome; remove the cause, and run:"
+        f" reconciler state recover '{path}'" == said
     )
     assert re.fullmatch(r"europe-staging-\d{10}-\d+-[0-9a-f]{12}\.jsonl", path.name)
     assert LINES == [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -51,7 +51,7 @@ def command(
     Or have a shell set them, in CI for instance, where .env is not read:
 
     \b
-        rm -f sandbox.env; reconciler sandbox serve >sandbox.env &
+        rm -f sandbox.env; reconciler sandbox serve >sandbox.env 2>/dev/null &
         until [ -s sandbox.env ]; do sleep 0.1; done; set -a; . ./sandbox.env; set +a
 
     Without --data, all is lost when it stops: use a new state record (--state) for each run.

@@ -10,7 +10,7 @@ from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.result import Verdict
 from reconciler.operations.recover import Recovery, command_to_share, recover, recover_kept
 from reconciler.operations.workspace import Workspace
-from reconciler.planning.reasons import how_to_resolve
+from reconciler.planning.reasons import how_to_resolve, unresolved
 from reconciler.reports.wording import counted
 
 
@@ -56,6 +56,8 @@ def _show(terminal: Terminal, recovery: Recovery) -> None:
     terminal.print_line(f"  {recovery.target}: {count}{before}")
     for problem in recovery.left:
         terminal.print_problem(problem)
+    for pending in recovery.unresolved:
+        terminal.say(f"{pending.address}: {unresolved(pending)}")
     for attempt, address in recovery.disputed:
         terminal.say(
             f"The two copies disagree about attempt {attempt}, so its outcome is unknown; {how_to_resolve(address)}"

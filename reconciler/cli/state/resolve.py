@@ -37,9 +37,10 @@ def command(
 ) -> None:
     """Resolve an unknown outcome.
 
-    Shows what is known about the create, then records the outcome that you found out. Use --not-created only if you are
-    certain: the next apply creates the subscription again, and reconciler can neither detect nor remove a duplicate. To
-    correct a wrong --not-created, use --created with --attempt ID.
+    Shows what is known about the create, then records the outcome that you found out. At a terminal, asks before
+    --not-created, and before it resolves several creates. Use --not-created only if you are certain: the next apply
+    creates the subscription again, and reconciler can neither detect nor remove a duplicate. To correct a wrong
+    --not-created, use --created with --attempt ID.
     """
     if created is None:
         raise click.UsageError("use --created or --not-created")
@@ -47,8 +48,8 @@ def command(
     resolution = Resolution(Workspace(terminal, within), selector, created=created, note=note, force=force)
     _show_evidence(terminal, resolution)
     resolution.refuse(resolution.attempts)
-    if not (created or force):
-        ask(f"Are you certain that {'it was' if len(resolution.attempts) == 1 else 'they were'} not created?")
+    if not force:
+        _ask(len(resolution.attempts), created=created)
     recorded = resolution.record()
     outcome = "created" if created else "not created"
     terminal.print_lines(
@@ -59,6 +60,14 @@ def command(
     else:
         _advise_on_correction(terminal, recorded)
     resolution.refuse_overtaken(recorded)
+
+
+def _ask(count: int, *, created: bool) -> None:
+    """Ask whether the outcome is certain; of one that was created it need not be, since no create follows from it."""
+    if not created:
+        ask(f"Are you certain that {'it was' if count == 1 else 'they were'} not created?")
+    elif count > 1:
+        ask(f"Are you certain that all {count} were created?")
 
 
 def _show_evidence(terminal: Terminal, resolution: Resolution) -> None:
@@ -75,16 +84,25 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
         command = f"reconciler state recover {shlex.quote(str(file))}"
         terminal.say(f"A create response is not in the record yet; run: {command}")
     lost = [attempt for attempt in attempts if not (attempt.response or attempt.secrets or results[attempt.id])]
-    if lost:
-        commands = "; ".join(f"run: reconciler secret set {attempt.address}" for attempt in lost)
+    if len(lost) == 1:
         terminal.say(
-            f"No create response, and so no secret, is recorded; ask the operator for the secret, then {commands}"
+            "No create response, and so no secret, is recorded; ask the operator for the secret, then run: reconciler"
+            f" secret set {lost[0].address}"
         )
+    elif lost:
+        terminal.say(
+            f"Of these {len(lost)} no create response, and so no secret, is recorded; ask the operator for the secrets,"
+            " then record each with its command:"
+        )
+        for attempt in lost:
+            terminal.say(f"  reconciler secret set {attempt.address}")
 
 
 def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
-    for attempt in attempts:
-        terminal.say(
-            "If it turns out to exist, then before the next apply, run:"
-            f" reconciler state resolve {attempt.address} --created --attempt {attempt.id}"
-        )
+    commands = [f"reconciler state resolve {attempt.address} --created --attempt {attempt.id}" for attempt in attempts]
+    if len(commands) == 1:
+        terminal.say(f"If it turns out to exist, then before the next apply, run: {commands[0]}")
+    elif commands:
+        terminal.say("If one of them turns out to exist, then run its command before the next apply:")
+        for command_line in commands:
+            terminal.say(f"  {command_line}")

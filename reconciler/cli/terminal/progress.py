@@ -1,7 +1,7 @@
 """How far a command has come, on stderr: a live line on a terminal.
 
 Off one the report of an apply tells each result, and nothing does before it; but for -v, and for the objects of
---log-format json, which are not read together with the report.
+--log-format json, which are not read together with the report. That it waits for answers is said off one, too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from reconciler.cli.terminal.waits import Waits
 from reconciler.model.plan import LOCAL, SENDS
 from reconciler.reports.text import result_line
 from reconciler.reports.wording import counted
@@ -35,12 +36,12 @@ def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[TargetRun], N
     creates = sum(change.action in SENDS for change in plan.changes)
     count = sum(change.action in (*SENDS, *LOCAL) for change in plan.changes)
     if not terminal.is_quiet and (terminal.flags.get("verbose") or _is_objects(terminal)):
-        yield _observer(terminal, _plain(terminal, count))
+        yield _saying_waits(terminal, _observer(terminal, _plain(terminal, count)))
     elif creates and _can_be_live(terminal):
         with _live(terminal, "Creating", creates) as move:
             yield _observer(terminal, _moving(move, creates))
     else:
-        yield _observer(terminal, lambda _result: None)
+        yield _saying_waits(terminal, _observer(terminal, lambda _result: None))
 
 
 def _observer(terminal: Terminal, show: Callable[[Result], None]) -> Callable[[TargetRun], None]:
@@ -63,6 +64,17 @@ def _observer(terminal: Terminal, show: Callable[[Result], None]) -> Callable[[T
         shown = len(results)
 
     return observe
+
+
+def _saying_waits(terminal: Terminal, observe: Callable[[TargetRun], None]) -> Callable[[TargetRun], None]:
+    """Says what a run waits for, too."""
+    waits = Waits(terminal.say)
+
+    def observe_waits(run: TargetRun) -> None:
+        observe(run)
+        waits.look(run)
+
+    return observe_waits
 
 
 def _acknowledgement(run: TargetRun) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SANDBOX = """
 To rehearse with a sandbox of the service on this machine, run:
-  rm -f sandbox.env; reconciler sandbox serve >sandbox.env &
+  rm -f sandbox.env; reconciler sandbox serve >sandbox.env 2>/dev/null &
   until [ -s sandbox.env ]; do sleep 0.1; done; set -a; . ./sandbox.env; set +a
   export RECONCILER_STATE=sandbox-state/$!
   reconciler state init
@@ -64,6 +64,7 @@ def next_steps(choices: Choices, project: NewProject, directory: str | None) -> 
     yield from _REAL.splitlines()
     yield from _location(choices)
     yield "  reconciler state init"
+    yield "  reconciler doctor"
     yield "  reconciler plan"
     if project.needs_key:
         yield from _WITHOUT_KEY.splitlines()

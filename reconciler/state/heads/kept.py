@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from reconciler.errors import RecordLost, RecordRolledBack, StateError
+from reconciler.errors import RecordLost, RecordRolledBack, Refused, StateError
 from reconciler.state.heads.remembered import covers, missing_heads
 from reconciler.state.journal.chain import Journal, count_entries, parse
 from reconciler.state.stores.store import Keeping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.state.heads.seen import Seen
     from reconciler.state.stores.store import Store
 
-_Problem = TypeVar("_Problem", RecordRolledBack, RecordLost)
+_Problem = TypeVar("_Problem", RecordRolledBack, RecordLost, Refused)
 
 
 class Kept(Struct, frozen=True):

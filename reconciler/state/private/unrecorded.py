@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.entry import AnyEntry
 
 _FOLDER = "unrecorded"
+_ONLY_COPY = "; the lines: "
 
 
 class Unrecorded(Struct, frozen=True):
@@ -59,7 +60,7 @@ def keep_entries(
     lines = [json.dumps({"record": record, "target": target, "entry": to_fields(entry)}) for entry in entries]
     stem = f"{target.replace('/', '-')}-{int(time.time())}-{os.getpid()}"
     problem = f"{target}: results could not be saved to the record"
-    cause, once = (f"; cause: {reason}", "remove the cause, and ") if reason else ("", "")
+    cause, once = (f". Cause: {reason}", "remove the cause, and ") if reason else ("", "")
     elsewhere = "" if state is None else f" --state {shlex.quote(state)}"
     try:
         path = _write(directory, stem, "".join(f"{line}\n" for line in lines).encode(), ".jsonl")
@@ -67,13 +68,18 @@ def keep_entries(
         # A detail may name a command, which is none of the message: the terminal must not set it apart.
         printed = " ".join(lines).replace("reconciler ", r"reconciler\u0020")
         return (
-            f"{problem} or to a recovery file. Save the following lines to a file, then {once}run: reconciler state"
-            f" recover FILE{elsewhere}{cause}; the lines: {printed}"
+            f"{problem} or to a recovery file{cause}. Save the following lines to a file, then {once}run:"
+            f" reconciler state recover FILE{elsewhere}{_ONLY_COPY}{printed}"
         )
     return (
-        f"{problem}; they are in {path}. Until recovered, these addresses have an unknown outcome; {once}run:"
-        f" reconciler state recover {shlex.quote(str(path))}{elsewhere}{cause}"
+        f"{problem}; they are in {path}{cause}. Until recovered, these addresses have an unknown outcome; {once}run:"
+        f" reconciler state recover {shlex.quote(str(path))}{elsewhere}"
     )
+
+
+def is_only_copy(notice: str) -> bool:
+    """Whether nothing but this line, which `keep_entries` gave, has the entries."""
+    return _ONLY_COPY in notice
 
 
 def _write(directory: Path, stem: str, data: bytes, suffix: str = "") -> Path:
