@@ -59,7 +59,8 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
-    A journal that is missing is put back as it was last seen. Raises StateError.
+    A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
+    Raises StateError.
     """
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
@@ -70,8 +71,10 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
         if journal is None and kept:
             restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
             workspace.notices.work_is_done()
-            yield Recovery(target, len(kept[0].journal.lines))
-        elif journal is not None:
+            journal = kept[0].journal
+            yield Recovery(target, len(journal.lines))
+            kept, _ = lost_but_kept(store, journal, target, seen)
+        if journal is not None:
             for theirs in kept:
                 yield _merge(workspace, theirs.journal, source_of(store))
 

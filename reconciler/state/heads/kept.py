@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _Problem = TypeVar("_Problem", RecordRolledBack, RecordLost)
 
+_MOVED = "if it was copied to another store, use that store with --state; otherwise, "
+
 
 class Kept(Struct, frozen=True):
     """A journal as it was seen on this machine, and its lines."""
@@ -47,16 +49,32 @@ def source_of(store: Store) -> str:
 def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, seen: Seen) -> tuple[list[Kept], bool]:
     """The journals kept here that have entries of the record which `journal` lacks, and whether nothing else is lost.
 
-    The newest comes first. `journal` is None if the store has none. Raises StateError.
+    The newest comes first. `journal` is None if the store has none: then it is the one to put back. Raises StateError.
     """
     if journal is None:
-        lost = seen.at(target, store.place)[:1]
-        whole = [one for one in _kept(store, target) if any(map(one.covers, lost))]
-        return whole[:1], bool(whole)
+        to_put_back = _to_put_back(list(_kept(store, target)), seen.at(target, store.place))
+        return ([] if to_put_back is None else [to_put_back]), to_put_back is not None
     record = journal.record().id
     newer = [one for one in _kept(store, target) if one.journal.record().id == record and not one.is_in(journal)]
     lost = [known for known in missing_heads(journal, seen, store.place) if known.record == record]
     return newer, all(any(one.covers(known) for one in newer) for known in lost)
+
+
+def _to_put_back(kept: list[Kept], lost: list[KnownHead]) -> Kept | None:
+    """The journal to begin with where there is none, if all of the longest record that is lost is kept.
+
+    One that was closed, if there is one: the record continues in another store, and must not continue here too.
+    """
+    if not any(one.covers(known) for known in lost[:1] for one in kept):
+        return None
+    of_record = [one for one in kept if one.journal.record().id == lost[0].record]
+    opened = [one.journal for one in of_record if one.journal.record().closed is None]
+
+    def rank(one: Kept) -> tuple[bool, bool, int]:
+        is_closed = one.journal.record().closed is not None and not any(map(one.is_in, opened))
+        return not is_closed, not one.covers(lost[0]), -len(one.journal.lines)
+
+    return min(of_record, key=rank)
 
 
 def with_what_is_kept(
@@ -72,8 +90,9 @@ def with_what_is_kept(
     length = count_entries(max(len(one.journal.lines) for one in kept))
     what = "what is missing" if whole else "a part of what is missing"
     rest = "" if whole else f"; for the rest: {problem.remedy}"
+    moved = _MOVED if journal is None else ""
     remedy = (
-        f"this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
+        f"{moved}this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
         f" run: reconciler state recover -t {target}{rest}"
     )
     return type(problem)(problem.what, where=problem.where, remedy=remedy)

@@ -93,8 +93,9 @@ class Mirror:
             ran = self._fetch()
             if ran.code == 0:
                 return self._git.ask("rev-parse", _TIP).decode().strip()
-        if _ABSENT.search(ran.err):
-            return ""
+            if _ABSENT.search(ran.err):
+                self._keep_tip()  # the first push takes its place, with the journal of one target only
+                return ""
         raise self._unreachable(ran)
 
     def kept(self) -> list[str]:
