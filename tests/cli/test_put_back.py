@@ -231,3 +231,19 @@ def test_accepting_a_loss_that_is_none_warns(seen: Partner) -> None:
 def test_one_source_is_named(seen: Partner, arguments: tuple[str, ...]) -> None:
     """A file or a target: what is recovered is never a guess."""
     assert "use FILE or -t TARGET" in seen.step("state", "recover", *arguments, code=1).err
+
+
+def test_what_was_kept_outlives_a_git_that_died(seen: Partner) -> None:
+    """A lock that it left makes the copy unusable for git, not what the branch was set back from."""
+    before = journal(seen)
+    set_back(seen)
+    seen.step("plan", code=1)
+    (copy,) = copies(seen).glob("*.git")
+    (copy / "refs/reconciler/tip.lock").touch()
+    git(origin(seen), "update-ref", "refs/heads/record", "record~1")
+    for _ in range(2):
+        done = seen.step("plan", code=1)
+        assert "this machine still has what is missing" in done.err
+    assert not (copy / "refs/reconciler/tip.lock").exists()
+    seen.step(*advised(done).split()[1:])
+    assert before == journal(seen)
