@@ -247,3 +247,15 @@ def test_what_was_kept_outlives_a_git_that_died(seen: Partner) -> None:
     assert not (copy / "refs/reconciler/tip.lock").exists()
     seen.step(*advised(done).split()[1:])
     assert before == journal(seen)
+
+
+def test_the_record_that_replaced_another_is_put_back(seen: Partner) -> None:
+    """Not the longer one before it, whose loss it accepts."""
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    seen.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+    seen.step("state", "import", "--all")
+    before = journal(seen)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    seen.step(*advised(seen.step("plan", code=1)).split()[1:])
+    assert before == journal(seen)
+    assert [] == seen.planned()

@@ -52,7 +52,8 @@ def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, see
     The newest comes first. `journal` is None if the store has none: then it is the one to put back. Raises StateError.
     """
     if journal is None:
-        to_put_back = _to_put_back(list(_kept(store, target)), seen.at(target, store.place))
+        lost = seen.at(target, store.place)
+        to_put_back = _to_put_back(list(_kept(store, target)), lost) if lost else None
         return ([] if to_put_back is None else [to_put_back]), to_put_back is not None
     record = journal.record().id
     newer = [one for one in _kept(store, target) if one.journal.record().id == record and not one.is_in(journal)]
@@ -61,18 +62,21 @@ def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, see
 
 
 def _to_put_back(kept: list[Kept], lost: list[KnownHead]) -> Kept | None:
-    """The journal to begin with where there is none, if all of the longest record that is lost is kept.
+    """The journal to begin with where there is none, if all of a record that is lost is kept, else None.
 
-    One that was closed, if there is one: the record continues in another store, and must not continue here too.
+    The record is one that accepts the loss of the others, or the longest. Of its journals, one that was closed comes
+    first: the record continues in another store, and must not continue here too.
     """
-    if not any(one.covers(known) for known in lost[:1] for one in kept):
+    of_all = [one for one in kept if all(map(one.covers, lost))]
+    whole = of_all or [one for one in kept if one.covers(lost[0])]
+    if not whole:
         return None
-    of_record = [one for one in kept if one.journal.record().id == lost[0].record]
+    of_record = [one for one in kept if one.journal.record().id == whole[0].journal.record().id]
     opened = [one.journal for one in of_record if one.journal.record().closed is None]
 
     def rank(one: Kept) -> tuple[bool, bool, int]:
         is_closed = one.journal.record().closed is not None and not any(map(one.is_in, opened))
-        return not is_closed, not one.covers(lost[0]), -len(one.journal.lines)
+        return not is_closed, one not in whole, -len(one.journal.lines)
 
     return min(of_record, key=rank)
 
