@@ -76,7 +76,7 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
             kept, _ = lost_but_kept(store, journal, target, seen)
         if journal is not None:
             for theirs in kept:
-                yield _merge(workspace, theirs.journal, source_of(store))
+                yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
 
 
 def command_to_share(workspace: Workspace, target: TargetName) -> str:
@@ -91,12 +91,12 @@ def command_to_share(workspace: Workspace, target: TargetName) -> str:
     return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
 
 
-def _merge(workspace: Workspace, theirs: Journal, source: str) -> Recovery:
-    """Append what another copy of a journal knows."""
+def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
+    """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
 
     def draft(journal: Journal) -> list[AnyEntry]:
-        new[:] = missing_of(journal, theirs, source, *now_by(workspace))
+        new[:] = missing_of(journal, theirs, source, *now_by(workspace), seen_here=seen_here)
         return new
 
     _append(workspace, theirs.target, draft, "joined")

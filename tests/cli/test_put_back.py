@@ -259,3 +259,16 @@ def test_the_record_that_replaced_another_is_put_back(seen: Partner) -> None:
     seen.step(*advised(seen.step("plan", code=1)).split()[1:])
     assert before == journal(seen)
     assert [] == seen.planned()
+
+
+def test_a_rebinding_that_was_set_back_is_put_back(seen: Partner) -> None:
+    """The record that is here is the older one of the same history: it need not belong to the same service."""
+    before_rebinding = seen.service.base_url
+    config = (seen.path / "config" / "all.yaml").read_text(encoding="utf-8")
+    seen.write("config/all.yaml", config.replace(before_rebinding, f"{before_rebinding}/moved"))
+    seen.step("state", "rebind", "-t", "europe/staging", "--force")
+    before = journal(seen)
+    set_back(seen)
+    seen.step(*advised(seen.step("plan", code=1)).split()[1:])
+    assert before == journal(seen)
+    assert [] == seen.planned()
