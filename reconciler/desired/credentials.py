@@ -17,7 +17,7 @@ from reconciler.desired.urls import USER_INFO
 from reconciler.model.address import TARGET, TargetName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _ANY_TARGET = "RECONCILER_<REGION>_<ENVIRONMENT>_"
 
@@ -55,13 +55,20 @@ def forms(secrets: Mapping[str, str]) -> dict[str, str]:
         for secret, variable in secrets.items()
         for form in (
             secret,
-            quote(secret, safe=""),
-            quote_plus(secret),
+            *_in_urls(secret),
             json.dumps(secret)[1:-1],
+            json.dumps(secret)[1:-1].replace("/", r"\/"),
             secret.replace("'", "''"),
         )
     }
     return {form: written[form] for form in sorted(written, key=len, reverse=True)}
+
+
+def _in_urls(secret: str) -> Iterator[str]:
+    """`secret` with percent escapes: of every sign or of those that a URL must not have, in capitals or not."""
+    for escaped in (quote(secret, safe=""), quote_plus(secret), quote(secret), quote(secret, safe="!#$&'()*+,/:;=?@")):
+        yield escaped
+        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), escaped)
 
 
 def cover(file: File, mistakes: Mistakes) -> File:

@@ -62,7 +62,8 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
-    A journal that is missing is put back as it was last seen. Raises StateError.
+    A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
+    Raises StateError.
     """
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
@@ -73,10 +74,12 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
         if journal is None and kept:
             restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
             workspace.notices.work_is_done()
-            yield Recovery(target, len(kept[0].journal.lines))
-        elif journal is not None:
+            journal = kept[0].journal
+            yield Recovery(target, len(journal.lines))
+            kept, _ = lost_but_kept(store, journal, target, seen)
+        if journal is not None:
             for theirs in kept:
-                yield _merge(workspace, theirs.journal, source_of(store))
+                yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
 
 
 def command_to_share(workspace: Workspace, target: TargetName) -> str:
@@ -91,12 +94,12 @@ def command_to_share(workspace: Workspace, target: TargetName) -> str:
     return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
 
 
-def _merge(workspace: Workspace, theirs: Journal, source: str) -> Recovery:
-    """Append what another copy of a journal knows."""
+def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
+    """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
 
     def draft(journal: Journal) -> list[AnyEntry]:
-        new[:] = missing_of(journal, theirs, source, *now_by(workspace))
+        new[:] = missing_of(journal, theirs, source, *now_by(workspace), seen_here=seen_here)
         return new
 
     _append(workspace, theirs.target, draft, "joined")

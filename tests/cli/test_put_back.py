@@ -144,6 +144,58 @@ def test_a_branch_that_was_deleted_is_put_back(seen: Partner, *, again: bool) ->
     assert [] == seen.planned()
 
 
+SECOND = """\
+  europe/production:
+    auth_url: https://login.service.example
+    base_url: https://api.service.example
+subscriptions:
+"""
+
+
+def test_the_others_on_a_deleted_branch_are_put_back_too(seen: Partner) -> None:
+    """What is pushed for the first target does not take the place of what is kept of the second."""
+    config = (seen.path / "config" / "all.yaml").read_text(encoding="utf-8")
+    seen.write("config/all.yaml", config.replace("subscriptions:\n", SECOND))
+    seen.step("state", "init", "-t", "europe/production")
+    before = journal(seen)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    for target in ("europe/production", "europe/staging"):
+        done = seen.step("plan", code=1)
+        assert f"reconciler state recover -t {target}" == advised(done)
+        seen.step(*advised(done).split()[1:])
+    assert before == journal(seen)
+    assert [] == seen.planned()
+
+
+def test_two_histories_of_a_deleted_branch_are_put_back(seen: Partner) -> None:
+    """What was seen of somebody's appends to an older journal counts too: it is not created again."""
+    set_back(seen, "record~2")
+    other = colleague(seen)
+    other.want(loans=["LOA10013"])
+    other.step("apply", "--auto-approve", "--unsealed")
+    other.want(offers=["ONB10011"], loans=["LOA10013"])
+    seen.step("plan", code=1)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    seen.step(*advised(seen.step("plan", code=1)).split()[1:])
+    assert [] == seen.planned()
+    assert "Nothing to recover.\n" == seen.step(*PUT_BACK.split()[1:]).out
+
+
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_a_branch_that_was_deleted_after_a_copy(seen: Partner, *, is_seen: bool) -> None:
+    """The record continues elsewhere: what says so is put back if it was seen, and the message asks for it if not."""
+    colleague(seen).step("state", "copy", "git:record", "git:moved")
+    if is_seen:
+        seen.step("plan", code=1)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    done = seen.step("plan", code=1)
+    assert "if it was copied to another store, use that store with --state; otherwise, this machine still" in done.err
+    seen.step(*advised(done).split()[1:])
+    assert is_seen == ("closed" in kinds(seen))
+    if is_seen:
+        assert "git:moved" in seen.step("plan", code=1).err
+
+
 def test_what_is_lost_is_accepted(seen: Partner) -> None:
     """Where the copy is gone too, there is nothing to put back, and no message says so."""
     set_back(seen)
@@ -180,3 +232,44 @@ def test_accepting_a_loss_that_is_none_warns(seen: Partner) -> None:
 def test_one_source_is_named(seen: Partner, arguments: tuple[str, ...]) -> None:
     """A file or a target: what is recovered is never a guess."""
     assert "use FILE or -t TARGET" in seen.step("state", "recover", *arguments, code=1).err
+
+
+def test_what_was_kept_outlives_a_git_that_died(seen: Partner) -> None:
+    """A lock that it left makes the copy unusable for git, not what the branch was set back from."""
+    before = journal(seen)
+    set_back(seen)
+    seen.step("plan", code=1)
+    (copy,) = copies(seen).glob("*.git")
+    (copy / "refs/reconciler/tip.lock").touch()
+    git(origin(seen), "update-ref", "refs/heads/record", "record~1")
+    for _ in range(2):
+        done = seen.step("plan", code=1)
+        assert "this machine still has what is missing" in done.err
+    assert not (copy / "refs/reconciler/tip.lock").exists()
+    seen.step(*advised(done).split()[1:])
+    assert before == journal(seen)
+
+
+def test_the_record_that_replaced_another_is_put_back(seen: Partner) -> None:
+    """Not the longer one before it, whose loss it accepts."""
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    seen.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+    seen.step("state", "import", "--all")
+    before = journal(seen)
+    git(origin(seen), "update-ref", "-d", "refs/heads/record")
+    seen.step(*advised(seen.step("plan", code=1)).split()[1:])
+    assert before == journal(seen)
+    assert [] == seen.planned()
+
+
+def test_a_rebinding_that_was_set_back_is_put_back(seen: Partner) -> None:
+    """The record that is here is the older one of the same history: it need not belong to the same service."""
+    before_rebinding = seen.service.base_url
+    config = (seen.path / "config" / "all.yaml").read_text(encoding="utf-8")
+    seen.write("config/all.yaml", config.replace(before_rebinding, f"{before_rebinding}/moved"))
+    seen.step("state", "rebind", "-t", "europe/staging", "--force")
+    before = journal(seen)
+    set_back(seen)
+    seen.step(*advised(seen.step("plan", code=1)).split()[1:])
+    assert before == journal(seen)
+    assert [] == seen.planned()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -102,9 +103,18 @@ def test_a_private_key_is_not_shown(project: Project, text: str) -> None:
     assert "MIGHAgEAMBMG" not in text
 
 
-@pytest.mark.parametrize("form", [quote(SECRET, safe=""), SECRET.replace("'", "''")], ids=["in a URL", "quoted"])
+FORMS = {
+    "in a URL": quote(SECRET, safe=""),
+    "in a path": quote(SECRET),
+    "in small letters": re.sub("%..", lambda found: found[0].lower(), quote(SECRET, safe="")),
+    "quoted": SECRET.replace("'", "''"),
+    "as JSON": SECRET.replace("/", "\\/"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_secret_is_found_as_it_is_written(project: Project, form: str) -> None:
-    """As percent escapes in a URL, and with the quotes that YAML doubles."""
+    """As percent escapes in a URL, of whichever signs, with the quotes that YAML doubles, and as JSON escapes it."""
     declare(project)
     project.environment[NAME] = SECRET
     project.write("config/pasted.yaml", f"unknown: 'https://h.example/?{form}'\n")

@@ -259,7 +259,7 @@ def test_history_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("trouble", "tries"), [("bad object", 3), ("no route", 1)])
 def test_fetch_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, tries: int) -> None:
-    """A copy is made anew only if it is broken, not for ever, and the old ones are gone."""
+    """A copy is made anew only if it is broken, not for ever, with what was kept; and the old ones are gone."""
     git = ScriptedGit(monkeypatch, fetch=Ran(128, b"", f"fatal: {trouble}\n".encode()))
     mirror = mirror_in(tmp_path)
     mirror.make()
@@ -267,7 +267,10 @@ def test_fetch_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, troub
     mark.touch()
     with pytest.raises(StoreUnavailable, match=f"cannot fetch the branch: {trouble}"):
         mirror.fetch()
-    assert ["fetch"] * tries == [told[0] for told in git.asked]
+    of_remote = [told for told in git.asked if "reconciler" in told]
+    of_old_copies = [told for told in git.asked if any(word.endswith(".old") for word in told)]
+    assert (tries, 0 if tries == 1 else tries) == (len(of_remote), len(of_old_copies))
+    assert ["fetch"] * (len(of_remote) + len(of_old_copies)) == [told[0] for told in git.asked]
     assert (tries == 1) == mark.exists()
     assert {"x.git", "x.lock"} >= {path.name for path in (tmp_path / "cache" / "git").iterdir()}
 

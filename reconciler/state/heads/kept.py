@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _Problem = TypeVar("_Problem", RecordRolledBack, RecordLost, Refused)
 
+_MOVED = "if it was copied to another store, use that store with --state; otherwise, "
+
 
 class Kept(Struct, frozen=True):
     """A journal as it was seen on this machine, and its lines."""
@@ -47,16 +49,36 @@ def source_of(store: Store) -> str:
 def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, seen: Seen) -> tuple[list[Kept], bool]:
     """The journals kept here that have entries of the record which `journal` lacks, and whether nothing else is lost.
 
-    The newest comes first. `journal` is None if the store has none. Raises StateError.
+    The newest comes first. `journal` is None if the store has none: then it is the one to put back. Raises StateError.
     """
     if journal is None:
-        lost = seen.at(target, store.place)[:1]
-        whole = [one for one in _kept(store, target) if any(map(one.covers, lost))]
-        return whole[:1], bool(whole)
+        lost = seen.at(target, store.place)
+        to_put_back = _to_put_back(list(_kept(store, target)), lost) if lost else None
+        return ([] if to_put_back is None else [to_put_back]), to_put_back is not None
     record = journal.record().id
     newer = [one for one in _kept(store, target) if one.journal.record().id == record and not one.is_in(journal)]
     lost = [known for known in missing_heads(journal, seen, store.place) if known.record == record]
     return newer, all(any(one.covers(known) for one in newer) for known in lost)
+
+
+def _to_put_back(kept: list[Kept], lost: list[KnownHead]) -> Kept | None:
+    """The journal to begin with where there is none, if all of a record that is lost is kept, else None.
+
+    The record is one that accepts the loss of the others, or the longest. Of its journals, one that was closed comes
+    first: the record continues in another store, and must not continue here too.
+    """
+    of_all = [one for one in kept if all(map(one.covers, lost))]
+    whole = of_all or [one for one in kept if one.covers(lost[0])]
+    if not whole:
+        return None
+    of_record = [one for one in kept if one.journal.record().id == whole[0].journal.record().id]
+    opened = [one.journal for one in of_record if one.journal.record().closed is None]
+
+    def rank(one: Kept) -> tuple[bool, bool, int]:
+        is_closed = one.journal.record().closed is not None and not any(map(one.is_in, opened))
+        return not is_closed, one not in whole, -len(one.journal.lines)
+
+    return min(of_record, key=rank)
 
 
 def with_what_is_kept(
@@ -72,8 +94,9 @@ def with_what_is_kept(
     length = count_entries(max(len(one.journal.lines) for one in kept))
     what = "what is missing" if whole else "a part of what is missing"
     rest = "" if whole else f"; for the rest: {problem.remedy}"
+    moved = _MOVED if journal is None else ""
     remedy = (
-        f"this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
+        f"{moved}this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
         f" run: reconciler state recover -t {target}{rest}"
     )
     return type(problem)(problem.what, where=problem.where, remedy=remedy)

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from reconciler.state.journal.chain import Journal
 
 
-def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping[str, str]) -> Sequence[AnyEntry]:
+def missing_of(
+    ours: Journal, theirs: Journal, source: str, at: str, by: Mapping[str, str], *, seen_here: bool = False
+) -> Sequence[AnyEntry]:
     """The entries that merge `theirs` into `ours`; none if `ours` contains all of it.
+
+    `seen_here`: `theirs` was in this very place before, so if it continues `ours`, its service may be another.
 
     If `theirs` only continues `ours`, these are its very lines; otherwise a single `joined` entry, since an interrupted
     append may leave some of its lines only. `source` says where `theirs` is from.
@@ -27,7 +31,8 @@ def missing_of(ours: Journal, theirs: Journal, source: str, at: str, by: Mapping
     Raises RecordForeign if the two are not one record, or belong to different services or accounts, and RecordClosed if
     there is something new in `theirs`, and it was closed: what `ours` has is to be merged where it continues.
     """
-    _refuse_foreign(ours, theirs, source)
+    if not (seen_here and theirs.contains(ours.head, len(ours.lines))):
+        _refuse_foreign(ours, theirs, source)
     known = index(ours.lines)
     common = next((n for n, (_, digest) in enumerate(theirs.lines) if digest not in known), len(theirs.lines))
     after = theirs.lines[common - 1][1]

@@ -1,8 +1,8 @@
 """A local bare repository that mirrors one branch of a remote, and makes commits for it.
 
-It is in the cache directory. One that is damaged, or is not as it was made, is deleted: it contains nothing that the
+It is in the cache directory. One that is damaged, or is not as it was made, is replaced: it contains nothing that the
 remote does not, unless somebody has set the branch back. What was last seen of the branch before that is kept here, for
-a record that has lost entries by it.
+a record that has lost entries by it; of a damaged copy, as far as git can still read it.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ class Mirror:
             ran = self._fetch()
             if ran.code == 0:
                 return self._git.ask("rev-parse", _TIP).decode().strip()
-        if _ABSENT.search(ran.err):
-            return ""
+            if _ABSENT.search(ran.err):
+                self._keep_tip()  # the first push takes its place, with the journal of one target only
+                return ""
         raise self._unreachable(ran)
 
     def kept(self) -> list[str]:
@@ -192,7 +193,7 @@ class Mirror:
             if ran.code and _OTHER_FORMAT.search(ran.err):
                 self._renew(self._other_format())
             elif ran.code and _BROKEN.search(ran.err):
-                self._renew("sha1")
+                self._renew("sha1", keep=True)
             elif ran.code == _NO_FAST_FORWARD and not force:
                 self._keep_tip()
                 force = "+"
@@ -210,14 +211,17 @@ class Mirror:
         """The object format that the repository does not have."""
         return "sha256" if self._git.ask("rev-parse", "--show-object-format").strip() == b"sha1" else "sha1"
 
-    def _renew(self, object_format: ObjectFormat) -> None:
-        """Replace the repository with an empty one, under the lock."""
+    def _renew(self, object_format: ObjectFormat, *, keep: bool = False) -> None:
+        """Replace the repository with an empty one, under the lock; `keep`: but for the tips kept in it, if git can."""
         mark = os.urandom(8).hex()
         new, old = self._path.with_suffix(f".{mark}.new"), self._path.with_suffix(f".{mark}.old")
         create(new, object_format)
         with suppress(FileNotFoundError):
             self._path.rename(old)
         new.rename(self._path)
+        if keep:
+            refs = f"+{_SEEN}/*:{_SEEN}/kept/{mark}/*"
+            self._git.run("fetch", "--quiet", "--no-tags", "--update-shallow", str(old), refs)
         shutil.rmtree(old, ignore_errors=True)
 
     @contextmanager
@@ -247,7 +251,7 @@ class Mirror:
         if not (code or listed.code or listed.out):
             return
         with self._locked():
-            self._renew("sha1")
+            self._renew("sha1", keep=True)
         raise StoreUnavailable(
             "the local copy of the branch was damaged and has been deleted",
             where=self._git.where,
