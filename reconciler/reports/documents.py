@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from reconciler import __version__
 from reconciler.model.parity import Pairs, View
 from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
@@ -230,10 +228,9 @@ def removals_document(requests: Iterable[RemovalRequest]) -> dict[str, object]:
 
 
 def _request(request: RemovalRequest) -> dict[str, object]:
-    everything = replace(request, wanted=frozenset())
     return {
-        "text": "\n".join(removal_message(everything)),
-        "after_deletion": removed_command(everything),
+        "text": "\n".join(removal_message(request)) if request.to_delete else "",
+        "after_deletion": removed_command(request) if request.to_delete else "",
         "wanted_again": sorted(request.wanted & {awaiting.attempt.id for awaiting in request.awaiting}),
         "awaiting_removal": [
             {

@@ -99,6 +99,10 @@ def test_what_is_wanted_again_is_in_no_message(partner: Project) -> None:
     document = partner.step("removals", "--format", "json").document["targets"]["europe/staging"]
     (offers,) = (one for one in document["awaiting_removal"] if one["address"] == "europe/staging/offers")
     assert [offers["attempt"]] == document["wanted_again"]
+    assert "https://hooks.partner.example/europe/offers" not in document["text"]
+    assert offers["attempt"] not in document["after_deletion"]
+    without = partner.step("removals", "-t", "*/*/offers", "--format", "json").document["targets"]["europe/staging"]
+    assert ("", "") == (without["text"], without["after_deletion"])
     only = partner.step("removals", "-t", "*/*/offers").out
     assert "Please delete" not in only
     assert "Nothing to send." in only
