@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from support.project import Project
 
 ANY_LINES = "…"
-WIDTH = 400
+WIDTH = 1000
 """Columns of the terminal: in a narrow one, where text wraps would depend on the length of this machine's paths."""
 
 _STEP = re.compile(
