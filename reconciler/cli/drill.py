@@ -66,6 +66,7 @@ def command(terminal: Terminal, name: str, listing: bool, retry_interval: float)
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("expected 0 to 86400 seconds", where="--retry-interval", remedy="the default is 15")
     drill = DRILLS[name]
+    _show(terminal, Line("Setting the scene…"), Line(""))
     with tempfile.TemporaryDirectory(prefix="reconciler-drill-") as folder:
         place = Path(folder).resolve() / drill.name
         with Sandbox(targets=[TARGET], retry_interval=retry_interval) as sandbox:

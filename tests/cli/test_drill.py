@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 from support.project import EXECUTABLE, Finished
+from support.terminal import at_terminal
 
 from reconciler.cli.main import cli
 from reconciler.operations.drills.catalog import DRILLS
 from reconciler.operations.drills.commands import CHANGING, LOOKING
 from reconciler.operations.drills.finding import PAGE, Section
+
+if TYPE_CHECKING:
+    from support.project import Project
 
 ROOT = Path(__file__).parents[2]
 P = "europe/production"
@@ -76,11 +81,21 @@ def test_each_drill_is_passed_in_the_recommended_way(tmp_path: Path, name: str) 
 
 
 SLOW = ("unrecorded-outcome", "full-disk")  # it takes the program seconds to give up its store
+SOME_SLOW = [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in DRILLS]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in DRILLS]
-)
+@pytest.mark.parametrize("name", SOME_SLOW)
+def test_each_drill_begins_at_a_terminal(project: Project, name: str) -> None:
+    """It says at once that it begins, comes to its prompt without a question, and ends with `exit`."""
+    project.environment["TMPDIR"] = str(project.path)
+    prompt = {f"drill:{name}$ ": "exit\n"}
+    done = at_terminal(project, "drill", name, "--retry-interval", "0", answers=prompt)
+    assert 1 == done.code, done
+    assert done.out.startswith("Setting the scene…\n")
+    assert f"Drill {name}: not passed." in done.out
+
+
+@pytest.mark.parametrize("name", SOME_SLOW)
 def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     """Each begins with something that is wrong, and the score names it."""
     done = drill(tmp_path, name, "--retry-interval", "0")

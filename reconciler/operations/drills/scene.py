@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,8 +151,7 @@ class Scene:
     def prints(self, *arguments: str) -> str:
         """What a command prints, whatever its exit code."""
         command = [*self._program, *arguments]
-        done = subprocess.run(command, cwd=self.project, env=self.environment, capture_output=True, check=False)  # noqa: S603
-        return done.stdout.decode()
+        return self._captured(command, self.project).stdout.decode()
 
     def git(self, *arguments: str, at: Path | None = None) -> str:
         """What git prints. Raises Refused if there is none, and ReconcilerError if it fails."""
@@ -193,13 +192,18 @@ class Scene:
         )
 
     def _output(self, command: list[str], place: Path) -> bytes:
-        environment: Mapping[str, str] = self.environment
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, check=False)  # noqa: S603
+        done = self._captured(command, place)
         if done.returncode != 0:
             raise ReconcilerError(
                 f"it exited with {done.returncode}: {done.stderr.decode()}", where=shlex.join(command)
             )
         return done.stdout
+
+    def _captured(self, command: list[str], place: Path) -> "subprocess.CompletedProcess[bytes]":
+        """Run a command whose questions nobody would see, so that it must not ask any."""
+        return subprocess.run(  # noqa: S603 - our own words
+            command, cwd=place, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
 
     def _write_programs(self) -> None:
         """`reconciler`, which notes that it is run, and `operator`, who answers as the service's does."""
