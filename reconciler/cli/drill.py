@@ -93,7 +93,7 @@ def _score_lines(drill: Drill, score: Score) -> Iterator[Line]:
         yield Line(f"  {kind}: {len(findings) or 'nothing'}", Tone.ERROR if findings else Tone.PLAIN)
         for finding in findings:
             yield Line(f"    {finding.sentence}")
-            yield Line(f'      see {PAGE}, "{finding.section}"', Tone.FAINT)
+            yield Line(f"      see {finding.see}", Tone.FAINT)
     yield Line(f"  {_effort(drill, score.commands)}")
     yield Line("")
     yield Line(f'The recommended way, as {PAGE} explains it in "{drill.section}":')

@@ -127,9 +127,46 @@ def test_what_exists_twice_is_found(tmp_path: Path) -> None:
     way = f"reconciler state resolve {P}/offers --not-created --force; reconciler apply --auto-approve"
     done = drill(tmp_path, "lost-answer", way=way)
     assert 1 == done.code
-    assert "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice\n" in done.out
-    assert '      see .github/BAD_DAY.md, "Several clones, several branches"\n' in done.out
+    assert (
+        "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice; the operator" in done.out
+    )
+    where = 'see .github/BAD_DAY.md, "A subscription that exists twice"'
+    assert f" must delete one of the two: operator delete ID\n      {where}\n  lost: nothing\n" in done.out
     assert "To repeat the drill, run:\n    reconciler drill lost-answer\n" in done.out
+
+
+def test_what_exists_twice_is_corrected(tmp_path: Path) -> None:
+    """As the section of the page says: the one that is not recorded is deleted, by its id."""
+    way = f"""
+        reconciler state resolve {P}/offers --not-created --force
+        reconciler apply --auto-approve
+        kept=$(reconciler state show {P}/offers | grep subscriptionId: | cut -d : -f 2)
+        operator delete "$(operator | grep ONB10011 | grep -v $kept | cut -d ' ' -f 1)\""""
+    done = drill(tmp_path, "lost-answer", way=way)
+    assert 0 == done.code, done
+
+
+def test_a_block_that_is_no_unknown_outcome_is_left_to_the_plan(tmp_path: Path) -> None:
+    """Whoever renames what is swapped has a plan that is blocked, and nothing that could be resolved."""
+    way = f"""
+        reconciler state mv {P}/loans {P}/third
+        reconciler state mv {P}/offers {P}/loans
+        reconciler state mv {P}/third {P}/offers"""
+    done = drill(tmp_path, "swapped-url", way=way)
+    assert 1 == done.code
+    assert f"    the plan has a change: blocked {P}/loans\n      see `reconciler plan`\n" in done.out
+    assert "An unknown outcome" not in done.out
+
+
+def test_a_secret_that_was_not_imported_is_found(tmp_path: Path) -> None:
+    """It is said where the page has secrets."""
+    way = f"""
+        reconciler state accept-rollback -t {P} --force
+        reconciler state import --all --force"""
+    done = drill(tmp_path, "restored-backup", way=way)
+    assert 1 == done.code
+    where = 'see .github/BAD_DAY.md, "A rotated secret"'
+    assert f"  to do: 1\n    a secret of {P}/offers cannot be read here\n      {where}\n" in done.out
 
 
 def test_the_wrong_account_is_found(tmp_path: Path) -> None:
@@ -214,6 +251,18 @@ def test_a_recovery_file_that_was_not_recovered_is_found(tmp_path: Path) -> None
     done = drill(tmp_path, "full-disk", way=way)
     assert 1 == done.code
     assert "  lost: 1\n    the recovery file europe-production-" in done.out
+    assert ".jsonl was deleted, and was not recovered\n" in done.out
+
+
+def test_a_recovery_file_that_is_still_there_is_not_lost(tmp_path: Path) -> None:
+    """Whoever resolves by hand can still recover it."""
+    way = f"""
+        reconciler state resolve {P}/offers --created
+        operator secret "{OFFERS}" | reconciler secret set {P}/offers"""
+    done = drill(tmp_path, "full-disk", way=way)
+    assert 1 == done.code
+    assert "  lost: nothing\n  to do: 1\n    the recovery file europe-production-" in done.out
+    assert ".jsonl is not recovered\n" in done.out
 
 
 @pytest.mark.parametrize(

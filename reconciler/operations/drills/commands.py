@@ -15,8 +15,8 @@ from msgspec import Struct
 
 LOOKING = frozenset({
     "completion", "demo", "doctor", "drill", "github comment", "github issues", "lead create", "parity", "plan",
-    "removals", "replay", "sandbox delete", "sandbox serve", "sandbox trigger", "schema", "secret show", "state history",
-    "state list", "state show", "state verify", "status", "token", "validate", "verification infer",
+    "removals", "replay", "sandbox delete", "sandbox serve", "sandbox trigger", "schema", "secret show",
+    "state history", "state list", "state show", "state verify", "status", "token", "validate", "verification infer",
 })  # fmt: skip
 """Commands that change nothing in the project, in the record or on this machine but what is cached."""
 

@@ -64,8 +64,10 @@ class Scene:
         files = [path for path in sorted(self.project.rglob("*")) if path.is_file()]
         return [path for path in files if ".git" not in path.parts and is_journal(path.read_bytes()[:80])]
 
-    def _unrecorded(self) -> list[Path]:
-        return sorted((self._place / "data" / "reconciler" / "unrecorded").glob("*.jsonl"))
+    def unrecorded(self) -> dict[str, bytes]:
+        """The recovery files that are there, by name."""
+        files = (self._place / "data" / "reconciler" / "unrecorded").glob("*.jsonl")
+        return {path.name: path.read_bytes() for path in sorted(files)}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -163,14 +165,14 @@ class Scene:
     def wait_for_person(self) -> None:
         """Let the person work in a shell, which ends with its input or by `exit`, as does what still runs there."""
         self._tell_secrets()
-        self.recovery_files = {path.name: path.read_bytes() for path in self._unrecorded()}
+        self.recovery_files = self.unrecorded()
         self.copies = frozenset(self.journals())
         shell = shutil.which("bash")
         command = [shell, "--norc", "--noprofile"] if shell else ["sh"]
         prompt = f"drill:{self._place.name}$ "
         subprocess.run(command, cwd=self.project, env={**self.environment, "PS1": prompt}, check=False)  # noqa: S603
         end_all(self._place)
-        self.recovery_files.update({path.name: path.read_bytes() for path in self._unrecorded()})
+        self.recovery_files.update(self.unrecorded())
 
     @property
     def commands(self) -> Counted:
