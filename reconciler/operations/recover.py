@@ -22,6 +22,8 @@ from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
+_NAMED = 3  # files of a directory, in an error
+
 
 class Recovery(Struct, frozen=True):
     """What was recovered of one target: numbers of entries, and what needs attention."""
@@ -30,6 +32,8 @@ class Recovery(Struct, frozen=True):
     recovered: int
     before: int = 0
     """Entries of the file that the record had already."""
+    is_spent: bool = False
+    """Whether it was a recovery file, and the record has all of it that concerns this target."""
     left: list[StateError] = field(default_factory=list)
     """Why each of the other entries could not be recovered."""
     disputed: list[tuple[str, Address]] = field(default_factory=list)
@@ -41,6 +45,7 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
 
     Raises StateError for a file that is neither, and RecordForeign for one of another record.
     """
+    _refuse_directory(file)
     data = read_whole(file)
     if is_journal(data):
         theirs = parse(data, None, str(file))
@@ -54,6 +59,14 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         _refuse_foreign(_read(workspace, target), saved)
     for target in targets:
         yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
+
+
+def _refuse_directory(file: Path) -> None:
+    """Raises StateError for a directory, with the first few files that may be meant."""
+    if file.is_dir():
+        found = [str(path) for depth in ("*", "*/*", "*/*/*") for path in sorted(file.glob(f"{depth}.jsonl"))]
+        names = f" in it: {', '.join(found[:_NAMED])}" if found else ""
+        raise StateError("is a directory", where=file, remedy=f"name a journal or a recovery file{names}")
 
 
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
@@ -115,7 +128,7 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
 
     _append(workspace, target, draft, "recovered")
     before = len(entries) - len(can) - len(cannot)
-    return Recovery(target, len(can), before, [_left(file, target, entry) for entry in cannot])
+    return Recovery(target, len(can), before, not cannot, [_left(file, target, entry) for entry in cannot])
 
 
 def _read(workspace: Workspace, target: TargetName) -> Journal:
