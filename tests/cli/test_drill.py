@@ -15,6 +15,7 @@ from support.terminal import at_terminal
 from reconciler.cli.main import cli
 from reconciler.operations.drills.catalog import DRILLS
 from reconciler.operations.drills.commands import CHANGING, LOOKING
+from reconciler.operations.drills.drill import nothing_more
 from reconciler.operations.drills.finding import PAGE, Section
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def test_each_drill_is_passed_in_the_recommended_way(tmp_path: Path, name: str) 
     assert f"Drill {name}: passed." in done.out
     enough = DRILLS[name].enough
     assert f"; {enough} {'is' if enough == 1 else 'are'} enough\n" in done.out
-    assert f" {enough} of them changed something" in done.out or "1 command, which changed something; 1 is" in done.out
+    assert (
+        f" {enough} of them changed something" in done.out
+        or "  1 reconciler command, which changed something; 1 is" in done.out
+    )
     assert not list(tmp_path.glob("reconciler-drill-*"))
 
 
@@ -104,7 +108,7 @@ def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     assert "  twice: nothing" in done.out
     assert "  to do: nothing" not in done.out or "  lost: nothing" not in done.out
     assert f'      see .github/BAD_DAY.md, "{DRILLS[name].section}"\n' in done.out
-    assert "  no command; " in done.out
+    assert "  no reconciler command; " in done.out
 
 
 def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_only_what_changed_something_counts(tmp_path: Path) -> None:
         {way_of("wrong-one-deleted")}"""
     done = drill(tmp_path, "wrong-one-deleted", way=way)
     assert 0 == done.code, done
-    assert "  8 commands, 3 of them changed something; 3 are enough\n" in done.out
+    assert "  8 reconciler commands, 3 of them changed something; 3 are enough\n" in done.out
 
 
 def test_the_recommended_way_is_shown(tmp_path: Path) -> None:
@@ -211,6 +215,16 @@ def test_the_recommended_way_is_shown(tmp_path: Path) -> None:
     shown = drill(tmp_path, "rotated-secret").out
     assert 'The recommended way, as .github/BAD_DAY.md explains it in "A rotated secret":' in shown
     assert "\n    cp vault.env .env\n    reconciler apply\n" in shown
+
+
+def test_what_else_is_wanted_is_said(tmp_path: Path) -> None:
+    """Before the shell; each drill that is checked for more than the others says for what."""
+    assert [] == [name for name, one in DRILLS.items() if (one.check is nothing_more) != (one.besides == "")]
+    said = drill(tmp_path, "endpoint-down").out
+    assert "left over, and the notification is received and recorded. Then type `exit`." in said
+    assert (
+        "the plan is empty, and nothing awaits removal or is left over. Then" in drill(tmp_path, "restored-backup").out
+    )
 
 
 def test_every_section_is_on_the_page() -> None:

@@ -67,6 +67,7 @@ _DRILLS = (
             "git add state && git commit -m 'Merge the records' && git push",
         ),
         deliveries.histories_are_one,
+        "the record is committed and pushed",
     ),
     Drill(
         "wrong-account",
@@ -75,6 +76,7 @@ _DRILLS = (
         accounts.wrong_account,
         _NEW_CREDENTIALS,
         accounts.still_the_same_account,
+        "the record still belongs to the right account",
     ),
     Drill(
         "rotated-secret",
@@ -96,6 +98,7 @@ _DRILLS = (
             f"operator secret ID | reconciler secret set {_OFFERS}",
         ),
         accounts.no_project_is_left,
+        "the project that the new key came with is deleted",
     ),
     Drill(
         "swapped-url",
@@ -110,6 +113,7 @@ _DRILLS = (
             f"reconciler state removed -t {TARGET} --attempt ID --attempt ID",
         ),
         deliveries.urls_are_right,
+        "each event code goes to its own URL",
     ),
     Drill(
         "wrong-one-deleted",
@@ -135,6 +139,7 @@ _DRILLS = (
             "reconciler state observe notifications.jsonl",
         ),
         deliveries.notification_was_kept,
+        "the notification is received and recorded",
     ),
 )
 
