@@ -31,18 +31,19 @@ FILLED = {
     "unrecorded-outcome": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
     "full-disk": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
     "lost-age-key": {
+        "# delete": "sed -i '$d' config/targets.yaml #",
         f"ID | reconciler secret set {P}/loans": f'"{LOANS}" | reconciler secret set {P}/loans',
         f"ID | reconciler secret set {P}/offers": f'"{OFFERS}" | reconciler secret set {P}/offers',
     },
     "swapped-url": {
-        "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/config.yaml #",
+        "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/subscriptions.yaml #",
         "operator delete ID\noperator delete ID": "operator | head -n 2 | cut -d ' ' -f 1 | xargs -n 1 operator delete",
         f"reconciler state removed -t {P} --attempt ID --attempt ID":
             "reconciler removals | grep -o 'reconciler state removed .*' >asked; . ./asked",
     },
     "wrong-one-deleted": {"delete ID": f'delete "{OFFERS}"'},
     "endpoint-down": {
-        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)",
+        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/subscriptions.yaml | tail -n 1 | cut -d : -f 2)",
         "--record notifications.jsonl":
             "--record notifications.jsonl & until [ -s notifications.jsonl ]; do sleep 0.1; done; kill %1; wait",
     },
@@ -169,6 +170,7 @@ def test_a_secret_that_was_not_imported_is_found(tmp_path: Path) -> None:
         reconciler state import --all --force"""
     done = drill(tmp_path, "restored-backup", way=way)
     assert 1 == done.code
+    assert f"the copy of its record is `laptop/state/{P}.jsonl`" in done.out
     where = 'see .github/BAD_DAY.md, "A rotated secret"'
     assert f"  to do: 1\n    a secret of {P}/offers cannot be read here\n      {where}\n" in done.out
 
@@ -185,9 +187,9 @@ def test_what_is_created_at_the_wrong_account_is_found(tmp_path: Path) -> None:
     """Even if a record of its own is thrown away afterwards, and the right account has the same."""
     way = f"""
         reconciler --state other state init -t {P}
-        sed -i 's/      webhookUrl.*loans/&-2/' config/config.yaml
+        sed -i 's/      webhookUrl.*loans/&-2/' config/subscriptions.yaml
         reconciler --state other apply --auto-approve
-        sed -i 's/loans-2/loans/' config/config.yaml
+        sed -i 's/loans-2/loans/' config/subscriptions.yaml
         rm -r other
         {way_of("wrong-account")}"""
     done = drill(tmp_path, "wrong-account", way=way)
@@ -207,6 +209,7 @@ def test_only_what_changed_something_counts(tmp_path: Path) -> None:
         {way_of("wrong-one-deleted")}"""
     done = drill(tmp_path, "wrong-one-deleted", way=way)
     assert 0 == done.code, done
+    assert '`reconciler state removed ADDRESS`; see .github/BAD_DAY.md, "The wrong one was deleted".' in done.out
     assert "  8 reconciler commands, 3 of them changed something; 3 are enough\n" in done.out
 
 
@@ -225,6 +228,14 @@ def test_what_else_is_wanted_is_said(tmp_path: Path) -> None:
     assert (
         "the plan is empty, and nothing awaits removal or is left over. Then" in drill(tmp_path, "restored-backup").out
     )
+
+
+def test_a_new_key_is_taken_as_on_the_page() -> None:
+    """The files of the drill are those of a new project, so that what the page has can be pasted."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    commands = [line for line in DRILLS["lost-age-key"].way if "new-key/" in line or "init" in line]
+    assert len(commands) == 2
+    assert [] == [line for line in commands if f"\n$ {line}\n" not in page]
 
 
 def test_every_section_is_on_the_page() -> None:
@@ -276,6 +287,7 @@ def test_a_recovery_file_that_is_still_there_is_not_lost(tmp_path: Path) -> None
     done = drill(tmp_path, "full-disk", way=way)
     assert 1 == done.code
     assert "  lost: nothing\n  to do: 1\n    the recovery file europe-production-" in done.out
+    assert "it limits the size of files, as `ulimit -f` does" in done.out
     assert ".jsonl is not recovered\n" in done.out
 
 
@@ -311,7 +323,7 @@ def test_a_lost_notification_is_found(tmp_path: Path) -> None:
         print(len(json.load(urllib.request.urlopen(url))["deliveries"]))'
         }
         until [ "$(attempts)" = 4 ]; do sleep 0.1; done
-        port=$(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)
+        port=$(grep -o '127.0.0.1:[0-9]*' config/subscriptions.yaml | tail -n 1 | cut -d : -f 2)
         reconciler listen --port "$port" --record kept.jsonl >said 2>&1 &
         until [ -s said ]; do sleep 0.1; done
         reconciler sandbox trigger ONB10011

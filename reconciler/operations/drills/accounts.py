@@ -55,8 +55,9 @@ def lost_age_key(scene: Scene) -> str:
     scene.quietly("init", str(scene.elsewhere / "first"), "--age-key", "--region", "europe")
     first = (scene.elsewhere / "first" / "config" / "targets.yaml").read_text(encoding="utf-8")
     key = next(line.strip(" -") for line in first.splitlines() if line.strip().startswith("- age1"))
-    scene.write("config/recipients.yaml", f"recipients:\n  - {key}\n")
-    scene.begin("loans", "offers")
+    targets = (scene.project / "config" / "targets.yaml").read_text(encoding="utf-8")
+    scene.write("config/targets.yaml", f"{targets}recipients:\n  - {key}\n")
+    scene.begin()
     shutil.rmtree(scene.identities)
     scene.run("secret", "show", f"{TARGET}/offers")
     return (

@@ -92,7 +92,8 @@ _DRILLS = (
         accounts.lost_age_key,
         (
             "reconciler init new-key --age-key --region europe",
-            "grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml",
+            "# delete the line of the lost key, the last one, from config/targets.yaml",
+            "grep age1 new-key/config/targets.yaml >>config/targets.yaml",
             "rm -r new-key",
             f"operator secret ID | reconciler secret set {_LOANS}",
             f"operator secret ID | reconciler secret set {_OFFERS}",
@@ -106,7 +107,7 @@ _DRILLS = (
         Section.WRONG_URL,
         deliveries.swapped_url,
         (
-            "# exchange the URLs in config/config.yaml",
+            "# exchange the URLs in config/subscriptions.yaml",
             "reconciler apply",
             "operator delete ID",
             "operator delete ID",

@@ -92,14 +92,16 @@ class Scene:
     # What is in the project
 
     def declare(self, *names: str, **urls: str) -> None:
-        """Write `config/` with these subscriptions; `urls` are those that are not as usual."""
+        """Write both files of `config/`, with these subscriptions; `urls` are those that are not as usual."""
         lines = ["targets:", f"  {TARGET}:"]
         lines += [f"    auth_url: {self.account.provider.auth_url}", f"    base_url: {self.account.base_url}"]
-        lines += [f"    audience_base: {self.account.provider.audience_base}", "subscriptions:", f"  {TARGET}:"]
+        lines += [f"    audience_base: {self.account.provider.audience_base}"]
+        self._write_lines("config/targets.yaml", lines)
+        lines = ["subscriptions:", f"  {TARGET}:"]
         for name in names:
             lines += [f"    {name}:", f"      eventCodes: [{CODES[name]}]"]
             lines += [f"      webhookUrl: {urls.get(name, f'{HOOKS}/{name}')}"]
-        self.write("config/config.yaml", "".join(f"{line}\n" for line in lines))
+        self._write_lines("config/subscriptions.yaml", lines)
 
     def give_credentials(self, client_id: str, secret: str, file: str = ".env", more: str = "") -> None:
         """Write a file with credentials; the program reads the one that is called `.env`."""
@@ -113,6 +115,9 @@ class Scene:
         self.give_credentials(self.account.client_id, self.account.client_secret, more=settings)
         self.quietly("state", "init")
         self.quietly("apply", "--auto-approve", "--unsealed")
+
+    def _write_lines(self, name: str, lines: list[str]) -> None:
+        self.write(name, "".join(f"{line}\n" for line in lines))
 
     def write(self, name: str, text: str) -> None:
         path = self.project / name
