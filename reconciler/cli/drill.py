@@ -30,9 +30,10 @@ _TYPING = (
 )
 _END = (
     "It is over when the service has each subscription of config/ once and nothing else, the record has the same, with"
-    " the secret of each, the plan is empty, and nothing awaits removal or is left over. Then type `exit`. `reconciler"
-    " status` and other commands that only look are not counted against you: start with one."
+    " the secret of each, the plan is empty, {rest}. Then type `exit`. `reconciler status` and other commands that only"
+    " look are not counted against you: start with one."
 )
+_USUAL_END = "nothing awaits removal or is left over"
 
 
 def _names(_: click.Context, __: click.Parameter, beginning: str) -> list[CompletionItem[str]]:
@@ -66,17 +67,23 @@ def command(terminal: Terminal, name: str, listing: bool, retry_interval: float)
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError("expected 0 to 86400 seconds", where="--retry-interval", remedy="the default is 15")
     drill = DRILLS[name]
+    _show(terminal, Line("Setting the scene…"), Line(""))
     with tempfile.TemporaryDirectory(prefix="reconciler-drill-") as folder:
         place = Path(folder).resolve() / drill.name
         with Sandbox(targets=[TARGET], retry_interval=retry_interval) as sandbox:
             scene = Scene(place, sandbox, retry_interval, lambda text: _show(terminal, Line(text, Tone.HEADING)))
             story = drill.set_up(scene)
-            _show(terminal, Line(""), Line(story), Line(""), Line(_TYPING), Line(""), Line(_END), Line(""))
+            _show(terminal, Line(""), Line(story), Line(""), Line(_TYPING), Line(""), Line(_end(drill)), Line(""))
             with ignored():
                 scene.wait_for_person()
             score = score_of(drill, scene)
     _show(terminal, Line(""), *_score_lines(drill, score))
     return 0 if score.passed else 1
+
+
+def _end(drill: Drill) -> str:
+    """When the drill is over."""
+    return _END.format(rest=f"{_USUAL_END}, and {drill.besides}" if drill.besides else f"and {_USUAL_END}")
 
 
 def _list(terminal: Terminal) -> None:
@@ -92,7 +99,7 @@ def _score_lines(drill: Drill, score: Score) -> Iterator[Line]:
         yield Line(f"  {kind}: {len(findings) or 'nothing'}", Tone.ERROR if findings else Tone.PLAIN)
         for finding in findings:
             yield Line(f"    {finding.sentence}")
-            yield Line(f'      see {PAGE}, "{finding.section}"', Tone.FAINT)
+            yield Line(f"      see {finding.see}", Tone.FAINT)
     yield Line(f"  {_effort(drill, score.commands)}")
     yield Line("")
     yield Line(f'The recommended way, as {PAGE} explains it in "{drill.section}":')
@@ -106,10 +113,10 @@ def _effort(drill: Drill, commands: Counted) -> str:
     enough = f"{drill.enough} {'is' if drill.enough == 1 else 'are'} enough"
     match commands.run:
         case 0:
-            return f"no command; {enough}"
+            return f"no reconciler command; {enough}"
         case 1:
-            return f"1 command, which changed {'something' if commands.changed else 'nothing'}; {enough}"
-    return f"{commands.run} commands, {commands.changed or 'none'} of them changed something; {enough}"
+            return f"1 reconciler command, which changed {'something' if commands.changed else 'nothing'}; {enough}"
+    return f"{commands.run} reconciler commands, {commands.changed or 'none'} of them changed something; {enough}"
 
 
 def _show(terminal: Terminal, *lines: Line) -> None:

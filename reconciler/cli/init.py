@@ -12,7 +12,7 @@ import click
 from reconciler.cli.github_setup import set_up_repository
 from reconciler.cli.options import cli_command
 from reconciler.cli.terminal.commands import with_flags
-from reconciler.cli.terminal.questions import ask_choice, ask_line, has_terminal
+from reconciler.cli.terminal.questions import ask_choice, ask_line, shows_questions
 from reconciler.errors import SettingsError, StateError
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS
 from reconciler.operations.new_project.next_steps import next_steps
@@ -65,7 +65,7 @@ def command(
 
     Writes a commented config/ that is valid as it is, its JSON Schema for editors, and a .gitignore that fits the
     store of the state record (--state) to DIR, by default the working directory. Without options, or with --age-key
-    alone, it asks, if there is a terminal. Overwrites nothing: if one of the files exists, none is written.
+    alone, it asks, if stdin and stderr are a terminal. Overwrites nothing: if one of the files exists, none is written.
 
     With --github --apply in a clone, sets up what the workflow needs on GitHub, and writes the files only if there is
     no workflow yet. Shows what is missing and asks first; run again, it changes nothing.
@@ -77,7 +77,7 @@ def command(
         set_up_repository(terminal, workspace, directory)
         return
     given = regions or environments or github or "state" in terminal.flags
-    if given or not has_terminal():
+    if given or not shows_questions():
         choices = Choices(
             regions=check_names(regions or REGIONS, "--region"),
             environments=check_names(environments or ENVIRONMENTS, "--environment"),

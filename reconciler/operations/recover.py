@@ -23,6 +23,8 @@ from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
+_NAMED = 3  # files of a directory, in an error
+
 
 class Recovery(Struct, frozen=True):
     """What was recovered of one target: numbers of entries, and what needs attention."""
@@ -31,6 +33,8 @@ class Recovery(Struct, frozen=True):
     recovered: int
     before: int = 0
     """Entries of the file that the record had already."""
+    is_spent: bool = False
+    """Whether it was a recovery file, and the record has all of it that concerns this target."""
     left: list[StateError] = field(default_factory=list)
     """Why each of the other entries could not be recovered."""
     disputed: list[tuple[str, Address]] = field(default_factory=list)
@@ -44,6 +48,7 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
 
     Raises StateError for a file that is neither, and RecordForeign for one of another record.
     """
+    _refuse_directory(file)
     data = read_whole(file)
     if is_journal(data):
         theirs = parse(data, None, str(file))
@@ -57,6 +62,14 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         _refuse_foreign(_read(workspace, target), saved)
     for target in targets:
         yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
+
+
+def _refuse_directory(file: Path) -> None:
+    """Raises StateError for a directory, with the first few files that may be meant."""
+    if file.is_dir():
+        found = [str(path) for depth in ("*", "*/*", "*/*/*") for path in sorted(file.glob(f"{depth}.jsonl"))]
+        names = f" in it: {', '.join(found[:_NAMED])}" if found else ""
+        raise StateError("is a directory", where=file, remedy=f"name a journal or a recovery file{names}")
 
 
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
@@ -124,7 +137,8 @@ def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list
     before = len(entries) - len(can) - len(cannot)
     left = [_left(file, target, entry) for entry in cannot]
     named = {getattr(entry, "attempt", "") for entry in entries}
-    return Recovery(target, len(can), before, left, unresolved=_unresolved(_read(workspace, target).record(), named))
+    unresolved = _unresolved(_read(workspace, target).record(), named)
+    return Recovery(target, len(can), before, not cannot, left, unresolved=unresolved)
 
 
 def _unresolved(record: Record, ids: Container[str]) -> list[Attempt]:

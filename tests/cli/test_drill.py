@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 from support.project import EXECUTABLE, Finished
+from support.terminal import at_terminal
 
 from reconciler.cli.main import cli
 from reconciler.operations.drills.catalog import DRILLS
 from reconciler.operations.drills.commands import CHANGING, LOOKING
+from reconciler.operations.drills.drill import nothing_more
 from reconciler.operations.drills.finding import PAGE, Section
+
+if TYPE_CHECKING:
+    from support.project import Project
 
 ROOT = Path(__file__).parents[2]
 P = "europe/production"
@@ -25,18 +31,19 @@ FILLED = {
     "unrecorded-outcome": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
     "full-disk": {"FILE": '"$XDG_DATA_HOME"/reconciler/unrecorded/*.jsonl'},
     "lost-age-key": {
+        "# delete": "sed -i '$d' config/targets.yaml #",
         f"ID | reconciler secret set {P}/loans": f'"{LOANS}" | reconciler secret set {P}/loans',
         f"ID | reconciler secret set {P}/offers": f'"{OFFERS}" | reconciler secret set {P}/offers',
     },
     "swapped-url": {
-        "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/config.yaml #",
+        "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/subscriptions.yaml #",
         "operator delete ID\noperator delete ID": "operator | head -n 2 | cut -d ' ' -f 1 | xargs -n 1 operator delete",
         f"reconciler state removed -t {P} --attempt ID --attempt ID":
             "reconciler removals | grep -o 'reconciler state removed .*' >asked; . ./asked",
     },
     "wrong-one-deleted": {"delete ID": f'delete "{OFFERS}"'},
     "endpoint-down": {
-        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)",
+        "--port 8080": "--port $(grep -o '127.0.0.1:[0-9]*' config/subscriptions.yaml | tail -n 1 | cut -d : -f 2)",
         "--record notifications.jsonl":
             "--record notifications.jsonl & until [ -s notifications.jsonl ]; do sleep 0.1; done; kill %1; wait",
     },
@@ -71,16 +78,29 @@ def test_each_drill_is_passed_in_the_recommended_way(tmp_path: Path, name: str) 
     assert f"Drill {name}: passed." in done.out
     enough = DRILLS[name].enough
     assert f"; {enough} {'is' if enough == 1 else 'are'} enough\n" in done.out
-    assert f" {enough} of them changed something" in done.out or "1 command, which changed something; 1 is" in done.out
+    assert (
+        f" {enough} of them changed something" in done.out
+        or "  1 reconciler command, which changed something; 1 is" in done.out
+    )
     assert not list(tmp_path.glob("reconciler-drill-*"))
 
 
 SLOW = ("unrecorded-outcome", "full-disk")  # it takes the program seconds to give up its store
+SOME_SLOW = [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in DRILLS]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in DRILLS]
-)
+@pytest.mark.parametrize("name", SOME_SLOW)
+def test_each_drill_begins_at_a_terminal(project: Project, name: str) -> None:
+    """It says at once that it begins, comes to its prompt without a question, and ends with `exit`."""
+    project.environment["TMPDIR"] = str(project.path)
+    prompt = {f"drill:{name}$ ": "exit\n"}
+    done = at_terminal(project, "drill", name, "--retry-interval", "0", answers=prompt)
+    assert 1 == done.code, done
+    assert done.out.startswith("Setting the scene…\n")
+    assert f"Drill {name}: not passed." in done.out
+
+
+@pytest.mark.parametrize("name", SOME_SLOW)
 def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     """Each begins with something that is wrong, and the score names it."""
     done = drill(tmp_path, name, "--retry-interval", "0")
@@ -89,7 +109,7 @@ def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     assert "  twice: nothing" in done.out
     assert "  to do: nothing" not in done.out or "  lost: nothing" not in done.out
     assert f'      see .github/BAD_DAY.md, "{DRILLS[name].section}"\n' in done.out
-    assert "  no command; " in done.out
+    assert "  no reconciler command; " in done.out
 
 
 def test_nothing_is_done_to_the_repository_of_the_user(tmp_path: Path) -> None:
@@ -112,9 +132,47 @@ def test_what_exists_twice_is_found(tmp_path: Path) -> None:
     way = f"reconciler state resolve {P}/offers --not-created --force; reconciler apply --auto-approve"
     done = drill(tmp_path, "lost-answer", way=way)
     assert 1 == done.code
-    assert "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice\n" in done.out
-    assert '      see .github/BAD_DAY.md, "Several clones, several branches"\n' in done.out
+    assert (
+        "  twice: 1\n    ONB10011 to https://hooks.partner.example/offers is delivered twice; the operator" in done.out
+    )
+    where = 'see .github/BAD_DAY.md, "A subscription that exists twice"'
+    assert f" must delete one of the two: operator delete ID\n      {where}\n  lost: nothing\n" in done.out
     assert "To repeat the drill, run:\n    reconciler drill lost-answer\n" in done.out
+
+
+def test_what_exists_twice_is_corrected(tmp_path: Path) -> None:
+    """As the section of the page says: the one that is not recorded is deleted, by its id."""
+    way = f"""
+        reconciler state resolve {P}/offers --not-created --force
+        reconciler apply --auto-approve
+        kept=$(reconciler state show {P}/offers | grep subscriptionId: | cut -d : -f 2)
+        operator delete "$(operator | grep ONB10011 | grep -v $kept | cut -d ' ' -f 1)\""""
+    done = drill(tmp_path, "lost-answer", way=way)
+    assert 0 == done.code, done
+
+
+def test_a_block_that_is_no_unknown_outcome_is_left_to_the_plan(tmp_path: Path) -> None:
+    """Whoever renames what is swapped has a plan that is blocked, and nothing that could be resolved."""
+    way = f"""
+        reconciler state mv {P}/loans {P}/third
+        reconciler state mv {P}/offers {P}/loans
+        reconciler state mv {P}/third {P}/offers"""
+    done = drill(tmp_path, "swapped-url", way=way)
+    assert 1 == done.code
+    assert f"    the plan has a change: blocked {P}/loans\n      see `reconciler plan`\n" in done.out
+    assert "An unknown outcome" not in done.out
+
+
+def test_a_secret_that_was_not_imported_is_found(tmp_path: Path) -> None:
+    """It is said where the page has secrets."""
+    way = f"""
+        reconciler state accept-rollback -t {P} --force
+        reconciler state import --all --force"""
+    done = drill(tmp_path, "restored-backup", way=way)
+    assert 1 == done.code
+    assert f"the copy of its record is `laptop/state/{P}.jsonl`" in done.out
+    where = 'see .github/BAD_DAY.md, "A rotated secret"'
+    assert f"  to do: 1\n    a secret of {P}/offers cannot be read here\n      {where}\n" in done.out
 
 
 def test_the_wrong_account_is_found(tmp_path: Path) -> None:
@@ -129,9 +187,9 @@ def test_what_is_created_at_the_wrong_account_is_found(tmp_path: Path) -> None:
     """Even if a record of its own is thrown away afterwards, and the right account has the same."""
     way = f"""
         reconciler --state other state init -t {P}
-        sed -i 's/      webhookUrl.*loans/&-2/' config/config.yaml
+        sed -i 's/      webhookUrl.*loans/&-2/' config/subscriptions.yaml
         reconciler --state other apply --auto-approve
-        sed -i 's/loans-2/loans/' config/config.yaml
+        sed -i 's/loans-2/loans/' config/subscriptions.yaml
         rm -r other
         {way_of("wrong-account")}"""
     done = drill(tmp_path, "wrong-account", way=way)
@@ -151,7 +209,8 @@ def test_only_what_changed_something_counts(tmp_path: Path) -> None:
         {way_of("wrong-one-deleted")}"""
     done = drill(tmp_path, "wrong-one-deleted", way=way)
     assert 0 == done.code, done
-    assert "  8 commands, 3 of them changed something; 3 are enough\n" in done.out
+    assert '`reconciler state removed ADDRESS`; see .github/BAD_DAY.md, "The wrong one was deleted".' in done.out
+    assert "  8 reconciler commands, 3 of them changed something; 3 are enough\n" in done.out
 
 
 def test_the_recommended_way_is_shown(tmp_path: Path) -> None:
@@ -159,6 +218,24 @@ def test_the_recommended_way_is_shown(tmp_path: Path) -> None:
     shown = drill(tmp_path, "rotated-secret").out
     assert 'The recommended way, as .github/BAD_DAY.md explains it in "A rotated secret":' in shown
     assert "\n    cp vault.env .env\n    reconciler apply\n" in shown
+
+
+def test_what_else_is_wanted_is_said(tmp_path: Path) -> None:
+    """Before the shell; each drill that is checked for more than the others says for what."""
+    assert [] == [name for name, one in DRILLS.items() if (one.check is nothing_more) != (one.besides == "")]
+    said = drill(tmp_path, "endpoint-down").out
+    assert "left over, and the notification is received and recorded. Then type `exit`." in said
+    assert (
+        "the plan is empty, and nothing awaits removal or is left over. Then" in drill(tmp_path, "restored-backup").out
+    )
+
+
+def test_a_new_key_is_taken_as_on_the_page() -> None:
+    """The files of the drill are those of a new project, so that what the page has can be pasted."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    commands = [line for line in DRILLS["lost-age-key"].way if "new-key/" in line or "init" in line]
+    assert len(commands) == 2
+    assert [] == [line for line in commands if f"\n$ {line}\n" not in page]
 
 
 def test_every_section_is_on_the_page() -> None:
@@ -199,6 +276,19 @@ def test_a_recovery_file_that_was_not_recovered_is_found(tmp_path: Path) -> None
     done = drill(tmp_path, "full-disk", way=way)
     assert 1 == done.code
     assert "  lost: 1\n    the recovery file europe-production-" in done.out
+    assert ".jsonl was deleted, and was not recovered\n" in done.out
+
+
+def test_a_recovery_file_that_is_still_there_is_not_lost(tmp_path: Path) -> None:
+    """Whoever resolves by hand can still recover it."""
+    way = f"""
+        reconciler state resolve {P}/offers --created
+        operator secret "{OFFERS}" | reconciler secret set {P}/offers"""
+    done = drill(tmp_path, "full-disk", way=way)
+    assert 1 == done.code
+    assert "  lost: nothing\n  to do: 1\n    the recovery file europe-production-" in done.out
+    assert "it limits the size of files, as `ulimit -f` does" in done.out
+    assert ".jsonl is not recovered\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -233,7 +323,7 @@ def test_a_lost_notification_is_found(tmp_path: Path) -> None:
         print(len(json.load(urllib.request.urlopen(url))["deliveries"]))'
         }
         until [ "$(attempts)" = 4 ]; do sleep 0.1; done
-        port=$(grep -o '127.0.0.1:[0-9]*' config/config.yaml | tail -n 1 | cut -d : -f 2)
+        port=$(grep -o '127.0.0.1:[0-9]*' config/subscriptions.yaml | tail -n 1 | cut -d : -f 2)
         reconciler listen --port "$port" --record kept.jsonl >said 2>&1 &
         until [ -s said ]; do sleep 0.1; done
         reconciler sandbox trigger ONB10011

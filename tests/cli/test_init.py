@@ -126,14 +126,13 @@ def test_a_question_that_is_not_answered(project: Project, number: signal.Signal
     ours, theirs = os.openpty()
     process = subprocess.Popen(
         [EXECUTABLE, "init"],
-        cwd=project.path, env=project.variables(), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=project.path, env=project.variables(), stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
     os.write(ours, b"\n\n")
-    assert process.stderr is not None
     shown = b""
     while b"State record [state]: " not in shown:
-        shown += os.read(process.stderr.fileno(), 4096)
+        shown += os.read(ours, 4096)
     if number is None:
         os.write(ours, b"\x04")
     else:
@@ -142,6 +141,13 @@ def test_a_question_that_is_not_answered(project: Project, number: signal.Signal
     os.close(ours)
     assert (code, b"") == (process.returncode, out)
     assert set() == written(project)
+
+
+def test_nothing_is_asked_where_nobody_would_see_it(project: Project) -> None:
+    """At a terminal whose stderr goes elsewhere, a question would be waited at without a word."""
+    done = at_terminal(project, "-c", f"{EXECUTABLE} init 2>errors", program="/bin/sh")
+    assert (0, FILES | {"errors"}) == (done.code, written(project)), done
+    assert "" == project.read("errors")
 
 
 def test_an_option_is_an_answer(project: Project) -> None:

@@ -57,7 +57,8 @@ def test_it_is_recorded_with_its_response(sealing: Partner) -> None:
     assert [("offers", "blocked")] == sealing.planned()
     with sealing.appending("outcome"):
         done = sealing.succeed("state", "recover", file)
-    assert ("  europe/staging: 1 entry recovered, 1 already recorded\n", "") == (done.out, done.err)
+    said = f"The record has all of it; {file} is no longer needed.\n"
+    assert ("  europe/staging: 1 entry recovered, 1 already recorded\n", said) == (done.out, done.err)
     assert [] == sealing.planned()
     shown = sealing.step("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
     assert f"{SIGNING_KEY}\n" == shown.out
@@ -74,6 +75,15 @@ def test_what_is_unknown_still_is_said(sealing: Partner) -> None:
     assert re.match(rf"{OFFERS}: a create started \S+ \(.*\) by .* has an unknown outcome; ", done.err)
     assert f"    reconciler state resolve {OFFERS} --created\n" in done.err
     assert done.err in sealing.step("state", "recover", file).err
+
+
+def test_the_file_is_needed_until_the_record_is_shared(sealing: Partner) -> None:
+    """Where the record is committed, the work tree alone has it until then."""
+    file = apply_in_vain(sealing, created())
+    sealing.shell("git init -q")
+    done = sealing.succeed("state", "recover", file)
+    assert "To commit and share the record of europe/staging, run:\n" in done.err
+    assert done.err.endswith(f"The record has all of it; after that, {file} is no longer needed.\n")
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -124,6 +134,25 @@ def test_of_other_files(partner: Partner, text: str | None, code: int, said: str
         done = partner.run("state", "recover", "given.jsonl")
     assert (code, "" if code else "Nothing to recover.\n") == (done.code, done.out)
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ((), ""),
+        (("europe/staging.jsonl",), " in it: given/europe/staging.jsonl"),
+        (("b.jsonl", "a.jsonl", "a/c.jsonl", "notes.txt"), " in it: given/a.jsonl, given/b.jsonl, given/a/c.jsonl"),
+    ],
+)
+def test_of_a_directory(partner: Partner, files: tuple[str, ...], named: str) -> None:
+    """It is refused, with what may be meant."""
+    partner.begin(offers=["ONB10011"])
+    (partner.path / "given").mkdir()
+    for file in files:
+        partner.write(f"given/{file}", "")
+    done = partner.run("state", "recover", "given")
+    assert (1, "") == (done.code, done.out)
+    assert f"Error: given: is a directory; name a journal or a recovery file{named}\n" == done.err
 
 
 @pytest.mark.parametrize(("created", "code"), [("--created", 0), ("--not-created", 1)])

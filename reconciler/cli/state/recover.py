@@ -38,15 +38,18 @@ def command(terminal: Terminal, file: Path | None, target: str | None, within: s
     if bool(file) == bool(target):
         raise click.UsageError("use FILE or -t TARGET")
     workspace = Workspace(terminal, within)
-    recoveries = []
+    recoveries, then = [], ""
     for recovery in recover(workspace, file) if file else recover_kept(workspace, target or ""):
         recoveries.append(recovery)
         _show(terminal, recovery)
         command_line = command_to_share(workspace, recovery.target)
         if command_line:
             terminal.say(f"To commit and share the record of {recovery.target}, run: {command_line}")
+            then = "after that, "
     if not recoveries:
         terminal.print_line("Nothing to recover.")
+    elif all(recovery.is_spent for recovery in recoveries):
+        terminal.say(f"The record has all of it; {then}{file} is no longer needed.")
     return exit_code(Verdict.FAILED if any(recovery.left for recovery in recoveries) else Verdict.DONE)
 
 

@@ -13,6 +13,11 @@ def has_terminal() -> bool:
     return sys.stdin.isatty()
 
 
+def shows_questions() -> bool:
+    """Whether there is a terminal to ask at, and a question, which goes to stderr, appears on one."""
+    return has_terminal() and sys.stderr.isatty()
+
+
 def says_yes(question: str) -> bool:
     """Whether the answer is yes, in full; the end of the input is a no."""
     try:

@@ -52,11 +52,12 @@ def rotated_secret(scene: Scene) -> str:
 def lost_age_key(scene: Scene) -> str:
     """The private key of the only recipient is gone."""
     scene.declare("loans", "offers")
-    scene.quietly("init", str(scene.elsewhere / "first"), "--age-key")
+    scene.quietly("init", str(scene.elsewhere / "first"), "--age-key", "--region", "europe")
     first = (scene.elsewhere / "first" / "config" / "targets.yaml").read_text(encoding="utf-8")
     key = next(line.strip(" -") for line in first.splitlines() if line.strip().startswith("- age1"))
-    scene.write("config/recipients.yaml", f"recipients:\n  - {key}\n")
-    scene.begin("loans", "offers")
+    targets = (scene.project / "config" / "targets.yaml").read_text(encoding="utf-8")
+    scene.write("config/targets.yaml", f"{targets}recipients:\n  - {key}\n")
+    scene.begin()
     shutil.rmtree(scene.identities)
     scene.run("secret", "show", f"{TARGET}/offers")
     return (

@@ -67,6 +67,7 @@ _DRILLS = (
             "git add state && git commit -m 'Merge the records' && git push",
         ),
         deliveries.histories_are_one,
+        "the record is committed and pushed",
     ),
     Drill(
         "wrong-account",
@@ -75,6 +76,7 @@ _DRILLS = (
         accounts.wrong_account,
         _NEW_CREDENTIALS,
         accounts.still_the_same_account,
+        "the record still belongs to the right account",
     ),
     Drill(
         "rotated-secret",
@@ -90,12 +92,14 @@ _DRILLS = (
         accounts.lost_age_key,
         (
             "reconciler init new-key --age-key --region europe",
-            "grep -A 2 ^recipients new-key/config/targets.yaml >config/recipients.yaml",
+            "# delete the line of the lost key, the last one, from config/targets.yaml",
+            "grep age1 new-key/config/targets.yaml >>config/targets.yaml",
             "rm -r new-key",
             f"operator secret ID | reconciler secret set {_LOANS}",
             f"operator secret ID | reconciler secret set {_OFFERS}",
         ),
         accounts.no_project_is_left,
+        "the project that the new key came with is deleted",
     ),
     Drill(
         "swapped-url",
@@ -103,13 +107,14 @@ _DRILLS = (
         Section.WRONG_URL,
         deliveries.swapped_url,
         (
-            "# exchange the URLs in config/config.yaml",
+            "# exchange the URLs in config/subscriptions.yaml",
             "reconciler apply",
             "operator delete ID",
             "operator delete ID",
             f"reconciler state removed -t {TARGET} --attempt ID --attempt ID",
         ),
         deliveries.urls_are_right,
+        "each event code goes to its own URL",
     ),
     Drill(
         "wrong-one-deleted",
@@ -135,6 +140,7 @@ _DRILLS = (
             "reconciler state observe notifications.jsonl",
         ),
         deliveries.notification_was_kept,
+        "the notification is received and recorded",
     ),
 )
 

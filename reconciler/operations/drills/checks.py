@@ -10,6 +10,9 @@ from reconciler.operations.drills.scene import Scene
 Route = tuple[str, str]
 """An event code and a webhook URL."""
 
+_ABOUT_SECRETS = (Section.UNKNOWN_OUTCOME, Section.ROTATED_SECRET, Section.LOST_KEY)
+"""The sections that say how a secret is stored."""
+
 
 def all_findings(scene: Scene, section: Section) -> Iterator[Finding]:
     """What is wrong, as it is now; `section` explains what the drill is about.
@@ -23,7 +26,7 @@ def all_findings(scene: Scene, section: Section) -> Iterator[Finding]:
     in_force = [one for one in recorded if one["status"] != "unknown"]
     yield from _routes(scene, in_force)
     yield from _accounts(scene)
-    yield from _plan(scene, section)
+    yield from _plan(scene, section, is_unknown=len(in_force) < len(recorded))
     yield from _secrets(scene, in_force, section)
     yield from _left_over(scene)
     yield from _not_recovered(scene)
@@ -33,8 +36,9 @@ def _routes(scene: Scene, in_force: list[Any]) -> Iterator[Finding]:
     there = Counter((code, one.url) for one in scene.sandbox.world.subscriptions() for code in one.codes)
     here = Counter((code, one["webhookUrl"]) for one in in_force for code in one["eventCodes"])
     twice = (route for route, count in there.items() if count > 1)
-    yield from _of(twice, Kind.TWICE, "is delivered twice", Section.SEVERAL_CLONES)
-    yield from _of(there - here, Kind.LOST, "is delivered but not recorded", Section.LOST_RECORD)
+    what = "is delivered twice; the operator must delete one of the two: operator delete ID"
+    yield from _of(twice, Kind.TWICE, what, Section.EXISTS_TWICE)
+    yield from _of(there.keys() - here.keys(), Kind.LOST, "is delivered but not recorded", Section.LOST_RECORD)
     yield from _of(here - there, Kind.LOST, "is recorded as in force but does not exist", Section.WRONG_ONE)
 
 
@@ -52,7 +56,8 @@ def _secrets(scene: Scene, in_force: list[Any], section: Section) -> Iterator[Fi
         shown = [text for words in [(), *keys] if (text := scene.prints(*command, *words))]
         if existing and not any(secret in text for secret in existing for text in shown):
             what = "is recorded, and is not the one that the operator has" if shown else "cannot be read here"
-            yield Finding(Kind.OPEN, f"a secret of {one['address']} {what}", section)
+            about = section if section in _ABOUT_SECRETS else Section.ROTATED_SECRET
+            yield Finding(Kind.OPEN, f"a secret of {one['address']} {what}", about)
 
 
 def _accounts(scene: Scene) -> Iterator[Finding]:
@@ -62,14 +67,16 @@ def _accounts(scene: Scene) -> Iterator[Finding]:
     return _of(routes, Kind.LOST, "was created at another account", Section.ROTATED_SECRET)
 
 
-def _plan(scene: Scene, section: Section) -> Iterator[Finding]:
+def _plan(scene: Scene, section: Section, *, is_unknown: bool) -> Iterator[Finding]:
+    """What the plan would do; what is blocked is explained by the page only where an outcome `is_unknown`."""
     plan = scene.ask("plan")
     if plan is None:
         yield Finding(Kind.OPEN, "`reconciler plan` fails", section)
         return
     for one in plan["changes"]:
         sentence = f"the plan has a change: {one['action']} {one['address']}"
-        yield Finding(Kind.OPEN, sentence, Section.UNKNOWN_OUTCOME if one["action"] == "blocked" else section)
+        unknown = Section.UNKNOWN_OUTCOME if is_unknown else None
+        yield Finding(Kind.OPEN, sentence, unknown if one["action"] == "blocked" else section)
     for one in plan["awaiting_removal"]:
         yield Finding(Kind.OPEN, f"{one['address']} awaits removal", Section.WRONG_URL)
 
@@ -90,5 +97,7 @@ def _not_recovered(scene: Scene) -> Iterator[Finding]:
         copy.write_bytes(data)
         scene.prints("state", "recover", str(copy))
         if scene.prints("state", "verify") != before:
-            sentence = f"the recovery file {name} was not recovered"
-            yield Finding(Kind.LOST, sentence, Section.NOT_RECORDED)
+            is_there = name in scene.unrecorded()
+            what = "is not recovered" if is_there else "was deleted, and was not recovered"
+            kind = Kind.OPEN if is_there else Kind.LOST
+            yield Finding(kind, f"the recovery file {name} {what}", Section.NOT_RECORDED)

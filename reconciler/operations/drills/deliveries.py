@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
-from reconciler.operations.drills.finding import Finding, Kind, Section
+from reconciler.operations.drills.finding import PAGE, Finding, Kind, Section
 from reconciler.operations.drills.scene import CODES, HOOKS, TARGET, Scene
 from reconciler.sandbox.deliveries import ATTEMPTS
 
@@ -40,7 +40,9 @@ def wrong_one_deleted(scene: Scene) -> str:
     scene.sandbox.world.remove_subscription(loans.id)
     return (
         "You asked the operator to delete `offers`. They answered that they have deleted the webhook "
-        "subscription of `loans`, by mistake. Correct this: `loans` must exist, and `offers` must not."
+        "subscription of `loans`, by mistake. Correct this: `loans` must exist, and `offers` must not. The record "
+        "does not know it: for `plan` and `status`, `loans` is live. If the operator has deleted one that is live: "
+        f'`reconciler state removed ADDRESS`; see {PAGE}, "{Section.WRONG_ONE}".'
     )
 
 

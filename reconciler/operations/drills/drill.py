@@ -18,7 +18,8 @@ def nothing_more(_: Scene) -> list[Finding]:
 class Drill(Struct, frozen=True):
     """A bad day: `set_up` plays it, and gives what the person is told; `check` finds what is wrong besides the usual.
 
-    `way` is what a person types who follows the `section`, line by line; words in capitals stand for what differs.
+    `besides` is a clause that tells the person what `check` wants. `way` is what a person types who follows the
+    `section`, line by line; words in capitals stand for what differs.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Drill(Struct, frozen=True):
     set_up: Callable[[Scene], str]
     way: tuple[str, ...]
     check: Callable[[Scene], list[Finding]] = nothing_more
+    besides: str = ""
 
     @property
     def enough(self) -> int:

@@ -11,6 +11,7 @@ class Section(StrEnum):
     """The headings of the page, as far as drills need them."""
 
     UNKNOWN_OUTCOME = "An unknown outcome"
+    EXISTS_TWICE = "A subscription that exists twice"
     NOT_RECORDED = "An outcome that is not recorded"
     LOST_RECORD = "A lost record"
     WRONG_URL = "A wrong URL in production"
@@ -33,8 +34,13 @@ class Kind(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """One thing that is wrong, as a sentence."""
+    """One thing that is wrong, as a sentence; no `section` where only the plan says what to do."""
 
     kind: Kind
     sentence: str
-    section: Section
+    section: Section | None
+
+    @property
+    def see(self) -> str:
+        """Where to read what to do."""
+        return "`reconciler plan`" if self.section is None else f'{PAGE}, "{self.section}"'

@@ -4,7 +4,7 @@ import resource
 import shutil
 
 from reconciler.errors import Refused
-from reconciler.operations.drills.scene import Scene
+from reconciler.operations.drills.scene import TARGET, Scene
 
 _PROTECTED = """\
 #!/bin/sh
@@ -68,7 +68,8 @@ def full_disk(scene: Scene) -> str:
         resource.prlimit(apply.pid, resource.RLIMIT_FSIZE, (size, size))
     return (
         "The disk was full when the service answered the create of `offers`. It has free space again. Complete "
-        "the record."
+        "the record. (The drill fills no disk: it limits the size of files, as `ulimit -f` does, so the error above is "
+        "that of the limit.)"
     )
 
 
@@ -84,6 +85,6 @@ def restored_backup(scene: Scene) -> str:
     scene.run("plan")
     return (
         "The disk failed, and the directory was restored from last night's backup. `offers` was created this "
-        "morning. After that, a colleague had copied the project to a laptop; the copy of its record is in "
-        "`laptop/state`. Complete the record."
+        "morning. After that, a colleague had copied the project to a laptop; the copy of its record is "
+        f"`laptop/state/{TARGET}.jsonl`. Complete the record."
     )

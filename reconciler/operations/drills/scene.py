@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,10 @@ class Scene:
         files = [path for path in sorted(self.project.rglob("*")) if path.is_file()]
         return [path for path in files if ".git" not in path.parts and is_journal(path.read_bytes()[:80])]
 
-    def _unrecorded(self) -> list[Path]:
-        return sorted((self._place / "data" / "reconciler" / "unrecorded").glob("*.jsonl"))
+    def unrecorded(self) -> dict[str, bytes]:
+        """The recovery files that are there, by name."""
+        files = (self._place / "data" / "reconciler" / "unrecorded").glob("*.jsonl")
+        return {path.name: path.read_bytes() for path in sorted(files)}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -90,14 +92,16 @@ class Scene:
     # What is in the project
 
     def declare(self, *names: str, **urls: str) -> None:
-        """Write `config/` with these subscriptions; `urls` are those that are not as usual."""
+        """Write both files of `config/`, with these subscriptions; `urls` are those that are not as usual."""
         lines = ["targets:", f"  {TARGET}:"]
         lines += [f"    auth_url: {self.account.provider.auth_url}", f"    base_url: {self.account.base_url}"]
-        lines += [f"    audience_base: {self.account.provider.audience_base}", "subscriptions:", f"  {TARGET}:"]
+        lines += [f"    audience_base: {self.account.provider.audience_base}"]
+        self._write_lines("config/targets.yaml", lines)
+        lines = ["subscriptions:", f"  {TARGET}:"]
         for name in names:
             lines += [f"    {name}:", f"      eventCodes: [{CODES[name]}]"]
             lines += [f"      webhookUrl: {urls.get(name, f'{HOOKS}/{name}')}"]
-        self.write("config/config.yaml", "".join(f"{line}\n" for line in lines))
+        self._write_lines("config/subscriptions.yaml", lines)
 
     def give_credentials(self, client_id: str, secret: str, file: str = ".env", more: str = "") -> None:
         """Write a file with credentials; the program reads the one that is called `.env`."""
@@ -111,6 +115,9 @@ class Scene:
         self.give_credentials(self.account.client_id, self.account.client_secret, more=settings)
         self.quietly("state", "init")
         self.quietly("apply", "--auto-approve", "--unsealed")
+
+    def _write_lines(self, name: str, lines: list[str]) -> None:
+        self.write(name, "".join(f"{line}\n" for line in lines))
 
     def write(self, name: str, text: str) -> None:
         path = self.project / name
@@ -151,8 +158,7 @@ class Scene:
     def prints(self, *arguments: str) -> str:
         """What a command prints, whatever its exit code."""
         command = [*self._program, *arguments]
-        done = subprocess.run(command, cwd=self.project, env=self.environment, capture_output=True, check=False)  # noqa: S603
-        return done.stdout.decode()
+        return self._captured(command, self.project).stdout.decode()
 
     def git(self, *arguments: str, at: Path | None = None) -> str:
         """What git prints. Raises Refused if there is none, and ReconcilerError if it fails."""
@@ -164,14 +170,14 @@ class Scene:
     def wait_for_person(self) -> None:
         """Let the person work in a shell, which ends with its input or by `exit`, as does what still runs there."""
         self._tell_secrets()
-        self.recovery_files = {path.name: path.read_bytes() for path in self._unrecorded()}
+        self.recovery_files = self.unrecorded()
         self.copies = frozenset(self.journals())
         shell = shutil.which("bash")
         command = [shell, "--norc", "--noprofile"] if shell else ["sh"]
         prompt = f"drill:{self._place.name}$ "
         subprocess.run(command, cwd=self.project, env={**self.environment, "PS1": prompt}, check=False)  # noqa: S603
         end_all(self._place)
-        self.recovery_files.update({path.name: path.read_bytes() for path in self._unrecorded()})
+        self.recovery_files.update(self.unrecorded())
 
     @property
     def commands(self) -> Counted:
@@ -193,13 +199,18 @@ class Scene:
         )
 
     def _output(self, command: list[str], place: Path) -> bytes:
-        environment: Mapping[str, str] = self.environment
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, check=False)  # noqa: S603
+        done = self._captured(command, place)
         if done.returncode != 0:
             raise ReconcilerError(
                 f"it exited with {done.returncode}: {done.stderr.decode()}", where=shlex.join(command)
             )
         return done.stdout
+
+    def _captured(self, command: list[str], place: Path) -> "subprocess.CompletedProcess[bytes]":
+        """Run a command whose questions nobody would see, so that it must not ask any."""
+        return subprocess.run(  # noqa: S603 - our own words
+            command, cwd=place, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
 
     def _write_programs(self) -> None:
         """`reconciler`, which notes that it is run, and `operator`, who answers as the service's does."""
