@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import Refused
 from reconciler.model.address import Address, TargetName
@@ -24,11 +25,15 @@ from reconciler.state.heads.unusable import UnusableRecord, replaced_records
 
 
 class Import(Struct, frozen=True):
-    """What was imported of a desired subscription: its missing codes, or none, for these reasons."""
+    """What was imported of a desired subscription: its missing codes, or none, for these reasons.
+
+    `attempt` is the id that it is recorded under, empty as long as it is not.
+    """
 
     subscription: Subscription
     codes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    attempt: str = ""
 
 
 _RECORDED = ("already recorded",)
@@ -105,7 +110,7 @@ class _Importer:
 
         def draft(recorded: Record) -> list[Imported]:
             self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
-            imports[:] = [self._as_listed(done) for done in self._missing(recorded, desired)]
+            imports[:] = [_with_id(self._as_listed(done)) for done in self._missing(recorded, desired)]
             at, by = now_by(self._workspace)
             return [_entry(done, at, by) for done in imports if done.codes]
 
@@ -151,11 +156,15 @@ class _Importer:
         self._unread, self._is_read = readable.unread, True
 
 
+def _with_id(done: Import) -> Import:
+    return replace(done, attempt=uuid.uuid4().hex[:16]) if done.codes else done
+
+
 def _entry(done: Import, at: str, by: Mapping[str, str]) -> Imported:
     return Imported(
         at=at,
         by=by,
-        attempt=uuid.uuid4().hex[:16],
+        attempt=done.attempt,
         address=done.subscription.address,
         codes=done.codes,
         url=done.subscription.url,

@@ -68,7 +68,10 @@ def _codes_and_url(done: Import) -> str:
 
 
 def _name_the_way_back(terminal: Terminal, imported: Sequence[Import]) -> None:
-    if imported:
-        is_one = len(imported) == 1
-        which, address = ("it", imported[0].subscription.address) if is_one else ("one of them", "ADDRESS")
-        terminal.say(f"If {which} does not exist at the service, run: reconciler state removed {address} --force")
+    for done in imported:
+        address = done.subscription.address
+        which = "it" if len(imported) == 1 else address
+        terminal.say(
+            f"If {which} does not exist at the service, run: reconciler state removed {address}"
+            f" --attempt {done.attempt} --force"
+        )
