@@ -1,7 +1,7 @@
 """Imports subscriptions that were created manually: records them as existing, as config/ defines them now."""
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +48,7 @@ class Importing:
         for subscription in _desired(workspace, address, patterns):
             self._by_target.setdefault(subscription.address.target, []).append(subscription)
         workspace.within.refuse_others(self._by_target)
-        self._importer = _Importer(workspace)
+        self._importer = _Importer(workspace, named=address is not None)
 
     def preview(self) -> list[Import]:
         """What would be imported now, and what not, but for what is recorded; `record` then imports nothing else.
@@ -92,8 +92,10 @@ class _Importer:
     would take longer than the whole import does so: what other runs append meanwhile would not be noticed sooner.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, named: bool) -> None:
+        """`named`: a person named the one address, so it exists even where the record has another URL or code of it."""
         self._workspace = workspace
+        self._named = named
         self._planner = Planner(workspace.desired, Selection())
         self._unread: tuple[UnusableRecord, ...] = ()
         self._is_read = False
@@ -121,7 +123,8 @@ class _Importer:
     def _missing(self, recorded: Record, desired: Iterable[Subscription]) -> list[Import]:
         record = with_known_results(self._workspace, recorded)
         blocked, held = self._blocked(record), record.by_address()
-        return [_checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired]
+        found = [_checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired]
+        return found if self._named else [_unless_changed(done, held.get(done.subscription.address)) for done in found]
 
     def _as_listed(self, done: Import) -> Import:
         """Nothing of it if other codes were listed: another run has changed the record since."""
@@ -154,6 +157,19 @@ class _Importer:
         readable = read_usable(workspace, KnownResults(workspace), workspace.desired, names, seen)
         self._planner.use(readable.records)
         self._unread, self._is_read = readable.unread, True
+
+
+def _unless_changed(done: Import, attempts: Sequence[Attempt] | None) -> Import:
+    """Nothing of it if `attempts` of its address say otherwise: then config/ was changed, and no apply created that."""
+    if not (done.codes and attempts):
+        return done
+    desired = done.subscription
+    recorded = "; ".join(f"{', '.join(attempt.codes)} to {attempt.url}" for attempt in attempts)
+    reason = (
+        f"recorded is {recorded}, config/ says {', '.join(desired.codes)} to {desired.url}; to import that too, run:"
+        f" reconciler state import {desired.address}"
+    )
+    return Import(desired, skipped=(reason,))
 
 
 def _with_id(done: Import) -> Import:

@@ -113,6 +113,28 @@ def test_the_way_back_means_the_import_whatever_was_created_since(begun: Project
     assert imported not in [row["attempt"] for row in begun.step("state", "list", "--format", "json").document]
 
 
+def test_all_leaves_out_what_is_recorded_otherwise(begun: Project) -> None:
+    """What config/ has changed was not created by that: only a person who names the address can say that it exists."""
+    begun.step("state", "import", "--all")
+    begun.declare({
+        "leads": (["ONB10001"], f"{URL}/leads"),
+        "loans": (["LOA10013"], f"{URL}/loans-v2"),
+        "offers": (["ONB10011", "ONB10004"], f"{URL}/offers"),
+    })  # fmt: skip
+    done = begun.step("state", "import", "--all")
+    assert (
+        f"  {LOANS}: skipped: recorded is LOA10013 to {URL}/loans, config/ says LOA10013 to {URL}/loans-v2;"
+        f" to import that too, run:\n      reconciler state import {LOANS}\n"
+        f"  {OFFERS}: skipped: recorded is ONB10011 to {URL}/offers, config/ says ONB10004, ONB10011 to {URL}/offers;"
+        f" to import that too, run:\n      reconciler state import {OFFERS}\n"
+    ) in done.out
+    assert ["europe/staging/leads", LOANS, OFFERS] == recorded(begun)
+    shown = at_terminal(begun, "state", "import", "--all")
+    assert QUESTION not in shown.out
+    begun.step("state", "import", LOANS)
+    assert 2 == recorded(begun).count(LOANS)
+
+
 def test_show_says_that_it_was_imported(begun: Project) -> None:
     """Nothing was started for a subscription that was imported."""
     begun.step("state", "import", LOANS)

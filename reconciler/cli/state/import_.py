@@ -28,8 +28,8 @@ def command(
     """Import subscriptions that were created manually.
 
     Records ADDRESS as existing, as config/ defines it now; with --all, everything that config/ defines. Skips what is
-    already recorded, also under another address. With --all at a terminal, lists what it would record and asks first.
-    Sends nothing.
+    already recorded, also under another address, and with --all what is recorded with another URL or other event codes.
+    With --all at a terminal, lists what it would record and asks first. Sends nothing.
     """
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
