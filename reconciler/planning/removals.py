@@ -18,18 +18,31 @@ if TYPE_CHECKING:
 
 
 def removal_requests(standings: Iterable[TargetStatus], selection: Selection, now: float) -> list[RemovalRequest]:
-    """The requests for what `selection` has of these targets, as of `now` (epoch seconds); none for the others."""
+    """The requests for what `selection` has of these targets, as of `now` (epoch seconds); none for the others.
+
+    Also for a target of which nothing awaits removal, but a request was withdrawn lately.
+    """
     requests = []
     for standing in standings:
         attempts = [observed.attempt for observed in standing.attempts]
         awaiting = tuple(
-            AwaitingRemoval(attempt, _elsewhere(attempt, attempts), _staying(attempt, attempts))
+            _awaiting(attempt, attempts, standing.withdrawn)
             for attempt in attempts
             if attempt.status is Status.AWAITING_REMOVAL and selection.has(attempt.address)
         )
-        if awaiting:
-            requests.append(RemovalRequest(standing.name, stamp(now), awaiting))
+        withdrawn = tuple(attempt for attempt in standing.withdrawn if selection.has(attempt.address))
+        if awaiting or withdrawn:
+            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, withdrawn))
     return requests
+
+
+def _awaiting(attempt: Attempt, attempts: Sequence[Attempt], withdrawn: Sequence[Attempt]) -> AwaitingRemoval:
+    elsewhere = _elsewhere(attempt, attempts)
+    certain = _elsewhere(attempt, [other for other in attempts if other not in withdrawn])
+    doubtful = frozenset(
+        (code, url) for code, urls in elsewhere.items() for url in urls if url not in certain.get(code, ())
+    )
+    return AwaitingRemoval(attempt, elsewhere, _staying(attempt, attempts), doubtful)
 
 
 def _elsewhere(attempt: Attempt, attempts: Sequence[Attempt]) -> dict[str, tuple[str, ...]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
 
+_DELETED = " unless it was deleted"
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
@@ -55,7 +56,7 @@ def keeping_request(attempt: Attempt) -> str:
     """The request to the operator to keep what awaits removal and is wanted again, as one line."""
     return (
         f"Please do not delete the webhook subscription of {_described(attempt)}: we still need it, and our request"
-        f" of {attempt.at} to delete it is withdrawn."
+        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn."
     )
 
 
@@ -115,20 +116,25 @@ def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
 def _until_then(awaiting: AwaitingRemoval) -> list[str]:
     """What is delivered until the operator has deleted it, and what must not be mistaken for it."""
     lines = []
-    for urls in sorted(set(awaiting.elsewhere.values())):
-        codes = [code for code, found in awaiting.elsewhere.items() if found == urls]
-        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} ({_also(awaiting, urls)})")
+    places = {
+        code: tuple((url, (code, url) in awaiting.doubtful) for url in urls)
+        for code, urls in awaiting.elsewhere.items()
+    }
+    for found in sorted(set(places.values())):
+        codes = [code for code, place in places.items() if place == found]
+        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} ({_also(awaiting, found)})")
     here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
     if here:
         lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
     return lines + [f"please keep the other one with this URL: {_known(other)}" for other in awaiting.staying]
 
 
-def _also(awaiting: AwaitingRemoval, urls: Iterable[str]) -> str:
-    """Where others deliver codes of it too: to its own URL, to others."""
+def _also(awaiting: AwaitingRemoval, places_found: Iterable[tuple[str, bool]]) -> str:
+    """Where others deliver codes of it too, to its own URL and to others, each with whether that is in doubt."""
     own = normal_url(awaiting.attempt.url)
-    places = ["by another subscription with this URL"] if any(normal_url(url) == own for url in urls) else []
-    others = [url for url in urls if normal_url(url) != own]
+    here = [doubtful for url, doubtful in places_found if normal_url(url) == own]
+    places = [f"by another subscription with this URL{_DELETED if all(here) else ''}"] if here else []
+    others = [f"{url}{_DELETED if doubtful else ''}" for url, doubtful in places_found if normal_url(url) != own]
     return ", and ".join([*places, *([f"also to {', '.join(others)}"] if others else [])])
 
 
@@ -161,12 +167,33 @@ def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
 
 def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
     """The messages to the operator, and what to run after the deletion."""
-    lines: list[Line] = []
-    for request in requests:
+    lines = [line for request in requests for line in withdrawn_lines(request.withdrawn)]
+    for request in (request for request in requests if request.awaiting):
         lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
         lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
         lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
     return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
+
+
+def withdrawn_title(attempt: Attempt) -> str:
+    """What to ask first of a subscription that the operator may have deleted before the request was withdrawn."""
+    return (
+        f"Withdrawn {attempt.withdrawn}, {attempt.address} (attempt {attempt.id}): ask the operator whether it still"
+        " exists before anything else is deleted"
+    )
+
+
+def withdrawn_lines(attempts: Iterable[Attempt]) -> list[Line]:
+    """The requests to keep what may have been deleted, each with the question and what to run if it was."""
+    lines = []
+    for attempt in attempts:
+        lines += [
+            Line(withdrawn_title(attempt), Tone.WARNING),
+            Line(f"  {keeping_request(attempt)}"),
+            Line(f"  {after_keeping(attempt)}", Tone.FAINT),
+            Line(""),
+        ]
+    return lines
 
 
 def keeping_lines(attempt: Attempt, indent: str) -> list[Line]:

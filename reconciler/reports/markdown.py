@@ -25,6 +25,7 @@ from reconciler.reports.letters import (
     removal_message,
     removal_request,
     removed_command,
+    withdrawn_title,
 )
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
@@ -44,6 +45,7 @@ from reconciler.reports.wording import (
     status_word,
     surplus_advice,
     unpaired_words,
+    withdrawn_advice,
 )
 
 LIMIT = 65_000
@@ -219,7 +221,9 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     advice += questions(observed.attempt for observed in unknown if not observed.has_evidence)
     paper.bullets("Unknown outcomes", advice)
-    paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
+    warnings = [row for standing in standings for row in _surplus(standing.plan)]
+    warnings += [f"- {code(withdrawn_advice(standing))}\n" for standing in standings if standing.withdrawn]
+    paper.bullets("Warnings", warnings)
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
@@ -239,7 +243,13 @@ def _standing_row(standing: ObservedAttempt) -> str:
 def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
     paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
-    for request in requests:
+    rows = [
+        f"- {code(withdrawn_title(attempt))}: {code(keeping_request(attempt))}\n  - {code(after_keeping(attempt))}\n"
+        for request in requests
+        for attempt in request.withdrawn
+    ]
+    paper.bullets("Withdrawn", rows)
+    for request in (request for request in requests if request.awaiting):
         rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
         after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
         paper.block(f"\n#### {code(request.target)}\n\n", rows, after)

@@ -25,6 +25,7 @@ from reconciler.reports.wording import (
     status_word,
     surplus_advice,
     validation_summary,
+    withdrawn_advice,
 )
 
 if TYPE_CHECKING:
@@ -204,6 +205,7 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines += _surplus_lines(standing.plan)
         lines += removal_text(standing.plan.to_remove)
         lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
+        lines += [Line(f"  {withdrawn_advice(standing)}", Tone.WARNING)] if standing.withdrawn else []
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 

@@ -51,6 +51,16 @@ def changes_left(standing: TargetStatus) -> str:
     return f"{left}; {_await_removal(len(plan.to_remove))}; run: reconciler removals{selected}"
 
 
+def withdrawn_advice(standing: TargetStatus) -> str:
+    """That removal requests were withdrawn lately, and the command that tells what to ask."""
+    requests = counted(len(standing.withdrawn), "removal request was", "removal requests were")
+    selected = f" -t {standing.name}" if standing.declared else ""
+    return (
+        f"{requests} withdrawn lately; ask the operator whether what it was about still exists; run: reconciler"
+        f" removals{selected}"
+    )
+
+
 def status_word(attempt: Attempt) -> str:
     """The status of an attempt, in words."""
     return "unknown" if attempt.unresolved else in_words(attempt.status)
@@ -257,4 +267,4 @@ def removals_summary(requests: Sequence[RemovalRequest]) -> str:
     count = sum(len(request.awaiting) for request in requests)
     if not count:
         return "Nothing awaits removal."
-    return f"{_await_removal(count)} on {counted(len(requests), 'target')}."
+    return f"{_await_removal(count)} on {counted(sum(bool(request.awaiting) for request in requests), 'target')}."

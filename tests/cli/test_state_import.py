@@ -31,7 +31,7 @@ def recorded(project: Project) -> list[str]:
 def attempt_of(project: Project, address: str) -> str:
     """The id of the one attempt in the record at an address."""
     rows = project.step("state", "list", "--format", "json").document
-    return next(row["attempt"] for row in rows if row["address"] == address)
+    return str(next(row["attempt"] for row in rows if row["address"] == address))
 
 
 def test_a_person_sees_what_would_be_recorded_and_is_asked(begun: Project) -> None:
