@@ -166,8 +166,8 @@ def _unless_changed(done: Import, attempts: Sequence[Attempt] | None) -> Import:
     desired = done.subscription
     recorded = "; ".join(f"{', '.join(attempt.codes)} to {attempt.url}" for attempt in attempts)
     reason = (
-        f"recorded is {recorded}, config/ says {', '.join(desired.codes)} to {desired.url}; to import that too, run:"
-        f" reconciler state import {desired.address}"
+        f"recorded with {recorded}, in config/ with {', '.join(desired.codes)} to {desired.url}; to import that too,"
+        f" run: reconciler state import {desired.address}"
     )
     return Import(desired, skipped=(reason,))
 

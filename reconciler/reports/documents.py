@@ -215,7 +215,8 @@ def _standing(standing: TargetStatus) -> dict[str, object]:
             {**_heard(known), "since": known.attempt.since, "suggestion": resolve_advice(known)} for known in unknown
         ],
         "awaiting_removal": [
-            {**_attempt(attempt), "text": removal_request(attempt)} for attempt in standing.plan.awaiting_removal
+            {**_attempt(attempt), "text": removal_request(attempt, [known.attempt for known in in_force])}
+            for attempt in standing.plan.awaiting_removal
         ],
         "surplus": [_surplus(surplus) for surplus in standing.plan.surplus],
         "changes": len(standing.plan.changes),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.url import normal_url
+from reconciler.planning.removals import staying_beside
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.wording import counted, removals_summary
 
@@ -24,9 +25,17 @@ _DELETED = " unless it was deleted"
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def removal_request(attempt: Attempt) -> str:
-    """The request to the operator, who alone can delete a subscription, as one line."""
-    return f"Please delete the webhook subscription of {_described(attempt)}."
+def removal_request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
+    """The request to the operator, who alone can delete a subscription, as one line.
+
+    It names the one to keep where of `held`, what its target has, another delivers the same to the same URL.
+    """
+    keep = "".join(f" {_keep(other, 'Please')}." for other in staying_beside(attempt, held))
+    return f"Please delete the webhook subscription of {_described(attempt)}.{keep}"
+
+
+def _keep(other: Attempt, please: str = "please") -> str:
+    return f"{please} keep the other one with this URL: {_known(other)}"
 
 
 def _described(attempt: Attempt) -> str:
@@ -126,7 +135,7 @@ def _until_then(awaiting: AwaitingRemoval) -> list[str]:
     here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
     if here:
         lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
-    return lines + [f"please keep the other one with this URL: {_known(other)}" for other in awaiting.staying]
+    return lines + [_keep(other) for other in awaiting.staying]
 
 
 def _also(awaiting: AwaitingRemoval, places_found: Iterable[tuple[str, bool]]) -> str:
@@ -153,13 +162,13 @@ def _age(at: str, now: str) -> str:
     return " (just now)"
 
 
-def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to the operator, and what to run after each was met."""
+def removal_text(attempts: Iterable[Attempt], held: Sequence[Attempt] = ()) -> list[Line]:
+    """The requests to the operator, and what to run after each was met; `held` as for `removal_request`."""
     lines = []
     for attempt in attempts:
         lines += [
             Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
-            Line(f"    {removal_request(attempt)}"),
+            Line(f"    {removal_request(attempt, held)}"),
             Line(f"    {after_deletion(attempt)}", Tone.FAINT),
         ]
     return lines

@@ -145,8 +145,8 @@ def applied_markdown(applied: Applied) -> str:
     return paper.text("")
 
 
-def _request(attempt: Attempt) -> str:
-    request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
+def _request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
+    request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt, held))}\n"
     return f"{request}  - {code(after_deletion(attempt))}\n"
 
 
@@ -228,7 +228,11 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    requests = [_request(attempt) for standing in standings for attempt in standing.plan.to_remove]
+    requests = [
+        _request(attempt, [known.attempt for known in standing.attempts])
+        for standing in standings
+        for attempt in standing.plan.to_remove
+    ]
     requests += [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
     paper.fold("Send to the operator", requests)
     return paper.text("")

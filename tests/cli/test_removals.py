@@ -154,6 +154,31 @@ def test_what_stays_at_the_same_url(partner: Project) -> None:
     assert "also to" not in shown
 
 
+def test_one_letter_wherever_it_is_printed(partner: Project) -> None:
+    """`state retire` and `status` name the one to keep, and what must not be deleted yet, as `removals` does."""
+    partner.step("state", "removed", "-t", "europe/staging")
+    first = partner.step("state", "retire", "europe/staging/offers")
+    assert "config/ wants ONB10011, which only attempt" in first.err
+    assert "Please keep" not in first.out
+    partner.step("apply", "--auto-approve", "--unsealed")
+    keep = r"Please keep the other one with this URL: created 2\S+Z \(.*subscriptionId \S+\)\.\n"
+    again = partner.step("state", "retire", "europe/staging/offers", "--attempt", attempt_awaiting(partner))
+    assert re.search(keep, again.out)
+    assert "config/ wants" not in again.err
+    assert re.search(keep, partner.step("status").out)
+    assert "Please keep the other one" in partner.step("status", "--format", "markdown").out
+    partner.write("config/new.yaml", "subscriptions: {")
+    unread = partner.step("state", "retire", "europe/staging/offers", "--attempt", attempt_awaiting(partner))
+    assert re.search(keep, unread.out)
+
+
+def attempt_awaiting(partner: Project) -> str:
+    """The id of the one attempt that awaits removal."""
+    listed = json.loads(partner.step("state", "list", "--format", "json").out)
+    (found,) = [one["attempt"] for one in listed if one["status"] == "awaiting_removal"]
+    return str(found)
+
+
 def test_what_was_withdrawn_comes_first(partner: Project) -> None:
     """What the operator may have deleted all the same is to be asked about, before what it replaced is deleted."""
     partner.write("config/new.yaml", "subscriptions: {europe/staging: {loans: null}}")

@@ -123,10 +123,10 @@ def test_all_leaves_out_what_is_recorded_otherwise(begun: Project) -> None:
     })  # fmt: skip
     done = begun.step("state", "import", "--all")
     assert (
-        f"  {LOANS}: skipped: recorded is LOA10013 to {URL}/loans, config/ says LOA10013 to {URL}/loans-v2;"
+        f"  {LOANS}: skipped: recorded with LOA10013 to {URL}/loans, in config/ with LOA10013 to {URL}/loans-v2;"
         f" to import that too, run:\n      reconciler state import {LOANS}\n"
-        f"  {OFFERS}: skipped: recorded is ONB10011 to {URL}/offers, config/ says ONB10004, ONB10011 to {URL}/offers;"
-        f" to import that too, run:\n      reconciler state import {OFFERS}\n"
+        f"  {OFFERS}: skipped: recorded with ONB10011 to {URL}/offers, in config/ with ONB10004, ONB10011 to"
+        f" {URL}/offers; to import that too, run:\n      reconciler state import {OFFERS}\n"
     ) in done.out
     assert ["europe/staging/leads", LOANS, OFFERS] == recorded(begun)
     shown = at_terminal(begun, "state", "import", "--all")
