@@ -32,9 +32,24 @@ SIGNS = {
 
 def surplus_advice(surplus: Surplus) -> str:
     """Which event codes are delivered that are not wanted, and how to request the removal."""
+    if surplus.twin:
+        return duplicate_advice(surplus)
     return (
         f"{surplus.address} delivers surplus event codes {', '.join(surplus.codes)} (attempt {surplus.attempt});"
         f" to have it removed, run: reconciler state retire {surplus.address} --attempt {surplus.attempt}"
+    )
+
+
+def duplicate_advice(duplicate: Surplus) -> str:
+    """That a subscription exists twice, which of the two to keep, and how to request the removal of the other."""
+    keep = (
+        f"keep {duplicate.twin}, whose secret is stored; to have the other one removed"
+        if duplicate.twin_alone_has_secret
+        else f"keep the one whose secret the endpoint has; to have {duplicate.attempt} removed"
+    )
+    return (
+        f"{duplicate.address} exists twice: attempts {duplicate.twin} and {duplicate.attempt}, same URL and event"
+        f" codes; {keep}, run: reconciler state retire {duplicate.address} --attempt {duplicate.attempt}"
     )
 
 

@@ -369,13 +369,33 @@ class TestResolve:
         unknown.step(*corrected, code=1)
 
     def test_a_correction_after_the_next_apply(self, unknown: Partner) -> None:
-        """Both exist then: one of them is surplus."""
+        """Both exist then: what is to go is the one whose secret nobody has."""
         first = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        earlier = f"warning: the earlier attempt {first} of "
+        assert earlier in unknown.step("plan").out
         unknown.step("apply", "--auto-approve")
+        assert earlier not in unknown.step("plan").out
+        second = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--created", code=1)
-        unknown.step("state", "resolve", OFFERS, "--created", "--attempt", first)
-        assert [OFFERS] == [one["address"] for one in unknown.plan()["surplus"]]
+        told = (
+            f"{OFFERS} exists twice: attempts {second} and {first}, same URL and event codes; keep {second}, whose"
+            " secret is stored; to have the other one removed, run:\n"
+        )
+        command = f"reconciler state retire {OFFERS} --attempt {first}\n"
+        resolved = unknown.step("state", "resolve", OFFERS, "--created", "--attempt", first).err
+        assert f"{told}    {command}" in resolved
+        assert [(OFFERS, first)] == [(one["address"], one["attempt"]) for one in unknown.plan()["surplus"]]
+        for shown in ("plan", "status"):
+            assert f"  warning: {told}      {command}" in unknown.step(shown).out
+        unknown.step("state", "retire", OFFERS, "--attempt", first)
+        assert "twice" not in unknown.step("plan").out
+
+    def test_another_route_is_created_without_a_warning(self, unknown: Partner) -> None:
+        """What was resolved by force is brought up only where it may be created a second time."""
+        unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
+        unknown.declare({"offers": (["ONB10011"], "https://hooks.partner.example/other")})
+        assert "the earlier attempt" not in unknown.step("plan").out
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""

@@ -181,7 +181,7 @@ def test_duplicate(scene: Scene) -> None:
     second = scene.hold("offers", "ONB10001", hooks("offers"))
     scene.hear(late, Outcome.CREATED)
     assert [Status.LIVE, Status.LIVE] == [scene.attempt(one).status for one in (late, second)]
-    assert ([], [Surplus(address_of("offers"), second, ("ONB10001",))]) == (scene.changes(), scene.surplus())
+    assert ([], [Surplus(address_of("offers"), second, ("ONB10001",), late)]) == (scene.changes(), scene.surplus())
     scene.ask_away(second)
     assert ([], []) == (scene.changes(), scene.surplus())
 
