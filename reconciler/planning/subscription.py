@@ -184,7 +184,8 @@ def _deliver(
     if supplanted:
         return [_replace(case, request, supplanted, old, moving)]
     renamed = [
-        reasons.renamed_with_url(source, case.address) for source in routes.renamed_with_url(case.address, moving)
+        reasons.renamed_with_url(source, case.address, routes.template(case.address))
+        for source in routes.renamed_with_url(case.address, moving)
     ]
     added = _add(case, request, moving, renamed)
     return [added, *_retire(case, old, f"superseded: already delivered to {request.url}")]
