@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 _NO_DELETE = "the service cannot delete; remove the subscription from config/, then run: reconciler plan"
 _FORGET = (
-    "`reconciler state retire` requests a removal, `reconciler state removed` records that the operator has deleted"
-    " what was to be removed"
+    "`state retire` requests a removal, `state removed` records that the operator has deleted what was to be removed"
 )
 _AGAIN = (
     "the service cannot replace a subscription; to have another one created in its place, and the old one deleted by"

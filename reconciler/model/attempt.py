@@ -42,7 +42,6 @@ class Attempt(Struct, frozen=True, gc=False):
 
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose`: a person asked for its removal, so no plan restores it.
-    `forced_gone`: it was resolved as not created in spite of what spoke against it.
     `requested` is when its removal was requested last, `withdrawn` when that was withdrawn; "" if it was not.
     No journal contains the last three, which are known of an unresolved one: `recovery_file` is the file on this
     machine, quoted for a shell, that knows more of it than the record; `answered`: the response to its call is here;
@@ -65,7 +64,6 @@ class Attempt(Struct, frozen=True, gc=False):
     resolved_created: bool | None = None
     removed: bool = False
     on_purpose: bool = False
-    forced_gone: bool = False
     requested: str = ""
     withdrawn: str = ""
     fields: Mapping[str, Scalar] = field(default_factory=dict)
@@ -174,15 +172,7 @@ def _resolved(attempt: Attempt, entry: Resolved) -> Attempt:
         # the answer of the service came first, and is better evidence than a person's
         return replace(attempt, at=entry.at, by=entry.by)
     status = Status.LIVE if entry.created else Status.GONE
-    return replace(
-        attempt,
-        at=entry.at,
-        by=entry.by,
-        status=status,
-        resolved_created=entry.created,
-        detail=entry.note,
-        forced_gone=entry.forced and not entry.created,
-    )
+    return replace(attempt, at=entry.at, by=entry.by, status=status, resolved_created=entry.created, detail=entry.note)
 
 
 def stronger(known: Outcome | None, new: Outcome) -> Outcome:

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.errors import SelectionError
-from reconciler.model.plan import SENDS, Destination, Plan, TargetPlan
+from reconciler.model.plan import Destination, Plan, TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
-from reconciler.planning import reasons
 from reconciler.planning.dependencies import with_dependencies
 from reconciler.planning.digest import plan_digest, target_digest
 from reconciler.planning.routes import ServiceRoutes
 from reconciler.planning.subscription import changes_of, is_as_wanted, surplus_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Desired, Subscription, Target
-    from reconciler.model.plan import Change, Surplus
+    from reconciler.model.plan import Surplus
     from reconciler.model.record import Attempt, Record
     from reconciler.model.selection import Selection
     from reconciler.planning.routes import Routes
@@ -89,8 +88,6 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
         for change in changes_of(address, wanted.get(address), held.get(address, ()), routes, target.replace)
     ]
     changed = {change.address for change in planned}
-    forced = [one for one in record.attempts.values() if one.forced_gone and one.status is Status.GONE]
-    planned = [_with_forced(change, forced) for change in planned] if forced else planned
     changes = tuple(change for change in with_dependencies(planned, selection) if selection.has(change.address))
     selected = [address for address in differing if address in wanted and selection.has(address)]
     surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]
@@ -105,20 +102,6 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
         unchanged=sum(address not in changed and selection.has(address) for address in wanted),
         destination=_destination(target, record),
     )
-
-
-def _with_forced(change: Change, forced: Iterable[Attempt]) -> Change:
-    """`change`, with a warning if it creates what one of `forced` may have created."""
-    request = change.request
-    if request is None or change.action not in SENDS:
-        return change
-    routes = {(code, normal_url(request.url)) for code in request.codes}
-    warnings = [
-        reasons.forced_gone(attempt)
-        for attempt in forced
-        if attempt.address == change.address and not routes.isdisjoint(attempt.routes)
-    ]
-    return replace(change, warnings=(*change.warnings, *warnings)) if warnings else change
 
 
 def _destination(target: Target, record: Record) -> Destination:

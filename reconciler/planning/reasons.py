@@ -86,15 +86,6 @@ def renamed_with_url(source: Attempt, destination: Address, template: str) -> st
     )
 
 
-def forced_gone(attempt: Attempt) -> str:
-    """That a create comes in the place of one which may exist."""
-    return (
-        f"the earlier attempt {attempt.id} of {attempt.since} was resolved as not created by force; if it exists, this"
-        f" creates it a second time; to correct that first, run: reconciler state resolve {attempt.address} --created"
-        f" --attempt {attempt.id}"
-    )
-
-
 def how_to_resolve(address: str, after: str = "") -> str:
     """What to do about an unknown outcome; until the time `after` the service may still process the call."""
     resolve = f"run: reconciler state resolve {address}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.url import normal_url
-from reconciler.planning.removals import staying_beside
 from reconciler.reports.line import Line, Tone
 from reconciler.reports.wording import counted, removals_summary
 
@@ -30,6 +29,10 @@ def removal_request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
 
     It names the one to keep where of `held`, what its target has, another delivers the same to the same URL.
     """
+    if not held:
+        return f"Please delete the webhook subscription of {_described(attempt)}."
+    from reconciler.planning.removals import staying_beside  # noqa: PLC0415 - most plans request no removal
+
     keep = "".join(f" {_keep(other, 'Please')}." for other in staying_beside(attempt, held))
     return f"Please delete the webhook subscription of {_described(attempt)}.{keep}"
 

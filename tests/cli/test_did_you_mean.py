@@ -34,7 +34,7 @@ LINES = {
     "parity europe usa": "environment; run:\n    reconciler parity 'europe/*' '*/usa'\n",
     "diff": "No such command 'diff' (did you mean `reconciler plan`?); see:\n    reconciler --help",
     "destroy": "No such command 'destroy': the service cannot delete; remove the subscription from config/, then run:",
-    "state rm x": "'rm': `reconciler state retire` requests a removal, `reconciler state removed` records that ",
+    "state rm x": "'rm': `state retire` requests a removal, `state removed` records that ",
     "taint x": "No such command 'taint': the service cannot replace a subscription; to have another one created ",
     f"apply -replace={OFFERS}": "unknown option '-replace': the service cannot replace a subscription; ",
     "apply --replace x": ": the service cannot replace a subscription; to have another one created ",

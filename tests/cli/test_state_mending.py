@@ -372,10 +372,7 @@ class TestResolve:
         """Both exist then: what is to go is the one whose secret nobody has."""
         first = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
-        earlier = f"warning: the earlier attempt {first} of "
-        assert earlier in unknown.step("plan").out
         unknown.step("apply", "--auto-approve")
-        assert earlier not in unknown.step("plan").out
         second = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--created", code=1)
         told = (
@@ -390,12 +387,6 @@ class TestResolve:
             assert f"  warning: {told}      {command}" in unknown.step(shown).out
         unknown.step("state", "retire", OFFERS, "--attempt", first)
         assert "twice" not in unknown.step("plan").out
-
-    def test_another_route_is_created_without_a_warning(self, unknown: Partner) -> None:
-        """What was resolved by force is brought up only where it may be created a second time."""
-        unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
-        unknown.declare({"offers": (["ONB10011"], "https://hooks.partner.example/other")})
-        assert "the earlier attempt" not in unknown.step("plan").out
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""
