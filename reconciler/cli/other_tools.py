@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _NO_DELETE = "the service cannot delete; remove the subscription from config/, then run: reconciler plan"
+_FORGET = (
+    "`state retire` requests a removal, `state removed` records that the operator has deleted what was to be removed"
+)
+_AGAIN = (
+    "the service cannot replace a subscription; to have another one created in its place, and the old one deleted by"
+    " the operator, run: reconciler state retire ADDRESS, and then: reconciler apply"
+)
 _NO_LOCK = "there are no locks to remove"
 
 COMMANDS: Final[Mapping[str, str | tuple[str, ...]]] = {
@@ -34,16 +41,18 @@ COMMANDS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "refresh": "the service cannot list subscriptions, so there is nothing to refresh from; run: reconciler status",
     "remove": _NO_DELETE,
     "rm": _NO_DELETE,
-    "state delete": ("state retire", "state removed"),
+    "state delete": _FORGET,
     "state ls": ("state list",),
     "state pull": ("state copy",),
     "state push": ("state copy",),
-    "state remove": ("state retire", "state removed"),
-    "state rm": ("state retire", "state removed"),
+    "state remove": _FORGET,
+    "state rm": _FORGET,
     "sync": ("apply",),
+    "taint": _AGAIN,
     "test": ("validate", "drill"),
     "unlock": _NO_LOCK,
     "up": ("apply",),
+    "untaint": "to withdraw the request to delete a subscription, run: reconciler state retire ADDRESS --withdraw",
     "version": ("--version",),
 }
 """Commands that others have: ours, or an explanation."""
@@ -74,6 +83,7 @@ OPTIONS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "--output": "--out or --format",
     "--refresh": COMMANDS["refresh"],
     "--refresh-only": COMMANDS["refresh"],
+    "--replace": _AGAIN,
     "--select": "--target",
     "--state-file": "--state",
     "--var": "use `vars` of a target in config/",
@@ -103,7 +113,7 @@ def refuse_single_dash(ctx: click.Context, known: Iterable[str], args: Sequence[
         if before not in valued and word[0:1] == "-" and word[1:2] != "-" and len(word) > 2:
             if name in names:
                 raise click.UsageError(f"unknown option {name[1:]!r} (did you mean {name}?)", ctx)
-            if option := option_meant(name, names):
+            if option := option_meant(name, names) or option_meant(f"-{name}", names):
                 raise click.UsageError(f"unknown option {name[1:]!r}{option}", ctx)
         before = word
 

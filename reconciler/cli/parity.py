@@ -26,16 +26,23 @@ def _seconds(_: click.Context, __: click.Parameter, text: str | None) -> float |
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def _pattern(workspace: Workspace, text: str) -> str:
+    """The targets of a region, or of an environment."""
+    return f"{text}/*" if any(target.region == text for target in workspace.desired.targets) else f"*/{text}"
+
+
 @cli_command("parity")
-@click.argument("a", metavar="A", shell_complete=known("pattern"))
-@click.argument("b", metavar="B", shell_complete=known("pattern"))
+@click.argument("a", metavar="A", required=False, shell_complete=known("pattern"))
+@click.argument("b", metavar="B", required=False, shell_complete=known("pattern"))
 @click.option("--gate", "is_gate", is_flag=True, help="Check that everything B desires is in force in A.")
 @click.option("--proven", is_flag=True, help="As --gate, and that it was observed delivering in A.")
 @click.option(
     "--soak", metavar="DURATION", callback=_seconds, help="With --proven: for this long, such as 90s, 30m, 24h or 7d."
 )
 @format_option(PARITY)
-def command(terminal: Terminal, a: str, b: str, is_gate: bool, proven: bool, soak: float | None, form: str) -> int:
+def command(
+    terminal: Terminal, a: str | None, b: str | None, is_gate: bool, proven: bool, soak: float | None, form: str
+) -> int:
     """Compare targets.
 
     Exits with 0 if A and B match, with 2 if they differ. Compares names, event codes and URLs (before variables are
@@ -52,9 +59,14 @@ def command(terminal: Terminal, a: str, b: str, is_gate: bool, proven: bool, soa
         reconciler parity europe/staging europe/production --gate
         reconciler parity '*/staging' '*/production' --proven --soak 24h
     """
+    if a is None or b is None:
+        raise click.UsageError("expected two targets or patterns; run: reconciler parity '*/staging' '*/production'")
     if soak is not None and not proven:
         raise click.UsageError("--soak needs --proven")
     workspace = Workspace(terminal)
+    if "/" not in a + b:
+        pair = " ".join(f"'{_pattern(workspace, text)}'" for text in (a, b))
+        raise click.UsageError(f"expected targets region/environment; run: reconciler parity {pair}")
     checked = Gate(proven, soak) if is_gate or proven else None
     read = read_pairs if has_wildcard(a + b) else read_parity
     found = read(workspace, a, b, checked)

@@ -42,6 +42,7 @@ class Attempt(Struct, frozen=True, gc=False):
 
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose`: a person asked for its removal, so no plan restores it.
+    `requested` is when its removal was requested last, `withdrawn` when that was withdrawn; "" if it was not.
     No journal contains the last three, which are known of an unresolved one: `recovery_file` is the file on this
     machine, quoted for a shell, that knows more of it than the record; `answered`: the response to its call is here;
     `received`: which of its codes were received since, and when last.
@@ -63,6 +64,8 @@ class Attempt(Struct, frozen=True, gc=False):
     resolved_created: bool | None = None
     removed: bool = False
     on_purpose: bool = False
+    requested: str = ""
+    withdrawn: str = ""
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     response: str | None = None
     secrets: tuple[str, ...] = ()
@@ -129,10 +132,19 @@ def changed(attempt: Attempt, entry: About) -> Attempt:
         case Retired():
             status = Status.AWAITING_REMOVAL if attempt.in_force else attempt.status
             on_purpose = attempt.on_purpose or entry.on_purpose
-            return replace(attempt, at=entry.at, by=entry.by, status=status, on_purpose=on_purpose)
+            return replace(
+                attempt,
+                at=entry.at,
+                by=entry.by,
+                status=status,
+                on_purpose=on_purpose,
+                requested=entry.at,
+                withdrawn="",
+            )
         case Restored():
             status = Status.LIVE if attempt.in_force else attempt.status
-            return replace(attempt, at=entry.at, by=entry.by, status=status, on_purpose=False)
+            withdrawn = entry.at if attempt.requested else ""
+            return replace(attempt, at=entry.at, by=entry.by, status=status, on_purpose=False, withdrawn=withdrawn)
         case Removed():
             return replace(attempt, at=entry.at, by=entry.by, status=Status.GONE, removed=True)
         case SecretSet():

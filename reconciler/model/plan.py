@@ -86,11 +86,17 @@ class Change(Keyed, frozen=True, eq=False):
 
 
 class Surplus(Struct, frozen=True):
-    """Codes in force that are no longer desired, or delivered twice, of a subscription that is desired."""
+    """Codes in force that are no longer desired, or delivered twice, of a subscription that is desired.
+
+    `twin` is the other attempt that delivers the same codes to the same URL, the one to keep, "" if there is none;
+    `twin_alone_has_secret`: only of that one is a secret stored.
+    """
 
     address: Address
     attempt: str
     codes: tuple[str, ...]
+    twin: str = ""
+    twin_alone_has_secret: bool = False
 
 
 class Destination(Struct, frozen=True):

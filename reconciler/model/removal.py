@@ -17,24 +17,28 @@ class AwaitingRemoval(Struct, frozen=True):
     """An attempt whose removal was requested, and the URLs to which others deliver its codes too, by code.
 
     Until it is deleted, each of its codes is delivered once more than it should be. `staying` are those of the others
-    that have its URL: they differ from it in their ids and ages only.
+    that have its URL: they differ from it in their ids and ages only. `doubtful` are the routes (code, URL) of
+    `elsewhere` that only attempts deliver whose own removal request was withdrawn lately: they may be deleted.
     """
 
     attempt: Attempt
     elsewhere: Mapping[str, tuple[str, ...]]
     staying: tuple[Attempt, ...] = ()
+    doubtful: frozenset[tuple[str, str]] = frozenset()
 
 
 class RemovalRequest(Struct, frozen=True):
-    """All that awaits removal on one target, as of `at` (UTC, ISO 8601).
+    """All that awaits removal on one target, as of `at` (UTC, ISO 8601), and what is not to be deleted.
 
     `wanted` are the ids of those that `config/` wants again: an apply restores them, and they must not be deleted.
+    `withdrawn` are the attempts whose own request was withdrawn lately.
     """
 
     target: TargetName
     at: str
     awaiting: tuple[AwaitingRemoval, ...]
     wanted: frozenset[str] = frozenset()
+    withdrawn: tuple[Attempt, ...] = ()
 
     @property
     def to_delete(self) -> tuple[AwaitingRemoval, ...]:

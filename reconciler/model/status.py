@@ -45,7 +45,8 @@ class ObservedAttempt(Struct, frozen=True):
 class TargetStatus(Struct, frozen=True):
     """The status of one target: its attempts by address, and its plan, which is empty if it is not declared.
 
-    One that is not `recorded` has no record yet, so nothing is known of it.
+    One that is not `recorded` has no record yet, so nothing is known of it. `withdrawn` are the live attempts whose
+    removal request was withdrawn lately: the operator may have deleted them all the same.
     """
 
     name: TargetName
@@ -53,6 +54,7 @@ class TargetStatus(Struct, frozen=True):
     plan: TargetPlan
     declared: bool = True
     recorded: bool = True
+    withdrawn: tuple[Attempt, ...] = ()
 
 
 class Unexplained(Struct, frozen=True):

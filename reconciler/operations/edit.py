@@ -81,6 +81,8 @@ def pick(attempts: Sequence[Attempt], named: str | None, address: Address, what:
         id_named = "" if named is None else f" with the id {named}"
         raise Refused(f"no attempt{id_named} {what}", where=address, remedy=f"run: reconciler state show {address}")
     if len(attempts) > 1:
-        ids = ", ".join(attempt.id for attempt in attempts)
-        raise Refused(f"several attempts {what}", where=address, remedy=f"choose one with --attempt: {ids}")
+        choices = "; ".join(
+            f"{attempt.id} ({attempt.since}, {', '.join(attempt.codes)} to {attempt.url})" for attempt in attempts
+        )
+        raise Refused(f"several attempts {what}", where=address, remedy=f"choose one with --attempt: {choices}")
     return attempts[0]

@@ -1,9 +1,10 @@
 """Imports subscriptions that were created manually: records them as existing, as config/ defines them now."""
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import Refused
 from reconciler.model.address import Address, TargetName
@@ -24,11 +25,15 @@ from reconciler.state.heads.unusable import UnusableRecord, replaced_records
 
 
 class Import(Struct, frozen=True):
-    """What was imported of a desired subscription: its missing codes, or none, for these reasons."""
+    """What was imported of a desired subscription: its missing codes, or none, for these reasons.
+
+    `attempt` is the id that it is recorded under, empty as long as it is not.
+    """
 
     subscription: Subscription
     codes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    attempt: str = ""
 
 
 _RECORDED = ("already recorded",)
@@ -43,7 +48,7 @@ class Importing:
         for subscription in _desired(workspace, address, patterns):
             self._by_target.setdefault(subscription.address.target, []).append(subscription)
         workspace.within.refuse_others(self._by_target)
-        self._importer = _Importer(workspace)
+        self._importer = _Importer(workspace, named=address is not None)
 
     def preview(self) -> list[Import]:
         """What would be imported now, and what not, but for what is recorded; `record` then imports nothing else.
@@ -87,8 +92,10 @@ class _Importer:
     would take longer than the whole import does so: what other runs append meanwhile would not be noticed sooner.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, named: bool) -> None:
+        """`named`: a person named the one address, so it exists even where the record has another URL or code of it."""
         self._workspace = workspace
+        self._named = named
         self._planner = Planner(workspace.desired, Selection())
         self._unread: tuple[UnusableRecord, ...] = ()
         self._is_read = False
@@ -105,7 +112,7 @@ class _Importer:
 
         def draft(recorded: Record) -> list[Imported]:
             self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
-            imports[:] = [self._as_listed(done) for done in self._missing(recorded, desired)]
+            imports[:] = [_with_id(self._as_listed(done)) for done in self._missing(recorded, desired)]
             at, by = now_by(self._workspace)
             return [_entry(done, at, by) for done in imports if done.codes]
 
@@ -116,7 +123,8 @@ class _Importer:
     def _missing(self, recorded: Record, desired: Iterable[Subscription]) -> list[Import]:
         record = with_known_results(self._workspace, recorded)
         blocked, held = self._blocked(record), record.by_address()
-        return [_checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired]
+        found = [_checked(subscription, held.get(subscription.address, []), blocked) for subscription in desired]
+        return found if self._named else [_unless_changed(done, held.get(done.subscription.address)) for done in found]
 
     def _as_listed(self, done: Import) -> Import:
         """Nothing of it if other codes were listed: another run has changed the record since."""
@@ -151,11 +159,28 @@ class _Importer:
         self._unread, self._is_read = readable.unread, True
 
 
+def _unless_changed(done: Import, attempts: Sequence[Attempt] | None) -> Import:
+    """Nothing of it if `attempts` of its address say otherwise: then config/ was changed, and no apply created that."""
+    if not (done.codes and attempts):
+        return done
+    desired = done.subscription
+    recorded = "; ".join(f"{', '.join(attempt.codes)} to {attempt.url}" for attempt in attempts)
+    reason = (
+        f"recorded with {recorded}, in config/ with {', '.join(desired.codes)} to {desired.url}; to import that too,"
+        f" run: reconciler state import {desired.address}"
+    )
+    return Import(desired, skipped=(reason,))
+
+
+def _with_id(done: Import) -> Import:
+    return replace(done, attempt=uuid.uuid4().hex[:16]) if done.codes else done
+
+
 def _entry(done: Import, at: str, by: Mapping[str, str]) -> Imported:
     return Imported(
         at=at,
         by=by,
-        attempt=uuid.uuid4().hex[:16],
+        attempt=done.attempt,
         address=done.subscription.address,
         codes=done.codes,
         url=done.subscription.url,

@@ -93,8 +93,9 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
             f"the record with {lost[0].length} is missing",
             where=where,
             remedy=f"{lost[0].elsewhere_than(workspace.store.place)}restore it (version control, a backup, another"
-            " --state), or its subscriptions will be created"
-            f" again; if it is lost for good, run: reconciler state accept-rollback -t {name}",
+            " --state), or its subscriptions will be created again; with a copy of it, such as a colleague's, run:"
+            " reconciler state recover COPY.jsonl; if it is lost for good, run: reconciler state accept-rollback -t"
+            f" {name}",
         )
         raise with_what_is_kept(refused, workspace.store, None, name, workspace.heads.seen(name))
     raise Refused(

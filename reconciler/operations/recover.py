@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from reconciler.errors import RecordForeign, RecordMissing, StateError
+from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
 from reconciler.model.joining import all_entries
@@ -17,6 +17,7 @@ from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import load_journal, restore_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.closing import refuse_closed
@@ -46,14 +47,19 @@ class Recovery(Struct, frozen=True):
 def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
     """Append to the record what a recovery file, or another copy of a journal, knows and the record does not.
 
-    Raises StateError for a file that is neither, and RecordForeign for one of another record.
+    Where the record is missing, the copy is put in its place if it has all that was last seen there. Raises StateError
+    for a file that is neither, and RecordForeign for one of another record.
     """
     _refuse_directory(file)
     data = read_whole(file)
     if is_journal(data):
-        theirs = parse(data, None, str(file))
+        whole = data[: data.rfind(b"\n") + 1]  # an append that was cut off was never acknowledged
+        theirs = parse(whole, None, str(file))
         workspace.within.refuse_others([theirs.target])
-        yield _merge(workspace, theirs, str(file))
+        if load_journal(workspace.store, theirs.target) is None:
+            yield _put_back(workspace, theirs, whole, file)
+        else:
+            yield _merge(workspace, theirs, str(file))
         return
     saved = kept_in(data, file)
     targets = sorted({entry.target for entry in saved})
@@ -107,6 +113,33 @@ def command_to_share(workspace: Workspace, target: TargetName) -> str:
     return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
 
 
+def _put_back(workspace: Workspace, theirs: Journal, data: bytes, file: Path) -> Recovery:
+    """Put a copy in the place of a record that is missing; `data` is all of it.
+
+    Raises RecordMissing where no record was seen, since the copy may be an older one or the place wrong, and
+    RecordRolledBack if it lacks what was seen.
+    """
+    store, target, heads = workspace.store, theirs.target, workspace.heads
+    refuse_closed(theirs.record(), str(file))
+    seen = heads.seen(target)
+    if not seen.at(target, store.place):
+        raise _not_here(workspace, target)
+    lost = missing_heads(theirs, seen, store.place)
+    if lost:
+        raise RecordRolledBack(
+            f"the copy does not contain what was last seen of the record of {target}: {lost[0].length}",
+            where=file,
+            remedy="find a newer copy",
+        )
+    restore_journal(store, theirs, data, heads, f"{target}: put back")
+    workspace.notices.work_is_done()
+    return Recovery(target, len(theirs.lines))
+
+
+def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
+    return RecordMissing("no state record here", where=workspace.store.where(target), remedy="check --state")
+
+
 def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
     """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
@@ -150,7 +183,7 @@ def _read(workspace: Workspace, target: TargetName) -> Journal:
     store = workspace.store
     journal = load_journal(store, target)
     if journal is None:
-        raise RecordMissing("no state record here", where=store.where(target), remedy="check --state")
+        raise _not_here(workspace, target)
     refuse_closed(journal.record(), store.where(target))
     return journal
 

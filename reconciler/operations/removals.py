@@ -1,15 +1,19 @@
 """The requests to the operator for what awaits removal."""
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
+from reconciler.errors import ConfigError, SettingsError
 from reconciler.model.desired import Replace
+from reconciler.model.record import Attempt
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.selection import Selection
 from reconciler.operations.status import read_whole_status
 from reconciler.operations.workspace import Workspace
-from reconciler.planning.removals import removal_requests
+from reconciler.planning.removals import awaiting_beside, removal_requests
 
 
 class RemovalsReport(Struct, frozen=True):
@@ -28,6 +32,19 @@ def read_removals(workspace: Workspace, patterns: tuple[str, ...]) -> RemovalsRe
     requests = removal_requests(status.targets, Selection.of(patterns), time.time())
     _warn_of_wanted(workspace, requests)
     return RemovalsReport(requests, status.whole)
+
+
+def held_beside(workspace: Workspace, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """What the target of `attempts`, whose removal was just requested, has besides; warns as `read_removals` does.
+
+    Raises StateError.
+    """
+    target = attempts[0].address.target
+    held = [attempt for attempt in workspace.read(target).record().attempts.values() if attempt.in_force]
+    request = RemovalRequest(target, "", tuple(awaiting_beside(attempt, held) for attempt in attempts))
+    with suppress(ConfigError, SettingsError):  # a request needs no configuration
+        _warn_of_wanted(workspace, [request])
+    return held
 
 
 def _warn_of_wanted(workspace: Workspace, requests: list[RemovalRequest]) -> None:

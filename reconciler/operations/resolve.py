@@ -11,6 +11,7 @@ from reconciler.errors import Refused, StateError
 from reconciler.model.clock import stamp
 from reconciler.model.entry import Resolved
 from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.operations.attempts import AttemptEdit, AttemptSelector
 from reconciler.operations.edit import now_by
@@ -18,6 +19,7 @@ from reconciler.operations.known_results import KnownResult, known_result
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.evidence import evidence_for
 from reconciler.planning.reasons import how_to_resolve
+from reconciler.planning.subscription import duplicates_of
 
 _DUPLICATE = "if it exists, the next apply creates a duplicate, which can never be undone"
 
@@ -76,6 +78,15 @@ class Resolution:
                 where=overtaken[0].address,
                 remedy=f"to see it, run: reconciler state history {overtaken[0].address}",
             )
+
+    def duplicates(self, recorded: Iterable[Attempt]) -> list[Surplus]:
+        """What exists twice now, of the attempts that were resolved. Raises StateError."""
+        found = []
+        for attempt in recorded:
+            record = self._workspace.read(attempt.address.target).record()
+            twins = duplicates_of(record.at_address(attempt.address))
+            found += [twin for twin in twins if attempt.id in (twin.attempt, twin.twin)]
+        return found
 
     def _select(self, record: Record) -> list[Attempt]:
         """The attempts that are meant, one for each address; what is known of each is stored."""

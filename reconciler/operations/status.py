@@ -55,7 +55,9 @@ def _selected(standing: TargetStatus, selection: Selection) -> TargetStatus:
     """What is selected of a target; its plan has nothing else, unless it is not declared."""
     awaiting = tuple(attempt for attempt in standing.plan.awaiting_removal if selection.has(attempt.address))
     attempts = tuple(known for known in standing.attempts if selection.has(known.attempt.address))
-    return replace(standing, attempts=attempts, plan=replace(standing.plan, awaiting_removal=awaiting))
+    withdrawn = tuple(attempt for attempt in standing.withdrawn if selection.has(attempt.address))
+    plan = replace(standing.plan, awaiting_removal=awaiting)
+    return replace(standing, attempts=attempts, withdrawn=withdrawn, plan=plan)
 
 
 def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, list[TargetName], Collection[TargetName]]:

@@ -12,7 +12,7 @@ from reconciler.model.status import Unexplained
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.record import Attempt, Record
@@ -65,9 +65,22 @@ def evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
     What another attempt of the address delivers, as far as is known, is evidence for that one, and not for one whose
     outcome is unknown.
     """
-    url = normal_url(attempt.url)
+    return _received(record, attempt, set() if attempt.in_force else _explained(record, attempt))
+
+
+def own_evidence_for(record: Record, attempt: Attempt) -> dict[str, str]:
+    """As `evidence_for`, without what another attempt of the address may have delivered, whatever is known of both."""
+    return _received(record, attempt, _explained(record, attempt))
+
+
+def _explained(record: Record, attempt: Attempt) -> set[tuple[str, str]]:
+    """The routes of the other attempts in force at its address."""
     others = (other for other in record.at_address(attempt.address) if other.in_force and other.id != attempt.id)
-    explained = {route for other in others for route in other.routes} if not attempt.in_force else set()
+    return {route for other in others for route in other.routes}
+
+
+def _received(record: Record, attempt: Attempt, explained: Container[tuple[str, str]]) -> dict[str, str]:
+    url = normal_url(attempt.url)
     last_received = {
         code: record.received.get((attempt.address, code, url), "")
         for code in attempt.codes

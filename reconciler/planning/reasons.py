@@ -68,14 +68,18 @@ def evidence_of(attempt: Attempt) -> str | None:
     return None
 
 
-def renamed_with_url(source: Attempt, destination: Address) -> str:
-    """What it means that a subscription was renamed whose URL contains its name, and both ways out."""
+def renamed_with_url(source: Attempt, destination: Address, template: str) -> str:
+    """What it means that a subscription was renamed whose URL contains its name, and both ways out.
+
+    `template` is its webhookUrl as config/ has it, which may be that of several targets.
+    """
     renamed = (
         f"{source.address} was probably renamed to {destination}, and its URL changed only with {{name}}: apply creates"
         " it"
     )
     keep = (
-        f"set webhookUrl of {destination.name} to {source.url} and run: reconciler state mv {source.address}"
+        f"write the old name in place of {{name}} in webhookUrl of {destination.name}, so that it is"
+        f" {template.replace('{name}', source.address.name)}, and run: reconciler state mv {source.address}"
         f" {destination}"
     )
     if source.unresolved:

@@ -18,19 +18,35 @@ if TYPE_CHECKING:
 
 
 def removal_requests(standings: Iterable[TargetStatus], selection: Selection, now: float) -> list[RemovalRequest]:
-    """The requests for what `selection` has of these targets, as of `now` (epoch seconds); none for the others."""
+    """The requests for what `selection` has of these targets, as of `now` (epoch seconds); none for the others.
+
+    Also for a target of which nothing awaits removal, but a request was withdrawn lately.
+    """
     requests = []
     for standing in standings:
         attempts = [observed.attempt for observed in standing.attempts]
         awaiting = tuple(
-            AwaitingRemoval(attempt, _elsewhere(attempt, attempts), _staying(attempt, attempts))
+            awaiting_beside(attempt, attempts, standing.withdrawn)
             for attempt in attempts
             if attempt.status is Status.AWAITING_REMOVAL and selection.has(attempt.address)
         )
-        if awaiting:
+        withdrawn = tuple(attempt for attempt in standing.withdrawn if selection.has(attempt.address))
+        if awaiting or withdrawn:
             wanted = frozenset(attempt.id for attempt in standing.plan.restored)
-            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, wanted))
+            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, wanted, withdrawn))
     return requests
+
+
+def awaiting_beside(
+    attempt: Attempt, attempts: Sequence[Attempt], withdrawn: Sequence[Attempt] = ()
+) -> AwaitingRemoval:
+    """What awaits removal, beside `attempts` of its target, of which the requests for `withdrawn` were withdrawn."""
+    elsewhere = _elsewhere(attempt, attempts)
+    certain = _elsewhere(attempt, [other for other in attempts if other not in withdrawn])
+    doubtful = frozenset(
+        (code, url) for code, urls in elsewhere.items() for url in urls if url not in certain.get(code, ())
+    )
+    return AwaitingRemoval(attempt, elsewhere, staying_beside(attempt, attempts), doubtful)
 
 
 def _elsewhere(attempt: Attempt, attempts: Sequence[Attempt]) -> dict[str, tuple[str, ...]]:
@@ -40,8 +56,8 @@ def _elsewhere(attempt: Attempt, attempts: Sequence[Attempt]) -> dict[str, tuple
     return {code: tuple(found) for code, found in urls.items() if found}
 
 
-def _staying(attempt: Attempt, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The live attempts of the target that deliver a code of `attempt` to the URL of `attempt`."""
+def staying_beside(attempt: Attempt, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    """The live ones of `attempts`, those of its target, that deliver a code of `attempt` to the URL of `attempt`."""
     url = normal_url(attempt.url)
     here = (other for other in attempts if other.status is Status.LIVE and normal_url(other.url) == url)
     return tuple(other for other in here if not set(other.codes).isdisjoint(attempt.codes))

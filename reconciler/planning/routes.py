@@ -95,6 +95,10 @@ class Routes:
         gone = (attempt for attempt in moving if attempt.address not in self._desired.subscriptions)
         return [attempt for attempt in gone if is_renamed_with_url(wanted, attempt)]
 
+    def template(self, address: Address) -> str:
+        """The URL of a desired subscription as config/ has it, with its variables."""
+        return self._desired.subscriptions[address].template
+
     def _unwanted_codes(self, attempt: Attempt) -> list[str]:
         wanted = self._desired.subscriptions.get(attempt.address)
         return [code for code in attempt.codes if wanted is None or code not in wanted.codes]

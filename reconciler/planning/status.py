@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.model.plan import TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.status import Evidence, ObservedAttempt, Proof, TargetStatus
-from reconciler.planning.evidence import evidence_for
+from reconciler.planning.evidence import evidence_for, own_evidence_for
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
@@ -19,13 +19,30 @@ if TYPE_CHECKING:
 SILENT_AFTER = timedelta(days=30)
 """How long nothing may be received of a route before it counts as silent."""
 
+DOUBTED_FOR = timedelta(days=14)
+"""How long the operator may still act on a removal request that was withdrawn."""
+
 
 def status_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStatus:
     """The status of the target of `record` at `now` (UTC), with the plan that is left for it."""
-    since = (now.astimezone(UTC) - SILENT_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = _before(now, SILENT_AFTER)
     attempts = [attempt for attempt in record.attempts.values() if attempt.status is not Status.GONE]
     ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.since))  # then as recorded
-    return TargetStatus(record.target, tuple(_observed(attempt, record, since) for attempt in ordered), plan)
+    observed = tuple(_observed(attempt, record, since) for attempt in ordered)
+    doubted_since = _before(now, DOUBTED_FOR)
+    withdrawn = tuple(attempt for attempt in ordered if _is_doubtful(attempt, record, doubted_since))
+    return TargetStatus(record.target, observed, plan, withdrawn=withdrawn)
+
+
+def _before(now: datetime, span: timedelta) -> str:
+    return (now.astimezone(UTC) - span).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
+    """Whether the request to delete it was withdrawn since then, and no notification has shown since that it exists."""
+    if attempt.status is not Status.LIVE or attempt.withdrawn < since:
+        return False
+    return all(at <= attempt.withdrawn for at in own_evidence_for(record, attempt).values())
 
 
 def status_of_undeclared(record: Record, now: datetime) -> TargetStatus:

@@ -54,13 +54,43 @@ def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplu
     url = normal_url(wanted.url)
     delivered: set[str] = set()
     surplus = []
-    for attempt in attempts:
+    twins = {twin.attempt: twin for twin in duplicates_of(attempts)}
+    for attempt in _kept_first(attempts):
         if attempt.status is Status.LIVE and normal_url(attempt.url) == url:
             extra = tuple(code for code in attempt.codes if code not in wanted.codes or code in delivered)
             delivered.update(attempt.codes)
             if extra:
-                surplus.append(Surplus(wanted.address, attempt.id, extra))
+                found = Surplus(wanted.address, attempt.id, extra)
+                surplus.append(twins.get(attempt.id, found) if extra == attempt.codes else found)
     return surplus
+
+
+def duplicates_of(attempts: Sequence[Attempt]) -> list[Surplus]:
+    """Those of one address that are live and deliver just what another one does, which is to be kept."""
+    kept: dict[tuple[tuple[str, ...], str], Attempt] = {}
+    duplicates = []
+    for attempt in _kept_first([attempt for attempt in attempts if attempt.status is Status.LIVE]):
+        first = kept.setdefault((attempt.codes, normal_url(attempt.url)), attempt)
+        if first is not attempt:
+            only = _has_secret(first) and not _has_secret(attempt)
+            duplicates.append(Surplus(attempt.address, attempt.id, attempt.codes, first.id, only))
+    return duplicates
+
+
+def _kept_first(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Of those that deliver the same, first the ones whose secret is stored: without it, nothing can be verified."""
+    alike: dict[tuple[tuple[str, ...], str, Status], list[Attempt]] = {}
+    for attempt in sorted(attempts, key=lambda attempt: not _has_secret(attempt)):
+        alike.setdefault(_what(attempt), []).append(attempt)
+    return [alike[_what(attempt)].pop(0) for attempt in attempts]
+
+
+def _what(attempt: Attempt) -> tuple[tuple[str, ...], str, Status]:
+    return attempt.codes, normal_url(attempt.url), attempt.status
+
+
+def _has_secret(attempt: Attempt) -> bool:
+    return bool(attempt.response or attempt.secrets)
 
 
 class _Case(Struct, frozen=True):
@@ -154,7 +184,8 @@ def _deliver(
     if supplanted:
         return [_replace(case, request, supplanted, old, moving)]
     renamed = [
-        reasons.renamed_with_url(source, case.address) for source in routes.renamed_with_url(case.address, moving)
+        reasons.renamed_with_url(source, case.address, routes.template(case.address))
+        for source in routes.renamed_with_url(case.address, moving)
     ]
     added = _add(case, request, moving, renamed)
     return [added, *_retire(case, old, f"superseded: already delivered to {request.url}")]

@@ -9,7 +9,13 @@ from reconciler import __version__
 from reconciler.model.parity import Pairs, View
 from reconciler.model.plan import SENDS, Action, Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.result import Applied, Done, Health, Result
-from reconciler.reports.letters import removal_message, removal_request, removed_command
+from reconciler.reports.letters import (
+    after_keeping,
+    keeping_request,
+    removal_message,
+    removal_request,
+    removed_command,
+)
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, resolve_advice
 
@@ -209,7 +215,8 @@ def _standing(standing: TargetStatus) -> dict[str, object]:
             {**_heard(known), "since": known.attempt.since, "suggestion": resolve_advice(known)} for known in unknown
         ],
         "awaiting_removal": [
-            {**_attempt(attempt), "text": removal_request(attempt)} for attempt in standing.plan.awaiting_removal
+            {**_attempt(attempt), "text": removal_request(attempt, [known.attempt for known in in_force])}
+            for attempt in standing.plan.awaiting_removal
         ],
         "surplus": [_surplus(surplus) for surplus in standing.plan.surplus],
         "changes": len(standing.plan.changes),
@@ -224,7 +231,22 @@ def _heard(standing: ObservedAttempt) -> dict[str, object]:
 
 def removals_document(requests: Iterable[RemovalRequest]) -> dict[str, object]:
     """The requests to the operator, by target: the message, and what it asks to delete."""
-    return {"format_version": FORMAT_VERSION, "targets": {request.target: _request(request) for request in requests}}
+    requests = list(requests)
+    return {
+        "format_version": FORMAT_VERSION,
+        "targets": {request.target: _request(request) for request in requests if request.awaiting},
+        "withdrawn": [_withdrawn(attempt) for request in requests for attempt in request.withdrawn],
+    }
+
+
+def _withdrawn(attempt: Attempt) -> dict[str, object]:
+    return {
+        **_attempt(attempt),
+        "requested": attempt.requested,
+        "withdrawn": attempt.withdrawn,
+        "text": keeping_request(attempt),
+        "if_deleted": after_keeping(attempt),
+    }
 
 
 def _request(request: RemovalRequest) -> dict[str, object]:

@@ -20,12 +20,25 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
     from reconciler.model.removal import AwaitingRemoval, RemovalRequest
 
+_DELETED = " unless it was deleted"
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def removal_request(attempt: Attempt) -> str:
-    """The request to the operator, who alone can delete a subscription, as one line."""
-    return f"Please delete the webhook subscription of {_described(attempt)}."
+def removal_request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
+    """The request to the operator, who alone can delete a subscription, as one line.
+
+    It names the one to keep where of `held`, what its target has, another delivers the same to the same URL.
+    """
+    if not held:
+        return f"Please delete the webhook subscription of {_described(attempt)}."
+    from reconciler.planning.removals import staying_beside  # noqa: PLC0415 - most plans request no removal
+
+    keep = "".join(f" {_keep(other, 'Please')}." for other in staying_beside(attempt, held))
+    return f"Please delete the webhook subscription of {_described(attempt)}.{keep}"
+
+
+def _keep(other: Attempt, please: str = "please") -> str:
+    return f"{please} keep the other one with this URL: {_known(other)}"
 
 
 def _described(attempt: Attempt) -> str:
@@ -55,7 +68,7 @@ def keeping_request(attempt: Attempt) -> str:
     """The request to the operator to keep what awaits removal and is wanted again, as one line."""
     return (
         f"Please do not delete the webhook subscription of {_described(attempt)}: we still need it, and our request"
-        f" of {attempt.at} to delete it is withdrawn."
+        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn."
     )
 
 
@@ -124,20 +137,25 @@ def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
 def _until_then(awaiting: AwaitingRemoval) -> list[str]:
     """What is delivered until the operator has deleted it, and what must not be mistaken for it."""
     lines = []
-    for urls in sorted(set(awaiting.elsewhere.values())):
-        codes = [code for code, found in awaiting.elsewhere.items() if found == urls]
-        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} ({_also(awaiting, urls)})")
+    places = {
+        code: tuple((url, (code, url) in awaiting.doubtful) for url in urls)
+        for code, urls in awaiting.elsewhere.items()
+    }
+    for found in sorted(set(places.values())):
+        codes = [code for code, place in places.items() if place == found]
+        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} ({_also(awaiting, found)})")
     here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
     if here:
         lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
-    return lines + [f"please keep the other one with this URL: {_known(other)}" for other in awaiting.staying]
+    return lines + [_keep(other) for other in awaiting.staying]
 
 
-def _also(awaiting: AwaitingRemoval, urls: Iterable[str]) -> str:
-    """Where others deliver codes of it too: to its own URL, to others."""
+def _also(awaiting: AwaitingRemoval, places_found: Iterable[tuple[str, bool]]) -> str:
+    """Where others deliver codes of it too, to its own URL and to others, each with whether that is in doubt."""
     own = normal_url(awaiting.attempt.url)
-    places = ["by another subscription with this URL"] if any(normal_url(url) == own for url in urls) else []
-    others = [url for url in urls if normal_url(url) != own]
+    here = [doubtful for url, doubtful in places_found if normal_url(url) == own]
+    places = [f"by another subscription with this URL{_DELETED if all(here) else ''}"] if here else []
+    others = [f"{url}{_DELETED if doubtful else ''}" for url, doubtful in places_found if normal_url(url) != own]
     return ", and ".join([*places, *([f"also to {', '.join(others)}"] if others else [])])
 
 
@@ -156,13 +174,13 @@ def _age(at: str, now: str) -> str:
     return " (just now)"
 
 
-def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to the operator, and what to run after each was met."""
+def removal_text(attempts: Iterable[Attempt], held: Sequence[Attempt] = ()) -> list[Line]:
+    """The requests to the operator, and what to run after each was met; `held` as for `removal_request`."""
     lines = []
     for attempt in attempts:
         lines += [
             Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
-            Line(f"    {removal_request(attempt)}"),
+            Line(f"    {removal_request(attempt, held)}"),
             Line(f"    {after_deletion(attempt)}", Tone.FAINT),
         ]
     return lines
@@ -170,7 +188,7 @@ def removal_text(attempts: Iterable[Attempt]) -> list[Line]:
 
 def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
     """The messages to the operator, and what to run after the deletion."""
-    lines: list[Line] = []
+    lines = [line for request in requests for line in withdrawn_lines(request.withdrawn)]
     for request in requests:
         if request.to_delete:
             lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
@@ -179,6 +197,27 @@ def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
         if request.to_restore:
             lines += [*(Line(line, Tone.WARNING) for line in wanted_again(request)), Line("")]
     return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
+
+
+def withdrawn_title(attempt: Attempt) -> str:
+    """What to ask first of a subscription that the operator may have deleted before the request was withdrawn."""
+    return (
+        f"Withdrawn {attempt.withdrawn}, {attempt.address} (attempt {attempt.id}): ask the operator whether it still"
+        " exists before anything else is deleted"
+    )
+
+
+def withdrawn_lines(attempts: Iterable[Attempt]) -> list[Line]:
+    """The requests to keep what may have been deleted, each with the question and what to run if it was."""
+    lines = []
+    for attempt in attempts:
+        lines += [
+            Line(withdrawn_title(attempt), Tone.WARNING),
+            Line(f"  {keeping_request(attempt)}"),
+            Line(f"  {after_keeping(attempt)}", Tone.FAINT),
+            Line(""),
+        ]
+    return lines
 
 
 def keeping_lines(attempt: Attempt, indent: str) -> list[Line]:

@@ -26,6 +26,7 @@ from reconciler.reports.letters import (
     removal_request,
     removed_command,
     wanted_again,
+    withdrawn_title,
 )
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
@@ -45,6 +46,7 @@ from reconciler.reports.wording import (
     status_word,
     surplus_advice,
     unpaired_words,
+    withdrawn_advice,
 )
 
 LIMIT = 65_000
@@ -144,8 +146,8 @@ def applied_markdown(applied: Applied) -> str:
     return paper.text("")
 
 
-def _request(attempt: Attempt) -> str:
-    request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt))}\n"
+def _request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
+    request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt, held))}\n"
     return f"{request}  - {code(after_deletion(attempt))}\n"
 
 
@@ -220,12 +222,18 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     advice += questions(observed.attempt for observed in unknown if not observed.has_evidence)
     paper.bullets("Unknown outcomes", advice)
-    paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
+    warnings = [row for standing in standings for row in _surplus(standing.plan)]
+    warnings += [f"- {code(withdrawn_advice(standing))}\n" for standing in standings if standing.withdrawn]
+    paper.bullets("Warnings", warnings)
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    requests = [_request(attempt) for standing in standings for attempt in standing.plan.to_remove]
+    requests = [
+        _request(attempt, [known.attempt for known in standing.attempts])
+        for standing in standings
+        for attempt in standing.plan.to_remove
+    ]
     requests += [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
     paper.fold("Send to the operator", requests)
     return paper.text("")
@@ -240,7 +248,13 @@ def _standing_row(standing: ObservedAttempt) -> str:
 def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
     paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
-    for request in requests:
+    rows = [
+        f"- {code(withdrawn_title(attempt))}: {code(keeping_request(attempt))}\n  - {code(after_keeping(attempt))}\n"
+        for request in requests
+        for attempt in request.withdrawn
+    ]
+    paper.bullets("Withdrawn", rows)
+    for request in (request for request in requests if request.awaiting):
         head = f"\n#### {code(request.target)}\n\n"
         if request.to_delete:
             rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]

@@ -27,6 +27,7 @@ from reconciler.reports.wording import (
     status_word,
     surplus_advice,
     validation_summary,
+    withdrawn_advice,
 )
 
 if TYPE_CHECKING:
@@ -210,8 +211,9 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines.append(Line(standing.name, Tone.HEADING))
         lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
         lines += _surplus_lines(standing.plan)
-        lines += removal_text(standing.plan.to_remove)
+        lines += removal_text(standing.plan.to_remove, [known.attempt for known in standing.attempts])
         lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
+        lines += [Line(f"  {withdrawn_advice(standing)}", Tone.WARNING)] if standing.withdrawn else []
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 

@@ -32,9 +32,24 @@ SIGNS = {
 
 def surplus_advice(surplus: Surplus) -> str:
     """Which event codes are delivered that are not wanted, and how to request the removal."""
+    if surplus.twin:
+        return duplicate_advice(surplus)
     return (
         f"{surplus.address} delivers surplus event codes {', '.join(surplus.codes)} (attempt {surplus.attempt});"
         f" to have it removed, run: reconciler state retire {surplus.address} --attempt {surplus.attempt}"
+    )
+
+
+def duplicate_advice(duplicate: Surplus) -> str:
+    """That a subscription exists twice, which of the two to keep, and how to request the removal of the other."""
+    keep = (
+        f"keep {duplicate.twin}, whose secret is stored; to have the other one removed"
+        if duplicate.twin_alone_has_secret
+        else f"keep the one whose secret the endpoint has; to have {duplicate.attempt} removed"
+    )
+    return (
+        f"{duplicate.address} exists twice: attempts {duplicate.twin} and {duplicate.attempt}, same URL and event"
+        f" codes; {keep}, run: reconciler state retire {duplicate.address} --attempt {duplicate.attempt}"
     )
 
 
@@ -49,6 +64,16 @@ def changes_left(standing: TargetStatus) -> str:
     if not plan.to_remove:
         return left
     return f"{left}; {_await_removal(len(plan.to_remove))}; run: reconciler removals{selected}"
+
+
+def withdrawn_advice(standing: TargetStatus) -> str:
+    """That removal requests were withdrawn lately, and the command that tells what to ask."""
+    requests = counted(len(standing.withdrawn), "removal request was", "removal requests were")
+    selected = f" -t {standing.name}" if standing.declared else ""
+    return (
+        f"{requests} withdrawn lately; ask the operator whether what it was about still exists; run: reconciler"
+        f" removals{selected}"
+    )
 
 
 def status_word(attempt: Attempt) -> str:
@@ -255,7 +280,7 @@ def ignore_block(parity: Parity) -> list[str]:
 def removals_summary(requests: Sequence[RemovalRequest]) -> str:
     """How much awaits removal, in a sentence."""
     counts = [len(request.to_delete) for request in requests if request.to_delete]
-    if not requests:
+    if not any(request.awaiting for request in requests):
         return "Nothing awaits removal."
     if not counts:
         return "Nothing to send."

@@ -162,7 +162,10 @@ def test_record_that_is_missing(partner: Partner) -> None:
     told = partner.step("state", "init", code=1).err
     assert (
         "Error: europe/staging in state: the record with 1 entry is missing; restore it (version control, a backup,"
-        " another --state), or its subscriptions will be created again; if it is lost for good, run:\n"
+        " another --state), or its subscriptions will be created again; with a copy of it, such as a"
+        " colleague's, run:\n"
+        "    reconciler state recover COPY.jsonl\n"
+        "  if it is lost for good, run:\n"
         "    reconciler state accept-rollback -t europe/staging\n"
     ) == told
     assert not partner.journal.exists()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
-from support.value_scene import EUROPE, Scene, hooks
+from support.value_scene import AT, BY, EUROPE, Scene, address_of, hooks
 
+from reconciler.model.entry import Observed, Restored
 from reconciler.model.selection import Selection
 from reconciler.planning.removals import removal_requests
 from reconciler.planning.status import status_of
@@ -175,6 +176,86 @@ def test_what_stays_at_the_same_url(partner: Project) -> None:
     assert re.search(rf"please keep the other one with this URL: created 2\S+Z \(.*subscriptionId {kept}\)\n", shown)
     assert f"     subscriptionId: {deleted}\n" in shown
     assert "also to" not in shown
+
+
+def test_one_letter_wherever_it_is_printed(partner: Project) -> None:
+    """`state retire` and `status` name the one to keep, and what must not be deleted yet, as `removals` does."""
+    partner.step("state", "removed", "-t", "europe/staging")
+    first = partner.step("state", "retire", "europe/staging/offers")
+    assert "config/ wants ONB10011, which only attempt" in first.err
+    assert "Please keep" not in first.out
+    partner.step("apply", "--auto-approve", "--unsealed")
+    keep = r"Please keep the other one with this URL: created 2\S+Z \(.*subscriptionId \S+\)\.\n"
+    again = partner.step("state", "retire", "europe/staging/offers", "--attempt", attempt_awaiting(partner))
+    assert re.search(keep, again.out)
+    assert "config/ wants" not in again.err
+    assert re.search(keep, partner.step("status").out)
+    assert "Please keep the other one" in partner.step("status", "--format", "markdown").out
+    partner.write("config/new.yaml", "subscriptions: {")
+    unread = partner.step("state", "retire", "europe/staging/offers", "--attempt", attempt_awaiting(partner))
+    assert re.search(keep, unread.out)
+
+
+def attempt_awaiting(partner: Project) -> str:
+    """The id of the one attempt that awaits removal."""
+    listed = json.loads(partner.step("state", "list", "--format", "json").out)
+    (found,) = [one["attempt"] for one in listed if one["status"] == "awaiting_removal"]
+    return str(found)
+
+
+def test_what_was_withdrawn_comes_first(partner: Project) -> None:
+    """What the operator may have deleted all the same is to be asked about, before what it replaced is deleted."""
+    partner.write("config/new.yaml", "subscriptions: {europe/staging: {loans: null}}")
+    partner.step("apply", "--auto-approve", "--unsealed")
+    shown = partner.step("removals").out
+    first, _, rest = shown.partition("Send to the operator of europe/staging:")
+    assert "europe/staging/offers (attempt " in first
+    assert "ask the operator whether it still exists before anything else is deleted\n" in first
+    assert re.search(r"Please do not delete the .* our request of 2\S+Z to delete it is withdrawn\.\n", first)
+    assert re.search(r"run:\n +reconciler state removed europe/staging/offers --attempt \w+ --force\n", first)
+    old = "https://hooks.partner.example/europe/offers"
+    assert f"delivered twice: ONB10011 (also to {old} unless it was deleted)" in rest
+    pointed = partner.step("status").out
+    assert "1 removal request was withdrawn lately; ask the operator whether" in pointed
+    assert "      reconciler removals -t europe/staging\n" in pointed
+    assert "lately" not in partner.step("status", "-t", "*/*/loans").out
+    assert "1 removal request was withdrawn lately" in partner.step("status", "--format", "markdown").out
+    document = partner.step("removals", "--format", "json").document
+    (withdrawn,) = document["withdrawn"]
+    assert withdrawn["text"] in first
+    assert withdrawn["text"] in unescape(partner.step("removals", "--format", "markdown").out)
+    partner.step("state", "removed", "-t", "europe/staging")
+    document = partner.step("removals", "--format", "json").document
+    assert ({}, 1) == (document["targets"], len(document["withdrawn"]))
+    assert partner.step("removals").out.endswith("Nothing awaits removal.\n")
+
+
+def test_how_long_a_withdrawal_is_in_doubt() -> None:
+    """Until a notification has come that nothing else sent, or for 14 days; a new request ends it too."""
+    scene = Scene()
+    offers = scene.hold("offers", "ONB10011", hooks("offers"))
+    scene.ask_away(offers)
+    scene._tell(EUROPE, Restored(at=AT, by=BY, attempt=offers))
+    at = datetime.fromisoformat(AT)
+
+    def withdrawn(days: float) -> list[str]:
+        record, plan = scene.records[EUROPE], scene.plan().targets[EUROPE]
+        return [attempt.id for attempt in status_of(record, plan, at + timedelta(days=days)).withdrawn]
+
+    def observe(when: str) -> None:
+        scene._tell(
+            EUROPE,
+            Observed(at=when, by=BY, address=address_of("offers"), url=hooks("offers"), received={"ONB10011": when}),
+        )
+
+    assert ([offers], []) == (withdrawn(14), withdrawn(14.1))
+    observe(AT)
+    assert [offers] == withdrawn(1)
+    other = scene.hold("offers", "ONB10011", hooks("offers"))
+    observe("2099-01-01T00:00:00Z")
+    assert [offers] == withdrawn(1)
+    scene.remove(other)
+    assert [] == withdrawn(1)
 
 
 def test_what_stays_at_both_urls() -> None:

@@ -28,6 +28,12 @@ def recorded(project: Project) -> list[str]:
     return [row["address"] for row in project.step("state", "list", "--format", "json").document]
 
 
+def attempt_of(project: Project, address: str) -> str:
+    """The id of the one attempt in the record at an address."""
+    rows = project.step("state", "list", "--format", "json").document
+    return str(next(row["attempt"] for row in rows if row["address"] == address))
+
+
 def test_a_person_sees_what_would_be_recorded_and_is_asked(begun: Project) -> None:
     """All of it is listed before the question; nothing is recorded for an answer but yes."""
     asked = at_terminal(begun, "state", "import", "--all", answers={QUESTION: "no\n"})
@@ -79,18 +85,54 @@ def test_force_and_scripts_are_not_asked(begun: Project) -> None:
 
 
 def test_the_way_back_is_named(begun: Project) -> None:
-    """After an import the command is named that takes it back, and it works."""
+    """After an import the command is named that takes that very import back, one for each, and it works."""
     one = begun.step("state", "import", LOANS)
-    back = f"state removed {LOANS} --force"
+    back = f"state removed {LOANS} --attempt {attempt_of(begun, LOANS)} --force"
     assert f"If it does not exist at the service, run:\n    reconciler {back}\n" in one.err
     begun.step(*back.split())
     assert [] == recorded(begun)
     many = begun.step("state", "import", "--all")
-    assert (
-        "If one of them does not exist at the service, run:\n    reconciler state removed ADDRESS --force\n" in many.err
-    )
+    for address in (LOANS, OFFERS):
+        back = f"reconciler state removed {address} --attempt {attempt_of(begun, address)} --force"
+        assert f"If {address} does not exist at the service, run:\n    {back}\n" in many.err
     nothing = begun.step("state", "import", "--all")
     assert "state removed" not in nothing.err
+
+
+def test_the_way_back_means_the_import_whatever_was_created_since(begun: Project) -> None:
+    """What an apply has created at the address after the import stays."""
+    begun.step("state", "import", LOANS)
+    imported = attempt_of(begun, LOANS)
+    begun.declare({"loans": (["LOA10013"], f"{URL}/loans-v2")})
+    begun.step("state", "import", LOANS)
+    without = begun.run("state", "removed", LOANS, "--force")
+    assert f"{imported} (" in without.err
+    assert f", LOA10013 to {URL}/loans); " in without.err
+    assert f", LOA10013 to {URL}/loans-v2)" in without.err
+    begun.step("state", "removed", LOANS, "--attempt", imported, "--force")
+    assert imported not in [row["attempt"] for row in begun.step("state", "list", "--format", "json").document]
+
+
+def test_all_leaves_out_what_is_recorded_otherwise(begun: Project) -> None:
+    """What config/ has changed was not created by that: only a person who names the address can say that it exists."""
+    begun.step("state", "import", "--all")
+    begun.declare({
+        "leads": (["ONB10001"], f"{URL}/leads"),
+        "loans": (["LOA10013"], f"{URL}/loans-v2"),
+        "offers": (["ONB10011", "ONB10004"], f"{URL}/offers"),
+    })  # fmt: skip
+    done = begun.step("state", "import", "--all")
+    assert (
+        f"  {LOANS}: skipped: recorded with LOA10013 to {URL}/loans, in config/ with LOA10013 to {URL}/loans-v2;"
+        f" to import that too, run:\n      reconciler state import {LOANS}\n"
+        f"  {OFFERS}: skipped: recorded with ONB10011 to {URL}/offers, in config/ with ONB10004, ONB10011 to"
+        f" {URL}/offers; to import that too, run:\n      reconciler state import {OFFERS}\n"
+    ) in done.out
+    assert ["europe/staging/leads", LOANS, OFFERS] == recorded(begun)
+    shown = at_terminal(begun, "state", "import", "--all")
+    assert QUESTION not in shown.out
+    begun.step("state", "import", LOANS)
+    assert 2 == recorded(begun).count(LOANS)
 
 
 def test_show_says_that_it_was_imported(begun: Project) -> None:

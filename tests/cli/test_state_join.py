@@ -240,10 +240,34 @@ def test_what_was_never_answered_on_the_other_side_blocks(begun: Partner) -> Non
     assert [("offers", "blocked")] == begun.planned()
 
 
-def test_a_record_that_is_not_here(begun: Partner) -> None:
-    """A journal is not recovered into a place without one."""
-    newer: Path = begun.write("newer.jsonl", begun.journal.read_bytes())
+def test_a_record_that_is_missing_is_put_back(begun: Partner) -> None:
+    """A whole copy that has all that was last seen takes the place of what is missing, byte by byte."""
+    begun.step("apply", "--auto-approve")
+    whole = begun.journal.read_bytes()
+    newer: Path = begun.write("newer.jsonl", whole + b'{"seq":99,"cut')
     begun.journal.unlink()
-    done = begun.run("state", "recover", newer)
+    assert "reconciler state recover COPY.jsonl\n" in begun.run("plan").err
+    done = begun.succeed("state", "recover", newer)
+    assert f"  europe/staging: {len(whole.splitlines())} entries recovered\n" in done.out
+    assert whole == begun.journal.read_bytes()
+    assert 0 == begun.run("plan").code
+
+
+def test_an_older_copy_is_not_put_back(begun: Partner) -> None:
+    """Where what was seen last is missing, what it created would be created again."""
+    begun.step("apply", "--auto-approve")
+    *older, _ = begun.journal.read_bytes().splitlines(keepends=True)
+    copy: Path = begun.write("older.jsonl", b"".join(older))
+    begun.journal.unlink()
+    done = begun.run("state", "recover", copy)
     assert (1, "") == (done.code, done.out)
-    assert "state/europe/staging.jsonl: no state record here; check --state\n" in done.err
+    assert "the copy does not contain what was last seen of the record of europe/staging: " in done.err
+    assert not begun.journal.exists()
+
+
+def test_a_record_that_was_never_here(begun: Partner) -> None:
+    """A journal is not put where none was seen: the place may be wrong, or the copy an older one."""
+    newer: Path = begun.write("newer.jsonl", begun.journal.read_bytes())
+    done = begun.run("--state", "elsewhere", "state", "recover", newer)
+    assert (1, "") == (done.code, done.out)
+    assert "elsewhere/europe/staging.jsonl: no state record here; check --state\n" in done.err

@@ -398,13 +398,24 @@ class TestResolve:
         unknown.step(*corrected, code=1)
 
     def test_a_correction_after_the_next_apply(self, unknown: Partner) -> None:
-        """Both exist then: one of them is surplus."""
+        """Both exist then: what is to go is the one whose secret nobody has."""
         first = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         unknown.step("apply", "--auto-approve")
+        second = unknown.attempt()
         unknown.step("state", "resolve", OFFERS, "--created", code=1)
-        unknown.step("state", "resolve", OFFERS, "--created", "--attempt", first)
-        assert [OFFERS] == [one["address"] for one in unknown.plan()["surplus"]]
+        told = (
+            f"{OFFERS} exists twice: attempts {second} and {first}, same URL and event codes; keep {second}, whose"
+            " secret is stored; to have the other one removed, run:\n"
+        )
+        command = f"reconciler state retire {OFFERS} --attempt {first}\n"
+        resolved = unknown.step("state", "resolve", OFFERS, "--created", "--attempt", first).err
+        assert f"{told}    {command}" in resolved
+        assert [(OFFERS, first)] == [(one["address"], one["attempt"]) for one in unknown.plan()["surplus"]]
+        for shown in ("plan", "status"):
+            assert f"  warning: {told}      {command}" in unknown.step(shown).out
+        unknown.step("state", "retire", OFFERS, "--attempt", first)
+        assert "twice" not in unknown.step("plan").out
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""

@@ -39,7 +39,7 @@ def apply_in_vain(partner: Partner, answer: Response) -> Path:
         return answer
 
     partner.service.answer_next(answer_without_journal)
-    partner.step("apply", "--auto-approve", "--timeout", "0.1", code=3)
+    partner.step("apply", "--auto-approve", "--timeout", "2", code=3)
     partner.journal.rmdir()
     kept.rename(partner.journal)
     (file,) = (partner.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()

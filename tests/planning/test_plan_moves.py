@@ -181,7 +181,7 @@ def test_duplicate(scene: Scene) -> None:
     second = scene.hold("offers", "ONB10001", hooks("offers"))
     scene.hear(late, Outcome.CREATED)
     assert [Status.LIVE, Status.LIVE] == [scene.attempt(one).status for one in (late, second)]
-    assert ([], [Surplus(address_of("offers"), second, ("ONB10001",))]) == (scene.changes(), scene.surplus())
+    assert ([], [Surplus(address_of("offers"), second, ("ONB10001",), late)]) == (scene.changes(), scene.surplus())
     scene.ask_away(second)
     assert ([], []) == (scene.changes(), scene.surplus())
 
@@ -197,7 +197,7 @@ def test_surplus_of_what_is_partly_to_be_renamed(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("template", "held", "is_renamed"),
     [
-        ("https://hooks.example/{name}/in", "https://hooks.example/before/in", True),
+        ("{hooks}/{name}/in", "https://hooks.example/before/in", True),
         ("https://hooks.example/{name}/in", "https://hooks.example/else/in", False),
         ("https://hooks.example/after/in", "https://hooks.example/before/in", False),
     ],
@@ -215,7 +215,7 @@ def test_renamed_with_its_url(scene: Scene, template: str, held: str, *, is_rena
     both = (
         "europe/staging/before was probably renamed to europe/staging/after, and its URL changed only with {name}:"
         " apply creates it again at the new URL and requests the removal of the old one. To keep the old one instead,"
-        " set webhookUrl of after to https://hooks.example/before/in and run:"
+        " write the old name in place of {name} in webhookUrl of after, so that it is {hooks}/before/in, and run:"
         " reconciler state mv europe/staging/before europe/staging/after"
     )
     assert ([both] if is_renamed else []) == told
@@ -240,7 +240,9 @@ def test_renamed_from_what_may_not_exist(scene: Scene) -> None:
         " https://hooks.example/before/in until the operator removes it"
     ) == also
     assert "apply creates it at the new URL. Whether the old one was created is not known; if it was, " in renamed
-    assert "resolve it first; if it was created, set webhookUrl of after to " in renamed
+    assert (
+        "resolve it first; if it was created, write the old name in place of {name} in webhookUrl of after, " in renamed
+    )
     assert "again" not in renamed
 
 

@@ -323,7 +323,8 @@ def read_until_it_is_gone(here: Path) -> None:
         RecordLost(
             "the state record of europe/staging is missing: it was last read here with 2 entries",
             where="HERE/state",
-            remedy="restore it (version control, a backup, another --state); if it is lost for good, initialize"
+            remedy="restore it (version control, a backup, another --state), or with a copy of it, such as a"
+            " colleague's, run: reconciler state recover COPY.jsonl; if it is lost for good, initialize"
             " a new one, into which its subscriptions can be imported; run: reconciler state accept-rollback -t"
             " europe/staging",
         ),

@@ -28,8 +28,8 @@ def command(
     """Import subscriptions that were created manually.
 
     Records ADDRESS as existing, as config/ defines it now; with --all, everything that config/ defines. Skips what is
-    already recorded, also under another address. With --all at a terminal, lists what it would record and asks first.
-    Sends nothing.
+    already recorded, also under another address, and with --all what is recorded with another URL or other event codes.
+    With --all at a terminal, lists what it would record and asks first. Sends nothing.
     """
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
@@ -68,7 +68,10 @@ def _codes_and_url(done: Import) -> str:
 
 
 def _name_the_way_back(terminal: Terminal, imported: Sequence[Import]) -> None:
-    if imported:
-        is_one = len(imported) == 1
-        which, address = ("it", imported[0].subscription.address) if is_one else ("one of them", "ADDRESS")
-        terminal.say(f"If {which} does not exist at the service, run: reconciler state removed {address} --force")
+    for done in imported:
+        address = done.subscription.address
+        which = "it" if len(imported) == 1 else address
+        terminal.say(
+            f"If {which} does not exist at the service, run: reconciler state removed {address}"
+            f" --attempt {done.attempt} --force"
+        )

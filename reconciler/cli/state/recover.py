@@ -30,7 +30,7 @@ def command(terminal: Terminal, file: Path | None, target: str | None, within: s
     FILE is either the recovery file named by an apply that could not save its results, or another copy of the journal:
     the other side of a merge conflict, the journal of another clone, a newer backup. Skips entries that are already
     recorded, so the command can be repeated; FILE is not deleted. Also works on a rolled back record, which other
-    commands refuse.
+    commands refuse. A record that is missing is put back from a copy that has all that was last seen of it.
 
     With -t, recovers from the copy of a git branch that this machine keeps: what was seen there before the branch was
     set back, or deleted, is appended again. What was added to the branch since stays.

@@ -15,6 +15,7 @@ from reconciler.operations.resolve import Resolution
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import unresolved_text
 from reconciler.reports.line import Line
+from reconciler.reports.wording import duplicate_advice
 
 
 @cli_command("resolve")
@@ -56,6 +57,8 @@ def command(
         Line(f"  {resolved.address}: attempt {resolved.id} resolved as {outcome}") for resolved in recorded
     )
     if created:
+        for duplicate in resolution.duplicates(recorded):
+            terminal.say(duplicate_advice(duplicate))
         _advise_on_secrets(terminal, resolution, recorded)
     else:
         _advise_on_correction(terminal, recorded)

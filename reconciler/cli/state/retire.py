@@ -7,6 +7,7 @@ from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.attempts import AttemptSelector
 from reconciler.operations.removal import retirement
+from reconciler.operations.removals import held_beside
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import cancelled_line, preview_line
 from reconciler.reports.letters import keeping_lines, removal_text
@@ -25,7 +26,8 @@ def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdra
     selects live subscriptions only.
     """
     selector = AttemptSelector.of(address, attempts)
-    edit = retirement(Workspace(terminal, within), selector, withdraw=withdraw)
+    workspace = Workspace(terminal, within)
+    edit = retirement(workspace, selector, withdraw=withdraw)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "stays" if withdraw else "is to be removed"))
     if selector.is_pattern:
@@ -37,7 +39,9 @@ def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdra
             requested = [attempt for attempt in edit.attempts if attempt.id in kept]
             terminal.print_lines(line for attempt in requested for line in keeping_lines(attempt, "  "))
             continue
-        terminal.print_lines(removal_text(recorded))
+        if not recorded:
+            continue
+        terminal.print_lines(removal_text(recorded, held_beside(workspace, recorded)))
         for retired in recorded:
             terminal.say(
                 "To cancel the removal, run: reconciler state retire"

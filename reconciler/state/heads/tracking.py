@@ -242,9 +242,10 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
         lost = RecordLost(
             f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length}",
             where=store.location,
-            remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state); if it"
-            " is lost for good, initialize a new one, into which its subscriptions can be imported; run: reconciler"
-            f" state accept-rollback -t {target}",
+            remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state), or"
+            " with a copy of it, such as a colleague's, run: reconciler state recover COPY.jsonl; if it is lost for"
+            " good, initialize a new one, into which its subscriptions can be imported; run: reconciler state"
+            f" accept-rollback -t {target}",
         )
         return with_what_is_kept(lost, store, None, target, seen)
     return missing_records(store, {target: seen})
