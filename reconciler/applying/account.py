@@ -6,6 +6,7 @@ from reconciler.model.desired import Target
 from reconciler.model.plan import SENDS, TargetPlan
 from reconciler.model.record import Record
 from reconciler.model.url import same_service
+from reconciler.planning.reasons import rebind_to_service
 
 
 def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
@@ -14,18 +15,18 @@ def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
         problem = (
             f"the record belongs to the service at {record.base_url}, but the current settings use {target.base_url}"
         )
-        check = f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL, which may be of another target"
-        intended = "if the service has moved"
+        remedy = rebind_to_service(target.name, record.base_url, target.base_url)
     elif account is not None and record.account not in (None, account):
         problem = (
             "the record belongs to another account: it was created with another client id"
             f" ({short_account(record.account)}, not {short_account(account)})"
         )
-        check = f"check {target.name.variable_prefix}CLIENT_ID, which may be of another environment"
-        intended = "if the operator has issued a new client id for the same subscriptions"
+        remedy = (
+            f"check {target.name.variable_prefix}CLIENT_ID, which may be of another environment; only if the operator"
+            f" has issued a new client id for the same subscriptions, run: reconciler state rebind -t {target.name}"
+        )
     else:
         return
-    remedy = f"{check}; only {intended}, run: reconciler state rebind -t {target.name}"
     raise RecordForeign(problem, where=target.name, remedy=remedy)
 
 

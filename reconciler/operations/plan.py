@@ -17,7 +17,7 @@ from reconciler.operations.same_service import read_others, refuse_possible_dupl
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
-from reconciler.planning.reasons import unresolved
+from reconciler.planning.reasons import rebind_to_service, unresolved
 from reconciler.state.heads.unusable import UnusableRecord
 
 
@@ -102,7 +102,7 @@ def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:
         if not same_service(recorded, base_url):
             workspace.notices.warn(
                 f"{name}: the record belongs to the service at {recorded}, but the current settings use {base_url};"
-                f" apply will refuse this; if the change is intended, run: reconciler state rebind -t {name}"
+                f" apply will refuse this; {rebind_to_service(name, recorded, base_url)}"
             )
 
 

@@ -650,7 +650,8 @@ class TestRebind:
         before, now = moved.service.base_url, f"{moved.service.url}/eu/v10"
         assert (
             f"Warning: europe/staging: the record belongs to the service at {before}, but the current settings use"
-            f" {now}; apply will refuse this; if the change is intended, run:\n"
+            f" {now}; apply will refuse this; check `base_url` in config/ and RECONCILER_EUROPE_STAGING_BASE_URL, which"
+            " may be of another target; only if the service has moved, run:\n"
             "    reconciler state rebind -t europe/staging\n"
         ) == done.err
         with moved.appending():

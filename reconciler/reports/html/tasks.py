@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import same_service
-from reconciler.planning.reasons import BOTH_DELIVER, create_calls, second_secret, unresolved
+from reconciler.planning.reasons import BOTH_DELIVER, create_calls, rebind_to_service, second_secret, unresolved
 from reconciler.reports.html.marks import concerned_attempts
 from reconciler.reports.html.twice import asked_on
 from reconciler.reports.letters import (
@@ -119,7 +119,7 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
             "look at a service address",
             standing.name,
             f"the record belongs to the service at {target.service}, but the settings use {target.declared.base_url}:"
-            f" apply refuses this; if the change is intended, run: reconciler state rebind -t {standing.name}",
+            f" apply refuses this; {rebind_to_service(standing.name, target.service, target.declared.base_url)}",
             When.BEFORE,
         )
     planned = {change.address for change in standing.plan.changes if change.action is Action.BLOCKED}
