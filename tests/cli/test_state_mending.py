@@ -223,6 +223,24 @@ class TestResolve:
         commands = f"{first}  {second}"
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
+    def test_the_way_back_from_created(self, unknown: Partner) -> None:
+        """The command for what turns out not to exist is named, and works: the next apply creates it."""
+        done = unknown.succeed("state", "resolve", OFFERS, "--created")
+        (back,) = re.findall(r"If it turns out not to exist, run:\n    reconciler (.*)\n", done.err)
+        unknown.step(*back.split())
+        assert [("offers", "create")] == unknown.planned()
+
+    def test_the_ways_back_from_several(self, partner: Partner) -> None:
+        """One sentence, then the command of each, on a line of its own."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"])
+        partner.service.answer_next(refusal(500), refusal(500))
+        partner.step("apply", "--auto-approve", code=3)
+        done = partner.succeed("state", "resolve", "europe/*", "--created")
+        command = "  reconciler state removed europe/staging/{} --attempt [0-9a-f]+ --force\n"
+        assert re.search(
+            f"turns out not to exist, run its command:\n{command.format('a')}{command.format('b')}", done.err
+        )
+
     def test_created_quietly(self, unknown: Partner) -> None:
         """With -q it is not said what to do about the secret."""
         assert "" == unknown.succeed("state", "resolve", OFFERS, "--created", "-q").err

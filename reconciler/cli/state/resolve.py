@@ -55,6 +55,7 @@ def command(
         Line(f"  {resolved.address}: attempt {resolved.id} resolved as {outcome}") for resolved in recorded
     )
     if created:
+        _advise_on_absence(terminal, recorded)
         _advise_on_secrets(terminal, resolution, recorded)
     else:
         _advise_on_correction(terminal, recorded)
@@ -88,3 +89,14 @@ def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> No
             "If it turns out to exist, then before the next apply, run:"
             f" reconciler state resolve {attempt.address} --created --attempt {attempt.id}"
         )
+
+
+def _advise_on_absence(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
+    """Name the way back from a wrong --created."""
+    commands = [f"reconciler state removed {attempt.address} --attempt {attempt.id} --force" for attempt in attempts]
+    if len(commands) == 1:
+        terminal.say(f"If it turns out not to exist, run: {commands[0]}")
+    elif commands:
+        terminal.say("If one of them turns out not to exist, run its command:")
+        for command_line in commands:
+            terminal.say(f"  {command_line}")

@@ -17,7 +17,7 @@ def wrapped(text: str, width: int, *, follows: bool = False) -> list[str]:
     `follows` a command of its message is indented already.
     """
     bare = text.lstrip()
-    if len(text) <= width or bare.startswith("$ "):
+    if len(text) <= width or bare.startswith(("$ ", "reconciler ")):
         return [text]
     indent = " " * (len(text) - len(bare))
     # No line contains NUL, which `visible` escapes.
