@@ -520,6 +520,22 @@ class TestRetireAndRemoved:
         imported.want(offers=["ONB10011"])
         assert [("offers", "replace")] == imported.planned()
 
+    def test_the_way_back_from_removed(self, imported: Partner) -> None:
+        """What is wanted as it was would be created again: the command that stops it is named, and works."""
+        done = imported.succeed("state", "removed", OFFERS, "--force")
+        (back,) = re.findall(
+            r"before the next apply creates it again, run:\s+reconciler (state import .*)", " ".join(done.err.split())
+        )
+        assert [("offers", "create")] == imported.planned()
+        imported.step(*back.split())
+        assert [] == imported.planned()
+
+    def test_what_is_not_created_again_needs_no_way_back(self, imported: Partner) -> None:
+        """After a replacement, what was removed is not wanted any more."""
+        imported.declare({"offers": (["ONB10011"], OTHER_URL)})
+        imported.step("apply", "--auto-approve")
+        assert "import" not in imported.step("state", "removed", OFFERS).err
+
     def test_withdraw(self, imported: Partner) -> None:
         """Who retired the wrong one says that it stays; nothing else has to be done."""
         imported.step("state", "retire", OFFERS)
