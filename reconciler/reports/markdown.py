@@ -41,6 +41,7 @@ from reconciler.reports.wording import (
     plan_summary,
     removals_summary,
     resolve_advice,
+    secrets_missing,
     status_word,
     surplus_advice,
     unpaired_words,
@@ -219,7 +220,9 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
     advice += questions(observed.attempt for observed in unknown if not observed.has_evidence)
     paper.bullets("Unknown outcomes", advice)
-    paper.bullets("Warnings", [row for standing in standings for row in _surplus(standing.plan)])
+    warnings = [row for standing in standings for row in _surplus(standing.plan)]
+    warnings += [f"- {code(missing)}\n" for missing in map(secrets_missing, standings) if missing]
+    paper.bullets("Warnings", warnings)
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]

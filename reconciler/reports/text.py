@@ -22,6 +22,7 @@ from reconciler.reports.wording import (
     plan_summary,
     resolve_advice,
     result_advice,
+    secrets_missing,
     status_word,
     surplus_advice,
     validation_summary,
@@ -204,6 +205,7 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines += _surplus_lines(standing.plan)
         lines += removal_text(standing.plan.to_remove)
         lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
+        lines += [Line(f"  {missing}", Tone.WARNING)] if (missing := secrets_missing(standing)) else []
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 
