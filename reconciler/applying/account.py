@@ -15,7 +15,7 @@ def refuse_foreign(target: Target, record: Record, account: str | None) -> None:
         problem = (
             f"the record belongs to the service at {record.base_url}, but the current settings use {target.base_url}"
         )
-        remedy = rebind_to_service(target.name)
+        remedy = rebind_to_service(target.name, record.base_url, target.base_url)
     elif account is not None and record.account not in (None, account):
         problem = (
             "the record belongs to another account: it was created with another client id"

@@ -20,6 +20,7 @@ from reconciler.operations.new_project.project import Choices, check_names, crea
 from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, is_for_workflow
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
+from reconciler.state.stores.location import holds_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from reconciler.cli.terminal.terminal import Terminal
 
 T = TypeVar("T")
+
+_NAMES = """\
+Which regions and environments of the service have you? Each pair is a target.
+Type names with spaces between them; Enter takes those in brackets."""
 
 _STORES = """\
 Where will the state record be? It is the only source of truth: choose once.
@@ -44,10 +49,16 @@ applies: no other machine can show them, and CI refuses to apply."""
 
 @cli_command("init")
 @click.argument("directory", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
-@click.option("--region", "regions", multiple=True, metavar="REGION", help="Region; repeatable.  [europe, usa]")
+@click.option(
+    "--region",
+    "regions",
+    multiple=True,
+    metavar="REGION",
+    help="Any region, such as europe; repeatable; default: europe, usa.",
+)
 @click.option(
     "--environment", "environments", multiple=True, metavar="ENVIRONMENT",
-    help="Environment; repeatable.  [staging, production]",
+    help="Any environment, such as staging; repeatable; default: staging, production.",
 )  # fmt: skip
 @click.option("--age-key", is_flag=True, help="Create an age key pair, to encrypt create responses.")
 @click.option("--github", is_flag=True, help="Write a GitHub Actions workflow, with the state record on a branch.")
@@ -85,9 +96,10 @@ def command(
             age_key=age_key,
             github=github,
         )
+        _tell_of_repository(terminal, directory, choices.state)
     else:
         refuse_existing(workspace, directory, github=False)  # before any question
-        choices = _ask(terminal, workspace, age_key=age_key)
+        choices = _ask(terminal, workspace, directory, age_key=age_key)
     _write(terminal, workspace, directory, choices)
     if set_up:
         set_up_repository(terminal, workspace, directory)
@@ -105,7 +117,7 @@ def _write(terminal: Terminal, workspace: Workspace, directory: Path, choices: C
     terminal.print_document("\n".join(with_flags(step, flags) for step in steps))
 
 
-def _ask(terminal: Terminal, workspace: Workspace, *, age_key: bool) -> Choices:
+def _ask(terminal: Terminal, workspace: Workspace, directory: Path, *, age_key: bool) -> Choices:
     """The answers to questions, each with its default; not asked for an age key if there is to be one."""
 
     def names(text: str) -> tuple[str, ...]:
@@ -113,15 +125,18 @@ def _ask(terminal: Terminal, workspace: Workspace, *, age_key: bool) -> Choices:
 
     def store(text: str) -> str:
         record_directory(workspace, text)
+        _tell_of_repository(terminal, directory, text)
         return text
 
+    for line in _NAMES.splitlines():
+        terminal.say_line(Line(line))
     regions = _ask_until_valid(terminal, "Regions", " ".join(REGIONS), names)
     environments = _ask_until_valid(terminal, "Environments", " ".join(ENVIRONMENTS), names)
     for line in _STORES.splitlines():
         terminal.say_line(Line(line))
     default = workspace.setting("state", "RECONCILER_STATE", "state")
-    state = _ask_until_valid(terminal, "State record", default, store)
-    shared = state != default
+    state = _ask_until_valid(terminal, "State record", default, store, _default_place(workspace, default))
+    shared = record_directory(workspace, state) is None
     if not age_key:
         for line in _RESPONSES.splitlines():
             terminal.say_line(Line(line))
@@ -130,9 +145,31 @@ def _ask(terminal: Terminal, workspace: Workspace, *, age_key: bool) -> Choices:
     return Choices(regions, environments, state, age_key, github)
 
 
-def _ask_until_valid(terminal: Terminal, question: str, default: str, check: Callable[[str], T]) -> T:
+def _default_place(workspace: Workspace, default: str) -> str:
+    """The default for the state record as the question shows it: one from a variable may be left over in the shell."""
+    source = workspace.variables.source("RECONCILER_STATE")
+    if source is None:
+        return default
+    shown = "the value" if holds_password(default) else default
+    return f"{shown}, from RECONCILER_STATE in {source}"
+
+
+def _tell_of_repository(terminal: Terminal, directory: Path, state: str) -> None:
+    """Tell of a branch of this repository where there is none."""
+    here = directory.absolute()
+    if state.lower().startswith("git:") and not any((above / ".git").exists() for above in (here, *here.parents)):
+        terminal.say(
+            f"{here} is in no git repository, and {state} needs one with a remote: before `state init`, run there:"
+            " git init && git remote add origin URL"
+        )
+
+
+def _ask_until_valid(
+    terminal: Terminal, question: str, default: str, check: Callable[[str], T], shown: str | None = None
+) -> T:
+    """The first answer that `check` takes; `shown` is the default as the question shows it."""
     while True:
         try:
-            return check(ask_line(question, default))
+            return check(ask_line(question, default, shown))
         except (SettingsError, StateError) as problem:
             terminal.print_problem(problem)

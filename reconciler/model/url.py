@@ -73,6 +73,11 @@ def _plain_escape(found: re.Match[str]) -> str:
     return character if plain else found[0].upper()
 
 
+def is_sandbox(base_url: str) -> bool:
+    """Whether nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
+    return base_url.lower().startswith("http:")
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host never leaves this machine: an address, or a name that RFC 6761 reserves for that."""
     try:

@@ -2,11 +2,13 @@
 
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.errors import Refused
+from reconciler.errors import Refused, SettingsError
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Subscription
 from reconciler.model.entry import Imported
@@ -48,6 +50,7 @@ class Importing:
         for subscription in _desired(workspace, address, patterns):
             self._by_target.setdefault(subscription.address.target, []).append(subscription)
         workspace.within.refuse_others(self._by_target)
+        self._workspace = workspace
         self._importer = _Importer(workspace, named=address is not None)
 
     def preview(self) -> list[Import]:
@@ -64,6 +67,15 @@ class Importing:
         """Import; what came of each, target by target. Raises StateError."""
         for target in sorted(self._by_target):
             yield from self._importer.run(target, self._by_target[target])
+
+    def earlier_responses(self) -> list[Path]:
+        """The directories of this machine with create responses of the lost records that those imported into replaced.
+
+        Known once `record` has ended.
+        """
+        with suppress(SettingsError):
+            return self._workspace.responses.directories_with_responses(self._importer.lost)
+        return []
 
 
 def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...]) -> list[Subscription]:
@@ -101,6 +113,8 @@ class _Importer:
         self._is_read = False
         self.listed: Mapping[Address, tuple[str, ...]] | None = None
         """What a person was asked about, by address; None if nobody was asked."""
+        self.lost: set[str] = set()
+        """The ids of lost records that those imported into replaced."""
 
     def look(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
         """What is missing of `desired`, all of it on one target; nothing is recorded."""
@@ -117,6 +131,7 @@ class _Importer:
             return [_entry(done, at, by) for done in imports if done.codes]
 
         record = record_entries(self._workspace, target, draft, "imported")
+        self.lost |= record.ids - {record.id}
         self._planner.put(with_known_results(self._workspace, record))
         return imports
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from reconciler.errors import HeadMoved, RecordMissing, Refused, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
+from reconciler.model.url import is_sandbox, same_service
 from reconciler.operations.edit import now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
@@ -25,12 +26,16 @@ from reconciler.state.stores.files import FileStore
 
 
 class Initialized(Struct, frozen=True):
-    """A target that has a journal: whether it is `new`, and the records whose loss the new one accepts."""
+    """A target that has a journal: whether it is `new`, and the records whose loss the new one accepts.
+
+    `other_service` is the service that a journal which is not new belongs to, "" if to the same.
+    """
 
     target: TargetName
     base_url: str
     new: bool
     lost: tuple[KnownHead, ...] = ()
+    other_service: str = ""
 
 
 def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) -> Iterator[Initialized]:
@@ -61,8 +66,9 @@ def _initialize(workspace: Workspace, name: TargetName, *, force: bool) -> Initi
     try:
         _begin(workspace, name, base_url, f"{name}: initialized", lost, force=force)
     except HeadMoved:
-        workspace.read(name)  # raises if it is damaged
-        return Initialized(name, base_url, new=False)
+        recorded = workspace.read(name).record().base_url  # raises if it is damaged
+        other = "" if same_service(recorded, base_url) else recorded
+        return Initialized(name, base_url, new=False, other_service=other)
     return Initialized(name, base_url, new=True, lost=tuple(lost))
 
 
@@ -141,11 +147,6 @@ def _lost(workspace: Workspace, name: TargetName) -> list[KnownHead]:
     """What was seen here of the target's records for this service; lost if there is no journal."""
     known = workspace.heads.seen(name).at(name, workspace.store.place)
     return [seen for seen in known if seen.concerns(workspace.desired.targets[name].base_url)]
-
-
-def is_sandbox(base_url: str) -> bool:
-    """Whether nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
-    return base_url.lower().startswith("http:")
 
 
 class Rollback(Struct, frozen=True):

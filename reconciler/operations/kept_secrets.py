@@ -60,7 +60,10 @@ def read_identity(path: Path | None) -> list[str]:
 
 
 def no_identity(workspace: Workspace, where: str | None = None) -> StateError:
-    """The error for a missing --identity; names the files where `init` puts private keys, which are not read."""
+    """The error for a missing --identity; names the files where `init` puts private keys.
+
+    They are not read unless they are named: a secret is shown only if whoever runs the command means to decrypt it.
+    """
     files = [quote(str(path)) for path in sorted((workspace.data_directory / "identities").glob("*.txt"))]
     remedy = f"use --identity {files[0] if len(files) == 1 else 'FILE'}"
     if len(files) > 1:

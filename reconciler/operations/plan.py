@@ -102,7 +102,7 @@ def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:
         if not same_service(recorded, base_url):
             workspace.notices.warn(
                 f"{name}: the record belongs to the service at {recorded}, but the current settings use {base_url};"
-                f" apply will refuse this; {rebind_to_service(name)}"
+                f" apply will refuse this; {rebind_to_service(name, recorded, base_url)}"
             )
 
 

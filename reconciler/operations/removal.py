@@ -1,8 +1,13 @@
 """Requests the removal of subscriptions, cancels the request, or records that the operator has deleted them."""
 
-from reconciler.errors import Refused
+from collections.abc import Iterable
+from contextlib import suppress
+
+from reconciler.errors import ConfigError, Refused
+from reconciler.model.address import Address
 from reconciler.model.entry import ASKED_FOR, Removed, Restored, Retired
 from reconciler.model.record import Attempt, Record, Status
+from reconciler.model.url import normal_url
 from reconciler.operations.attempts import AttemptEdit, AttemptSelector, awaiting_removal, live
 from reconciler.operations.edit import now_by
 from reconciler.operations.workspace import Workspace
@@ -63,6 +68,24 @@ def removal(workspace: Workspace, selector: AttemptSelector, *, force: bool) -> 
 
     chosen = selector.choose(workspace, choose, "awaiting removal" if selector.is_pattern else "in force")
     return AttemptEdit(workspace, chosen, choose, draft, f"removed {selector.text}")
+
+
+def created_again(workspace: Workspace, removed: Iterable[Attempt]) -> list[Address]:
+    """The addresses of removed attempts that the next apply creates again with the same URL. Raises StateError.
+
+    None if `config/` has mistakes: then there is no next apply before somebody corrects it.
+    """
+    found = []
+    with suppress(ConfigError):
+        for attempt in removed:
+            wanted = workspace.desired.subscriptions.get(attempt.address)
+            if wanted is None or normal_url(wanted.url) != normal_url(attempt.url):
+                continue
+            others = workspace.read(attempt.address.target).record().at_address(attempt.address)
+            held = {code for other in others if other.in_force for code in other.codes}
+            if not held.issuperset(wanted.codes):
+                found.append(attempt.address)
+    return found
 
 
 def _request(workspace: Workspace, attempt: Attempt) -> str:

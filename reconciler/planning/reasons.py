@@ -8,6 +8,7 @@ from reconciler.model.clock import stamp
 from reconciler.model.entry import who
 from reconciler.model.plan import SENDS, Action
 from reconciler.model.record import Status
+from reconciler.model.url import is_sandbox
 
 _CALLS = {Action.CREATE: "new", Action.EXTEND: "extended", Action.REPLACE: "replaced"}
 
@@ -27,12 +28,16 @@ def create_calls(actions: Iterable[Action]) -> str:
     return f"{len(sending)} create call{'' if len(sending) == 1 else 's'}{of_which}"
 
 
-def rebind_to_service(target: TargetName) -> str:
-    """What to do about a record of another service than the settings use: most often a setting is wrong."""
-    return (
-        f"check `base_url` in config/ and {target.variable_prefix}BASE_URL, which may be of another target; only if the"
-        f" service has moved, run: reconciler state rebind -t {target}"
-    )
+def rebind_to_service(target: TargetName, recorded: str, current: str) -> str:
+    """What to do about a record of another service, `recorded`, than the settings use: most often a setting is wrong.
+
+    If one of the two is a sandbox, neither has moved to the other, and each needs a record of its own.
+    """
+    if is_sandbox(recorded) == is_sandbox(current):
+        check = f"check `base_url` in config/ and {target.variable_prefix}BASE_URL, which may be of another target"
+    else:
+        check = f"this record is {'' if is_sandbox(recorded) else 'not '}a sandbox's: use another place, with --state"
+    return f"{check}; only if the service has moved, run: reconciler state rebind -t {target}"
 
 
 def unresolved(attempt: Attempt) -> str:

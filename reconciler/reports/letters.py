@@ -55,8 +55,10 @@ def _known(attempt: Attempt) -> str:
 def _created_or_imported(attempt: Attempt) -> str:
     """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
     if not attempt.settled_by:
-        return f"imported on {attempt.since} (created manually, date unknown)"
-    return f"{'created' if attempt.outcome is Outcome.CREATED else 'requested'} {attempt.since}"
+        return f"imported on {attempt.since}, date of creation unknown"
+    if attempt.outcome is Outcome.CREATED:
+        return f"created {attempt.since}"
+    return f"create sent {attempt.since}, answer lost"
 
 
 def after_deletion(attempt: Attempt) -> str:

@@ -43,6 +43,7 @@ from reconciler.reports.wording import (
     plan_summary,
     removals_summary,
     resolve_advice,
+    secrets_missing,
     status_word,
     surplus_advice,
     unpaired_words,
@@ -224,6 +225,7 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     paper.bullets("Unknown outcomes", advice)
     warnings = [row for standing in standings for row in _surplus(standing.plan)]
     warnings += [f"- {code(withdrawn_advice(standing))}\n" for standing in standings if standing.withdrawn]
+    warnings += [f"- {code(missing)}\n" for missing in map(secrets_missing, standings) if missing]
     paper.bullets("Warnings", warnings)
     paper.bullets("Targets", [f"- {code(standing.name)}: {code(changes_left(standing))}\n" for standing in standings])
     for standing in (standing for standing in standings if standing.recorded):

@@ -24,6 +24,7 @@ from reconciler.reports.wording import (
     plan_summary,
     resolve_advice,
     result_advice,
+    secrets_missing,
     status_word,
     surplus_advice,
     validation_summary,
@@ -214,6 +215,7 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines += removal_text(standing.plan.to_remove, [known.attempt for known in standing.attempts])
         lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
         lines += [Line(f"  {withdrawn_advice(standing)}", Tone.WARNING)] if standing.withdrawn else []
+        lines += [Line(f"  {missing}", Tone.WARNING)] if (missing := secrets_missing(standing)) else []
         lines += [_left_line(standing), Line("")]
     return lines[:-1]
 

@@ -76,6 +76,19 @@ def withdrawn_advice(standing: TargetStatus) -> str:
     )
 
 
+def secrets_missing(standing: TargetStatus) -> str:
+    """Which live subscriptions of a target have no secret recorded though others have; "" if none, or all."""
+    live = [known.attempt for known in standing.attempts if known.attempt.status is Status.LIVE]
+    without = [attempt.address for attempt in live if not (attempt.response or attempt.secrets)]
+    if len(without) in (0, len(live)):
+        return ""
+    address = without[0] if len(without) == 1 else "ADDRESS"
+    return (
+        f"no secret is recorded for {', '.join(without)}; ask the operator for it, then run:"
+        f" reconciler secret set {address}"
+    )
+
+
 def status_word(attempt: Attempt) -> str:
     """The status of an attempt, in words."""
     return "unknown" if attempt.unresolved else in_words(attempt.status)

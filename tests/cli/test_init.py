@@ -120,6 +120,35 @@ def test_questions(project: Project) -> None:
     assert "add an age public key" in done.out
 
 
+def test_a_place_from_the_shell(project: Project) -> None:
+    """A variable that may be left over is named beside the place that Enter takes; its password is not shown."""
+    project.environment["RECONCILER_STATE"] = "sandbox-state/7"
+    answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n"}
+    asked = "State record [sandbox-state/7, from RECONCILER_STATE in the environment]: "
+    choices = {"responses? yes or no [no]: ": "maybe\n", "in brackets.\r\nCreate": "\n"}
+    done = at_terminal(project, "init", answers={**answers, asked: "state\n", **choices})
+    assert 0 == done.code, done
+    assert "Expected yes or no, or Enter for the answer in brackets." in done.out
+    assert 0 < done.out.index("Enter takes those in brackets.") < done.out.index("Regions [")
+
+
+def test_a_place_with_a_password_is_not_shown(project: Project) -> None:
+    """The question says where the place comes from."""
+    project.environment["RECONCILER_STATE"] = "git+https://user:passw0rd@host.example/repository#records"
+    asked = "State record [the value, from RECONCILER_STATE in the environment]: "
+    answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n", asked: "\n"}
+    done = at_terminal(project, "init", answers={**answers, "responses? yes or no [yes]: ": "no\n"})
+    assert (0, False) == (done.code, "passw0rd" in done.out), done
+
+
+def test_a_branch_outside_of_a_repository(project: Project) -> None:
+    """It is told with the commands that make one; in a repository it is not."""
+    advice = "git init && git remote add origin URL"
+    assert advice in " ".join(project.step("init", "one", "--state", "git:records").err.split())
+    subprocess.run(["git", "init", "-q"], cwd=project.path, check=True)
+    assert advice not in " ".join(project.step("init", "two", "--state", "git:records").err.split())
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (None, 1)])
 def test_a_question_that_is_not_answered(project: Project, number: signal.Signals | None, code: int) -> None:
     """Ctrl-C, or the end of the input, in a question: nothing is written."""

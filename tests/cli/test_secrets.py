@@ -7,6 +7,7 @@ import os
 import re
 import time
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,21 @@ def sealed(partner: Partner) -> Partner:
     partner.environment["CI"] = "true"  # sealed, it may be applied on a runner
     partner.step("apply", "--auto-approve")
     return partner
+
+
+def test_status_names_what_lacks_a_secret(created: Partner) -> None:
+    """Where others of its target have one, in text and Markdown; not once it is set."""
+    assert "no secret is recorded" not in created.step("status").out
+    created.want(offers=["ONB10011"], loans=["LOA10013"])
+    created.step("state", "import", "europe/staging/loans")
+    advice = "no secret is recorded for europe/staging/loans; ask the operator for it, then run:"
+    command = "secret set europe/staging/loans"
+    for form in ("text", "markdown"):
+        assert f"{advice} reconciler {command}" in " ".join(
+            unescape(created.step("status", "--format", form).out).split()
+        )
+    created.step(*command.split(), stdin="hunter2")
+    assert "no secret is recorded" not in created.step("status").out
 
 
 class TestShow:

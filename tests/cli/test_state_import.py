@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.terminal import at_terminal
 
 if TYPE_CHECKING:
+    from support.partner import Partner
     from support.project import Project
 
 LOANS, OFFERS = "europe/staging/loans", "europe/staging/offers"
@@ -133,6 +136,31 @@ def test_all_leaves_out_what_is_recorded_otherwise(begun: Project) -> None:
     assert QUESTION not in shown.out
     begun.step("state", "import", LOANS)
     assert 2 == recorded(begun).count(LOANS)
+
+
+def test_secrets_are_not_imported(begun: Project) -> None:
+    """What was imported has no secret; the command that records one is named, and works."""
+    one = begun.step("state", "import", LOANS)
+    command = f"secret set {LOANS}"
+    assert f"No secret of it is recorded; ask the operator for it, then run:\n    reconciler {command}\n" in one.err
+    begun.step(*command.split(), stdin="a secret")
+    assert "a secret\n" == begun.step("secret", "show", LOANS).out
+    assert "secret set" not in begun.step("state", "import", LOANS).err
+
+
+def test_responses_of_a_lost_record_are_named(partner: Partner) -> None:
+    """They are on this machine still, and may contain the secrets; none is named if there is none."""
+    partner.begin(offers=["ONB10011"], loans=["LOA10013"])
+    partner.step("apply", "--auto-approve", "--unsealed")
+    responses = {path.read_bytes() for path in Path(partner.variables()["XDG_DATA_HOME"]).rglob("*.response.*")}
+    assert 2 == len(responses)
+    partner.journal.unlink()
+    partner.step("state", "accept-rollback", "-t", "europe/staging", "--force")
+    done = partner.step("state", "import", "--all").err
+    assert "No secret of these is recorded; look for it in the create responses of the lost record" in done
+    (directory,) = re.findall(r"which are in (\S+), or ask", " ".join(done.split()))
+    assert responses == {path.read_bytes() for path in Path(directory).glob("*.response.*")}
+    assert done.endswith("run:\n    reconciler secret set ADDRESS\n")
 
 
 def test_show_says_that_it_was_imported(begun: Project) -> None:

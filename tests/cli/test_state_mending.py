@@ -222,6 +222,24 @@ class TestResolve:
         commands = "".join(f"  reconciler secret set europe/staging/{name}\n" for name in "ab")
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
+    def test_the_way_back_from_created(self, unknown: Partner) -> None:
+        """The command for what turns out not to exist is named, and works: the next apply creates it."""
+        done = unknown.succeed("state", "resolve", OFFERS, "--created")
+        (back,) = re.findall(r"If it turns out not to exist, run:\n    reconciler (.*)\n", done.err)
+        unknown.step(*back.split())
+        assert [("offers", "create")] == unknown.planned()
+
+    def test_the_ways_back_from_several(self, partner: Partner) -> None:
+        """One sentence, then the command of each, on a line of its own."""
+        partner.begin(a=["ONB10001"], b=["ONB10002"])
+        partner.service.answer_next(refusal(500), refusal(500))
+        partner.step("apply", "--auto-approve", code=3)
+        done = partner.succeed("state", "resolve", "europe/*", "--created")
+        command = "  reconciler state removed europe/staging/{} --attempt [0-9a-f]+ --force\n"
+        assert re.search(
+            f"turns out not to exist, run its command:\n{command.format('a')}{command.format('b')}", done.err
+        )
+
     def test_created_quietly(self, unknown: Partner) -> None:
         """With -q it is not said what to do about the secret."""
         assert "" == unknown.succeed("state", "resolve", OFFERS, "--created", "-q").err
@@ -541,6 +559,22 @@ class TestRetireAndRemoved:
             imported.step("state", "retire", OFFERS, "--attempt", old)
         imported.want(offers=["ONB10011"])
         assert [("offers", "replace")] == imported.planned()
+
+    def test_the_way_back_from_removed(self, imported: Partner) -> None:
+        """What is wanted as it was would be created again: the command that stops it is named, and works."""
+        done = imported.succeed("state", "removed", OFFERS, "--force")
+        (back,) = re.findall(
+            r"before the next apply creates it again, run:\s+reconciler (state import .*)", " ".join(done.err.split())
+        )
+        assert [("offers", "create")] == imported.planned()
+        imported.step(*back.split())
+        assert [] == imported.planned()
+
+    def test_what_is_not_created_again_needs_no_way_back(self, imported: Partner) -> None:
+        """After a replacement, what was removed is not wanted any more."""
+        imported.declare({"offers": (["ONB10011"], OTHER_URL)})
+        imported.step("apply", "--auto-approve")
+        assert "import" not in imported.step("state", "removed", OFFERS).err
 
     def test_withdraw(self, imported: Partner) -> None:
         """Who retired the wrong one says that it stays; nothing else has to be done."""

@@ -39,6 +39,22 @@ class TestInit:
             again = partner.step("state", "init")
         assert ("  europe/staging: already initialized\n", "") == (again.out, again.err)
 
+    def test_the_record_of_another_service(self, partner: Partner) -> None:
+        """That of a sandbox is not taken for that of the service: the way out is another place, not a rebind."""
+        partner.begin(offers=["ONB10011"])
+        partner.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://api.service.example"
+        with partner.appending():
+            again = partner.step("state", "init")
+        assert "  europe/staging: already initialized\n" == again.out
+        shown, planned = (" ".join(text.split()) for text in (again.err, partner.step("plan").err))
+        for warning in (shown, planned):
+            assert f"the record belongs to the service at {partner.service.base_url}" in warning
+            assert (
+                0
+                < warning.index("this record is a sandbox's: use another place, with --state")
+                < warning.index("state rebind")
+            )
+
     def test_only_what_is_selected(self, partner: Partner) -> None:
         """`-t` takes patterns of targets."""
         partner.want(offers=["ONB10011"])

@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def imported(scene: Scene) -> str:
-    """Nobody knows when it was created, nor what id the service gave it."""
+    """Nobody knows when it was created, by whom, nor what id the service gave it."""
     return scene.bring("offers", "ONB10001", hooks("offers"))
 
 
@@ -43,9 +43,9 @@ def unanswered(scene: Scene) -> str:
 
 
 KNOWN: dict[Callable[[Scene], str], str] = {
-    imported: f"imported on {AT} (created manually, date unknown).",
+    imported: f"imported on {AT}, date of creation unknown.",
     answered: f"created {AT}.",
-    unanswered: f"requested {AT}.",
+    unanswered: f"create sent {AT}, answer lost.",
 }
 
 

@@ -35,8 +35,9 @@ def command(terminal: Terminal, target: str, force: bool, within: str | None) ->
         terminal.print_line(f"  {rollback.target}: {result}")
         if rollback.lost:
             terminal.say(
-                "Before the next apply, remove from config/ what does not exist at the service yet, then run:"
-                f" reconciler state import --all -t {rollback.target}"
+                f"Before the next apply, ask the operator for the list of what exists on {rollback.target}; exclude"
+                f" from config/ what does not exist (`NAME: null` under {rollback.target}; see A lost record in"
+                f" BAD_DAY.md), then run: reconciler state import --all -t {rollback.target}"
             )
 
 

@@ -1,6 +1,8 @@
 """`reconciler state import`"""
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -47,6 +49,7 @@ def command(
     if is_empty:
         terminal.print_line("config/ defines no matching subscription.")
     _name_the_way_back(terminal, imported)
+    _advise_on_secrets(terminal, imported, importing.earlier_responses())
 
 
 def _ask(terminal: Terminal, found: Sequence[Import]) -> None:
@@ -75,3 +78,19 @@ def _name_the_way_back(terminal: Terminal, imported: Sequence[Import]) -> None:
             f"If {which} does not exist at the service, run: reconciler state removed {address}"
             f" --attempt {done.attempt} --force"
         )
+
+
+def _advise_on_secrets(terminal: Terminal, imported: Sequence[Import], directories: Sequence[Path]) -> None:
+    """Say that no secret came with an import, and where responses of a lost record may have it."""
+    if not imported:
+        return
+    is_one = len(imported) == 1
+    address = imported[0].subscription.address if is_one else "ADDRESS"
+    looked_up = ""
+    if directories:
+        places = ", ".join(shlex.quote(str(directory)) for directory in directories)
+        looked_up = f"look for it in the create responses of the lost record, which are in {places}, or "
+    terminal.say(
+        f"No secret of {'it' if is_one else 'these'} is recorded; {looked_up}ask the operator for it, then run:"
+        f" reconciler secret set {address}"
+    )

@@ -6,6 +6,7 @@ from reconciler.cli.options import cli_command, target_option, within_option
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.init import Initialized, initialize
 from reconciler.operations.workspace import Workspace
+from reconciler.planning.reasons import rebind_to_service
 
 
 @cli_command("init")
@@ -33,6 +34,11 @@ def _show(terminal: Terminal, initialized: Initialized) -> None:
     shown = initialized.target
     if not initialized.new:
         terminal.print_line(f"  {shown}: already initialized")
+        if other := initialized.other_service:
+            terminal.warn(
+                f"{shown}: the record belongs to the service at {other}, but the current settings use"
+                f" {initialized.base_url}; {rebind_to_service(shown, other, initialized.base_url)}"
+            )
         return
     terminal.print_line(f"  {shown}: initialized for the service at {initialized.base_url}")
     for seen in initialized.lost:

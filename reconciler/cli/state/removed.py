@@ -1,12 +1,15 @@
 """`reconciler state removed`"""
 
+from collections.abc import Sequence
+
 import click
 
 from reconciler.cli.options import attempts_option, cli_command, known, target_option, within_option
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
+from reconciler.model.address import Address
 from reconciler.operations.attempts import AttemptSelector
-from reconciler.operations.removal import removal
+from reconciler.operations.removal import created_again, removal
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import preview_line
 from reconciler.reports.line import Line
@@ -34,12 +37,27 @@ def command(
     if (address is None) == (not targets):
         raise click.UsageError("expected either ADDRESS|PATTERN or -t PATTERN")
     selector = AttemptSelector.of(address, attempts) if address else AttemptSelector.of_targets(targets, attempts)
-    edit = removal(Workspace(terminal, within), selector, force=force)
+    workspace = Workspace(terminal, within)
+    edit = removal(workspace, selector, force=force)
     for chosen in edit.attempts:
         terminal.say_line(preview_line(chosen, "was deleted"))
     if selector.is_pattern:
         ask("Has the operator deleted all of them?")
+    wanted: list[Address] = []
     for recorded in edit.record():
         terminal.print_lines(
             Line(f"  {removed.address}: attempt {removed.id} is recorded as removed") for removed in recorded
         )
+        wanted += created_again(workspace, recorded)
+    _name_the_way_back(terminal, wanted)
+
+
+def _name_the_way_back(terminal: Terminal, wanted: Sequence[Address]) -> None:
+    """What to run before the next apply creates what exists after all."""
+    commands = [f"reconciler state import {address}" for address in wanted]
+    if len(commands) == 1:
+        terminal.say(f"If it turns out to exist, then before the next apply creates it again, run: {commands[0]}")
+    elif commands:
+        terminal.say("If one of them turns out to exist, then run its command before the next apply creates it again:")
+        for command_line in commands:
+            terminal.say(f"  {command_line}")

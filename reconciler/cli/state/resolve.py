@@ -59,6 +59,7 @@ def command(
     if created:
         for duplicate in resolution.duplicates(recorded):
             terminal.say(duplicate_advice(duplicate))
+        _advise_on_absence(terminal, recorded)
         _advise_on_secrets(terminal, resolution, recorded)
     else:
         _advise_on_correction(terminal, recorded)
@@ -107,5 +108,16 @@ def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> No
         terminal.say(f"If it turns out to exist, then before the next apply, run: {commands[0]}")
     elif commands:
         terminal.say("If one of them turns out to exist, then run its command before the next apply:")
+        for command_line in commands:
+            terminal.say(f"  {command_line}")
+
+
+def _advise_on_absence(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
+    """Name the way back from a wrong --created."""
+    commands = [f"reconciler state removed {attempt.address} --attempt {attempt.id} --force" for attempt in attempts]
+    if len(commands) == 1:
+        terminal.say(f"If it turns out not to exist, run: {commands[0]}")
+    elif commands:
+        terminal.say("If one of them turns out not to exist, run its command:")
         for command_line in commands:
             terminal.say(f"  {command_line}")

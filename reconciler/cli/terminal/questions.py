@@ -27,9 +27,12 @@ def says_yes(question: str) -> bool:
     return sys.stdin.readline().strip() == "yes"
 
 
-def ask_line(question: str, default: str) -> str:
-    """The answer to a question, `default` if it is empty. Raises Refused at the end of the input."""
-    click.echo(f"{question} [{default}]: ", nl=False, err=True)
+def ask_line(question: str, default: str, shown: str | None = None) -> str:
+    """The answer to a question, `default` if it is empty, which may be `shown` otherwise.
+
+    Raises Refused at the end of the input.
+    """
+    click.echo(f"{question} [{default if shown is None else shown}]: ", nl=False, err=True)
     answer = sys.stdin.readline()
     if not answer:
         raise Refused("no answer; nothing was changed")
@@ -38,10 +41,11 @@ def ask_line(question: str, default: str) -> str:
 
 def ask_choice(question: str, *, default: bool) -> bool:
     """Whether the answer is yes, asked until it is yes or no. Raises Refused at the end of the input."""
-    answer = ""
-    while answer not in ("y", "yes", "n", "no"):
+    while True:
         answer = ask_line(f"{question} yes or no", "yes" if default else "no").lower()
-    return answer.startswith("y")
+        if answer in ("y", "yes", "n", "no"):
+            return answer.startswith("y")
+        click.echo("Expected yes or no, or Enter for the answer in brackets.", err=True)
 
 
 def ask_hidden(prompt: str) -> str:

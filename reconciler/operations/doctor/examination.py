@@ -7,6 +7,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.model.selection import Selection
+from reconciler.model.url import is_sandbox
 from reconciler.operations.doctor.config_checks import read_config
 from reconciler.operations.doctor.found import attempted, failure
 from reconciler.operations.doctor.git_checks import git_findings
@@ -17,7 +18,6 @@ from reconciler.operations.doctor.record_checks import RecordChecks
 from reconciler.operations.doctor.ruleset_checks import ruleset_findings
 from reconciler.operations.doctor.setting_checks import common_settings, target_settings
 from reconciler.operations.doctor.token_checks import token_job
-from reconciler.operations.init import is_sandbox
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials

@@ -119,7 +119,7 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
             "look at a service address",
             standing.name,
             f"the record belongs to the service at {target.service}, but the settings use {target.declared.base_url}:"
-            f" apply refuses this; {rebind_to_service(standing.name)}",
+            f" apply refuses this; {rebind_to_service(standing.name, target.service, target.declared.base_url)}",
             When.BEFORE,
         )
     planned = {change.address for change in standing.plan.changes if change.action is Action.BLOCKED}

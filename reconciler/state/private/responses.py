@@ -19,7 +19,7 @@ from reconciler.disk.shared_sync import SharedSync
 from reconciler.errors import SettingsError, StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyrage import x25519  # type: ignore[import-untyped]
 
@@ -181,6 +181,11 @@ class PrivateFiles:
         with suppress(OSError):
             return bool((self._directory / record_id).stat())
         return False
+
+    def directories_with_responses(self, record_ids: Iterable[str]) -> list[Path]:
+        """The directories of these records in which there is a response, sorted by name."""
+        directories = [self._directory / record_id for record_id in sorted(record_ids) if _NAME.fullmatch(record_id)]
+        return [directory for directory in directories if any(directory.glob("*.response.*"))]
 
     def forget_recorded(self, record: Record) -> None:
         """Delete the encrypted responses that the record, as it was read from its store, contains."""
