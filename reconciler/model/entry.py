@@ -113,12 +113,16 @@ class Resolved(Entry, frozen=True, kw_only=True, tag="resolved"):
 
 
 class Imported(Entry, frozen=True, kw_only=True, tag="imported"):
-    """A subscription that was created by other means and is known to exist."""
+    """A subscription that was created by other means and is known to exist.
+
+    `partial`: the record had lost entries, and this import left out something that `config/` defined.
+    """
 
     attempt: str
     address: Address
     codes: tuple[str, ...]
     url: str
+    partial: bool = False
 
 
 class Retired(Entry, frozen=True, kw_only=True, tag="retired"):

@@ -67,7 +67,7 @@ class Record(Struct, frozen=True, dict=True):
     `observed` when it was received last by each recording of such evidence, oldest first.
     `sealings` are what was sealed once more, by attempt and the hash of what was sealed first, oldest first.
     `closed` is the last entry of a record that continues in another store, or is being copied there. `open_losses` are
-    the heads whose loss was accepted since the last create or import: what exists may be missing from this record.
+    the heads whose loss was accepted since the last create or whole import: what exists may be missing from here.
     """
 
     target: TargetName
@@ -157,8 +157,11 @@ class _Fold:
         self.entries += 1
         match entry:  # what a journal has many of comes first
             case Intent():
+                self.open_losses.clear()
                 self._begin(intended(entry), digest)
             case Imported():
+                if not entry.partial:
+                    self.open_losses.clear()
                 self._begin(imported(entry), digest)
             case Settled() | Resolved() | Retired() | Restored() | Removed() | SecretSet():
                 self._change(entry, digest)
@@ -194,7 +197,6 @@ class _Fold:
         self.base_url, self.account = entry.base_url, account
 
     def _begin(self, attempt: Attempt, digest: str) -> None:
-        self.open_losses.clear()
         if attempt.id in self.attempts:
             raise MeaninglessEntry(f"attempt {attempt.id} is started twice")
         self.attempts[attempt.id] = attempt

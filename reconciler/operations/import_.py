@@ -128,12 +128,26 @@ class _Importer:
             self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
             imports[:] = [_with_id(self._as_listed(done)) for done in self._missing(recorded, desired)]
             at, by = now_by(self._workspace)
-            return [_entry(done, at, by) for done in imports if done.codes]
+            entries = [_entry(done, at, by) for done in imports if done.codes]
+            partial = self._is_partial(recorded, entries)
+            return [replace(entry, partial=partial) for entry in entries]
 
         record = record_entries(self._workspace, target, draft, "imported")
         self.lost |= record.ids - {record.id}
         self._planner.put(with_known_results(self._workspace, record))
         return imports
+
+    def _is_partial(self, recorded: Record, entries: Iterable[Imported]) -> bool:
+        """Whether the record lost entries, and after these still lacks some of its target that `config/` defines.
+
+        They say nothing of the others, which an apply would still create a second time.
+        """
+        if not recorded.open_losses:
+            return False
+        subscriptions = self._workspace.desired.subscriptions.values()
+        desired = (found for found in subscriptions if found.address.target == recorded.target)
+        missing = {found.subscription.address for found in self._missing(recorded, desired) if found.codes}
+        return not missing <= {entry.address for entry in entries}
 
     def _missing(self, recorded: Record, desired: Iterable[Subscription]) -> list[Import]:
         record = with_known_results(self._workspace, recorded)

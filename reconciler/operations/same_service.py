@@ -1,11 +1,13 @@
 """Records of the same service as a plan's targets: what they hold counts, and those that cannot be used do too."""
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import Final
 
 from msgspec import Struct
 
 from reconciler.errors import RecordMissing, Refused, StateError
-from reconciler.model.address import TargetName
+from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import SENDS, Plan
 from reconciler.model.record import Record
@@ -13,9 +15,13 @@ from reconciler.model.url import service_key
 from reconciler.operations.known_results import KnownResults
 from reconciler.operations.notices import Notices
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.wording import counted
 from reconciler.state.heads.seen import Seen
 from reconciler.state.heads.tracking import known_journal
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records, unusable_record
+
+_NAMED: Final = 10
+"""As many addresses as a message names."""
 
 
 class StoreRecords(Struct, frozen=True):
@@ -110,26 +116,36 @@ def warn_of_unread(notices: Notices, unread: Iterable[UnusableRecord]) -> None:
 
 
 def creates_after_loss(plan: Plan, records: Mapping[TargetName, Record], accepted: Collection[str]) -> Refused | None:
-    """Why an apply must not send creates: the loss of a record was accepted, and nothing was imported or created since.
+    """Why an apply must not send creates: the loss of a record was accepted, and not all was imported since.
 
     Whatever the lost record listed would be created a second time; that is accepted for the targets `accepted`.
     """
-    found = [
-        name
-        for name, target in plan.targets.items()
-        if records[name].open_losses and name not in accepted
-        if any(change.action in SENDS for change in target.changes)
-    ]
+    open_losses = (name for name in plan.targets if records[name].open_losses and name not in accepted)
+    creates = {name: _sending(plan, name) for name in open_losses}
+    found = [name for name, addresses in creates.items() if addresses]
     if not found:
         return None
     return Refused(
-        "the loss of an earlier record was accepted, and nothing was imported since: an apply would create what exists"
-        " at the service a second time",
+        f"the loss of an earlier record was accepted, and {_some(chain.from_iterable(creates.values()))} not imported"
+        " since: an apply would create what exists at the service a second time",
         where=", ".join(found),
-        remedy="remove from config/ what does not exist at the service yet, then run: reconciler state import --all"
-        f" {' '.join(f'-t {name}' for name in found)}; if nothing exists there, apply with "
+        remedy="ask the operator which of them exist; remove from config/ what does not exist at the service yet (null"
+        " for one target), then run: reconciler state import --all"
+        f" {' '.join(f'-t {name}' for name in found)}; if nothing of it exists there, apply with "
         + " ".join(f"--accept-possible-duplicates {name}" for name in found),
     )
+
+
+def _sending(plan: Plan, name: TargetName) -> list[Address]:
+    """The addresses of a target for which an apply would send creates."""
+    return [change.address for change in plan.targets[name].changes if change.action in SENDS]
+
+
+def _some(addresses: Iterable[Address]) -> str:
+    """Addresses as the subject of a sentence, the first of many."""
+    first, rest = (found := list(addresses))[:_NAMED], found[_NAMED:]
+    names = ", ".join(first) + (f" and {counted(len(rest), 'other')}" if rest else "")
+    return f"{names} {'was' if len(found) == 1 else 'were'}"
 
 
 def refuse_possible_duplicates(
@@ -140,9 +156,7 @@ def refuse_possible_duplicates(
     Warns of such records if there are no creates, or they are accepted.
     """
     unread = list(unread)
-    sending = {
-        name for name, target in plan.targets.items() if any(change.action in SENDS for change in target.changes)
-    }
+    sending = {name for name in plan.targets if _sending(plan, name)}
     refused = [record for record in concerning(unread, desired, sending) if record.target not in accepted]
     warn_of_unread(notices, (record for record in concerning(unread, desired, plan.targets) if record not in refused))
     for name in sorted({*accepted} - {record.target for record in unread}):

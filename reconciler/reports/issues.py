@@ -12,6 +12,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.plan import Block
 from reconciler.model.status import TargetStatus
 from reconciler.reports.markdown import Paper, code, questions
+from reconciler.reports.questions import unproven
 from reconciler.reports.wording import SIGNS, resolve_advice
 
 PATIENCE = timedelta(days=7)
@@ -66,7 +67,7 @@ def _unknown(matters: Matters) -> Iterable[str]:
         for observed in standing.attempts:
             if observed.attempt.unresolved:
                 yield f"- {code(observed.attempt.address)}: {code(resolve_advice(observed))}\n"
-                yield from [] if observed.has_evidence else questions([observed.attempt])
+        yield from questions(unproven(standing))
 
 
 def _drift(matters: Matters) -> Iterable[str]:

@@ -87,13 +87,17 @@ def only_operator_knows(attempt: Attempt) -> bool:
     return attempt.unresolved and not (attempt.recovery_file or attempt.answered or attempt.received)
 
 
+def created_when(attempt: Attempt) -> str:
+    """When an attempt of unknown outcome has created its subscription, if it has."""
+    since, until = attempt.since, attempt.settled_by
+    return f"{f'between {since} and {stamp(until)}' if until else f'since {since}'} (UTC)"
+
+
 def existence_question(attempt: Attempt) -> str:
     """The question to the operator whether a create of unknown outcome has created a subscription, as one line."""
-    since, until = attempt.since, attempt.settled_by
-    when = f"between {since} and {stamp(until)}" if until else f"since {since}"
     return (
         f"Does a webhook subscription of {attempt.address.target} exist that delivers {', '.join(attempt.codes)} to"
-        f" {attempt.url}, created {when} (UTC)? If so, please send us its id."
+        f" {attempt.url}, created {created_when(attempt)}?"
     )
 
 

@@ -19,15 +19,14 @@ from reconciler.reports.difference import Disparity, declared_disparities, deliv
 from reconciler.reports.letters import (
     after_deletion,
     after_keeping,
-    existence_question,
     keeping_request,
-    only_operator_knows,
     removal_message,
     removal_request,
     removed_command,
     wanted_again,
     withdrawn_title,
 )
+from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
 from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
@@ -158,12 +157,17 @@ def _keeping(attempt: Attempt) -> str:
 
 def questions(attempts: Iterable[Attempt]) -> list[str]:
     """The questions to the operator about creates of unknown outcome, as far as nothing here tells."""
-    return [
-        f"- Ask the operator, about {code(attempt.address)} (attempt {code(attempt.id)}):"
-        f" {code(existence_question(attempt))}\n"
-        for attempt in attempts
-        if only_operator_knows(attempt)
-    ]
+    return [row for asked in to_ask(attempts).values() for row in _question(asked)]
+
+
+def _question(attempts: Sequence[Attempt]) -> list[str]:
+    """The rows of the question about attempts of one target: one, or its title and each line of the message."""
+    first, *rest = existence_message(attempts)
+    if not rest:
+        about = f"{code(attempts[0].address)} (attempt {code(attempts[0].id)})"
+        return [f"- Ask the operator, about {about}: {code(first)}\n"]
+    rows = [f"  > {code(line) if line else ''}<br>\n" for line in (first, *rest)]
+    return [f"- Ask the operator, {code(asked_together(attempts))}:\n\n", *rows, "\n"]
 
 
 def _trouble(result: Result) -> str:
@@ -221,7 +225,7 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     paper = Paper("<!-- reconciler:status -->\n", "### Subscription status\n")
     unknown = [attempt for standing in standings for attempt in standing.attempts if attempt.attempt.unresolved]
     advice = [f"- {code(attempt.attempt.address)}: {code(resolve_advice(attempt))}\n" for attempt in unknown]
-    advice += questions(observed.attempt for observed in unknown if not observed.has_evidence)
+    advice += [row for standing in standings for row in questions(unproven(standing))]
     paper.bullets("Unknown outcomes", advice)
     warnings = [row for standing in standings for row in _surplus(standing.plan)]
     warnings += [f"- {code(withdrawn_advice(standing))}\n" for standing in standings if standing.withdrawn]

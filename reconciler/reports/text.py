@@ -101,14 +101,19 @@ def plan_text(plan: Plan) -> list[Line]:
 
 
 def _target_lines(target: TargetPlan) -> list[Line]:
-    lines = [line for change in target.changes for line in _change_lines(change)]
+    together = _message_lines(target.unresolved)
+    lines = [line for change in target.changes for line in _change_lines(change, asked=bool(together))]
+    lines += together
     lines += _surplus_lines(target)
     lines += [_awaiting_line(attempt) for attempt in target.to_remove]
     return lines
 
 
-def _change_lines(change: Change) -> list[Line]:
-    """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator."""
+def _change_lines(change: Change, *, asked: bool) -> list[Line]:
+    """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator.
+
+    `asked`: one message asks about all of the target.
+    """
     from reconciler.reports.difference import delivery  # noqa: PLC0415 - a plan without changes does not need it
 
     tone = _ACTION_TONES[change.action]
@@ -125,7 +130,18 @@ def _change_lines(change: Change) -> list[Line]:
     warnings = [warning for warning in change.warnings if warning != BOTH_DELIVER]  # what is left says it
     lines += [Line(f"      warning: {warning}", Tone.WARNING) for warning in warnings]
     lines += [line for attempt in change.restored for line in keeping_lines(attempt, "      ")]
-    return lines + [line for attempt in change.unresolved for line in question_lines(attempt, "      ")]
+    questions = () if asked else change.unresolved
+    return lines + [line for attempt in questions for line in question_lines(attempt, "      ")]
+
+
+def _message_lines(attempts: Iterable[Attempt]) -> list[Line]:
+    """The one question about several of these attempts of a target, if there are several to ask about."""
+    unknown = [attempt for attempt in attempts if attempt.unresolved]
+    if len(unknown) <= 1:
+        return []
+    from reconciler.reports.questions import message_lines  # noqa: PLC0415 - needed only where something is unknown
+
+    return message_lines(unknown, "  ")
 
 
 def _surplus_lines(target: TargetPlan) -> list[Line]:
@@ -147,7 +163,10 @@ def applied_text(applied: Applied) -> list[Line]:
     lines = [result_line(_without_cause(result, applied.problems)) for result in applied.results]
     unknown = [result for result in applied.results if result.outcome is Done.UNKNOWN and result.recorded]
     advice = [Line(f"  {result.address}: outcome unknown; {result_advice(result)}", Tone.ERROR) for result in unknown]
-    advice += [line for attempt in applied.unknown for line in question_lines(attempt, "  ", named=True)]
+    if applied.unknown:
+        from reconciler.reports.questions import questions_lines  # noqa: PLC0415 - needed only where it is so
+
+        advice += questions_lines(applied.unknown, "  ")
     lines += [Line(""), *advice] if advice else []
     for letters in (removal_text(applied.removal), kept_lines(applied.restored)):
         lines += [Line(""), *letters] if letters else []
@@ -210,7 +229,9 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
     lines: list[Line] = []
     for standing in standings:
         lines.append(Line(standing.name, Tone.HEADING))
-        lines += [line for attempt in standing.attempts for line in _standing_lines(attempt)]
+        together = _message_lines(found.attempt for found in standing.attempts if not found.has_evidence)
+        lines += [line for found in standing.attempts for line in _standing_lines(found, asked=bool(together))]
+        lines += together
         lines += _surplus_lines(standing.plan)
         lines += removal_text(standing.plan.to_remove, [known.attempt for known in standing.attempts])
         lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
@@ -223,7 +244,8 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
 _STATUS = ("ADDRESS", "STATUS", "ATTEMPT", "WEBHOOK URL")
 
 
-def _standing_lines(standing: ObservedAttempt) -> list[Line]:
+def _standing_lines(standing: ObservedAttempt, *, asked: bool) -> list[Line]:
+    """An attempt, with the evidence for it and what to do; `asked`: one message asks about all of the target."""
     attempt, status = standing.attempt, status_word(standing.attempt)
     what = f"{attempt.address}  {status}  -> {attempt.url}  (attempt {attempt.id})"
     cells = (attempt.address, status, attempt.id, attempt.url)
@@ -233,7 +255,7 @@ def _standing_lines(standing: ObservedAttempt) -> list[Line]:
         lines.append(Line(f"      {code}  {heard.proof}{when}", _PROOF_TONES[heard.proof]))
     if attempt.unresolved:
         lines.append(Line(f"      {resolve_advice(standing)}", Tone.WARNING))
-        lines += [] if standing.has_evidence else question_lines(attempt, "      ")
+        lines += [] if asked or standing.has_evidence else question_lines(attempt, "      ")
     return lines
 
 

@@ -107,7 +107,7 @@ def test_status_says_both(restoring: Partner) -> None:
 def test_a_question_that_can_be_copied(unknown: Partner) -> None:
     """The plan, the status and the next apply have the same one; a browser shows it with the person who answers."""
     since, until = unknown.entries[-2]["at"], r"2\S+Z"
-    question = re.compile(f"{re.escape(QUESTION)}{since} and {until} \\(UTC\\)\\? If so, please send us its id\\.")
+    question = re.compile(f"{re.escape(QUESTION)}{since} and {until} \\(UTC\\)\\?")
     shown = [*reports(unknown, "plan"), *reports(unknown, "status")]
     shown += [unknown.step("apply", "--auto-approve", code=3).out]
     assert 7 == len(shown)
@@ -129,3 +129,64 @@ def test_no_question_once_it_is_resolved(unknown: Partner) -> None:
     assert QUESTION in unknown.step("status").out
     unknown.step("state", "resolve", OFFERS, "--created", "--force")
     assert "Ask the operator" not in unknown.step("status").out + unknown.step("plan").out
+
+
+@pytest.fixture
+def three_unknown(partner: Partner) -> Partner:
+    """Three creates of unknown outcome, of one target."""
+    partner.begin(deals=["ONB10001"], loans=["LOA10013"], offers=["ONB10011", "ONB10012"])
+    return partner
+
+
+def lose(partner: Partner, form: str) -> str:
+    """The report of an apply of which no create is answered."""
+    partner.service.answer_next(*(refusal(500) for _ in range(3)))
+    return partner.step("apply", "--auto-approve", "--unsealed", "--format", form, code=3).out
+
+
+def as_read(report: str) -> str:
+    """A report as its reader sees it, without the times and the signs of a quotation."""
+    return re.sub(r"2\d{3}-\S+Z", "TIME", plain(report).replace("> ", ""))
+
+
+MESSAGE = ["Which of these 3 webhook subscriptions of europe/staging exist? Each may have been created, or not."]
+for number, (name, codes) in enumerate(
+    {"deals": "ONB10001", "loans": "LOA10013", "offers": "ONB10011, ONB10012"}.items()
+):
+    MESSAGE += [
+        f"{number + 1}. {name}",
+        f"webhook URL: https://hooks.partner.example/{name}",
+        f"event codes: {codes}",
+        "created between TIME and TIME (UTC), if at all",
+    ]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_several_questions_are_one_message(three_unknown: Partner, form: str) -> None:
+    """The apply, the plan and the status ask the operator of a target once, about all that nobody else knows."""
+    for report in (
+        lose(three_unknown, form),
+        three_unknown.step("plan", "--format", form).out,
+        three_unknown.step("status", "--format", form).out,
+    ):
+        assert " ".join(MESSAGE) in as_read(report)
+        assert 1 == plain(report).count("Ask the operator, about 3 creates of europe/staging, in one message:")
+        assert QUESTION not in plain(report)
+
+
+def test_one_message_on_a_page(three_unknown: Partner) -> None:
+    """A page has it once too, among what waits for the maintainer."""
+    lose(three_unknown, "text")
+    page = unescape(three_unknown.step("status", "--format", "html").out)
+    assert 1 == page.count(MESSAGE[0])
+    assert all(line in page for line in MESSAGE[1:4])
+
+
+def test_the_rest_of_several_that_are_resolved(three_unknown: Partner) -> None:
+    """What is left is asked about alone, where it stands."""
+    lose(three_unknown, "text")
+    for name in ("deals", "loans"):
+        three_unknown.step("state", "resolve", f"europe/staging/{name}", "--created", "--force")
+    report = three_unknown.step("status").out
+    assert "Which of these" not in report
+    assert "Does a webhook subscription of europe/staging exist that delivers ONB10011, ONB10012" in report

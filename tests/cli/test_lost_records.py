@@ -118,6 +118,46 @@ class TestGone:
         assert 0 == imported.run("apply", "--auto-approve").code
         assert [] == imported.service.creates
 
+    def test_an_import_of_one_says_nothing_of_the_others(self, imported: Partner) -> None:
+        """What is not imported is still refused, by name, until the last of it is imported."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        imported.want(offers=["ONB10011"], deals=["ONB10001"], loans=["ONB10002"])
+        imported.step("state", "import", "europe/staging/offers")
+        named = "europe/staging/deals, europe/staging/loans were not imported since"
+        assert named in imported.step("plan").err
+        refused = imported.run("apply", "--auto-approve")
+        assert (1, []) == (refused.code, imported.service.creates)
+        assert named in refused.err
+        imported.step("state", "import", "europe/staging/deals")
+        assert "europe/staging/loans was not imported since" in imported.step("apply", "--auto-approve", code=1).err
+        imported.step("state", "import", "europe/staging/loans")
+        imports = [entry for entry in imported.entries if entry["kind"] == "imported"]
+        assert [True, True, None] == [entry.get("partial") for entry in imports]
+        assert [] == imported.planned()
+
+    def test_what_is_put_back_after_an_import_of_all(self, imported: Partner) -> None:
+        """What did not exist at the service was left out of the import, and is created after it."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        imported.step("state", "import", "--all")
+        imported.want(offers=["ONB10011"], deals=["ONB10001"])
+        assert 0 == imported.run("apply", "--auto-approve").code
+        assert 1 == len(imported.service.creates)
+
+    def test_an_import_without_a_loss(self, imported: Partner) -> None:
+        """It is not partial, whatever else `config/` defines."""
+        imported.want(offers=["ONB10011"], deals=["ONB10001"], loans=["ONB10002"])
+        imported.step("state", "import", "europe/staging/deals")
+        assert "partial" not in imported.entries[-1]
+
+    def test_many_are_not_all_named(self, imported: Partner) -> None:
+        """A message names ten of them."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        imported.want(**{f"s{number:02}": [f"ONB100{number:02}"] for number in range(12)})
+        assert "europe/staging/s09 and 2 others were not imported since" in imported.step("plan").err
+
     def test_creates_after_a_loss_that_is_accepted_with_its_duplicates(self, imported: Partner) -> None:
         """If nothing exists at the service, a flag says so, once: the creates that follow are the new record."""
         imported.journal.unlink()

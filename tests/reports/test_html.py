@@ -523,7 +523,8 @@ def test_lists_have_an_end() -> None:
     assert "What each change does (20 of 25)" in text
     assert "and 5 more (5 not sent): the tables have each, reconciler plan says them in full" in text
     assert "and 22 more: an earlier create has an unknown outcome" in text
-    assert "and 15 more: the tables have each, reconciler plan says them in full" in text
+    assert "about 25 creates of europe/staging, in one message, send Which of these 25 webhook subscriptions" in text
+    assert "and 16 more: the tables have each, reconciler plan says them in full" in text
 
 
 def test_many_targets() -> None:

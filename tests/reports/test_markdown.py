@@ -78,8 +78,7 @@ def test_plan(scene: Scene) -> None:
  if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
  reconciler state resolve europe/staging/lost --not-created`
 - Ask the operator, about `europe/staging/lost` (attempt `a2`): `Does a webhook subscription of europe/staging exist\
- that delivers ONB10001 to {hooks("lost")}, created between 2026-11-20T13:30:00Z and 2027-01-15T08:01:00Z (UTC)?\
- If so, please send us its id.`
+ that delivers ONB10001 to {hooks("lost")}, created between 2026-11-20T13:30:00Z and 2027-01-15T08:01:00Z (UTC)?`
 - `europe/staging/offers`: `both subscriptions deliver until the operator removes the old one`
 - `europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3`

@@ -178,7 +178,7 @@ europe/staging
  reconciler state resolve europe/staging/flying --not-created
       Ask the operator:
         Does a webhook subscription of europe/staging exist that delivers ONB10002 to {hooks("flying")}, created\
- between {AT} and 2027-01-15T08:01:00Z (UTC)? If so, please send us its id.
+ between {AT} and 2027-01-15T08:01:00Z (UTC)?
   europe/staging/gone  awaiting removal  -> {hooks("gone")}  (attempt a2)
       ONB10001  never seen
   europe/staging/lost  unknown  -> {hooks("lost")}  (attempt a4)

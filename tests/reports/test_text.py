@@ -154,7 +154,7 @@ reconciler state removed europe/staging/back --attempt a1
  reconciler state resolve europe/staging/lost --not-created
       Ask the operator:
         Does a webhook subscription of europe/staging exist that delivers ONB10005 to {hooks("lost")}, created\
- between 2026-11-20T13:30:00Z and 2027-01-15T08:01:00Z (UTC)? If so, please send us its id.
+ between 2026-11-20T13:30:00Z and 2027-01-15T08:01:00Z (UTC)?
   warning: europe/staging/shrunk delivers surplus event codes ONB10004 (attempt a3); to have it removed, run:\
  reconciler state retire europe/staging/shrunk --attempt a3
 

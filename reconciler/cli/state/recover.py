@@ -21,7 +21,8 @@ from reconciler.reports.wording import counted
     "--target",
     metavar="TARGET",
     shell_complete=known("target"),
-    help="Instead of FILE: recover what this machine has seen of the record of TARGET.",
+    help="Instead of FILE: recover what this machine has seen of the record of TARGET, or of all that a pattern matches"
+    " ('*/*').",
 )
 @within_option
 def command(terminal: Terminal, file: Path | None, target: str | None, within: str | None) -> int:

@@ -16,9 +16,9 @@ from reconciler.reports.letters import (
     after_deletion,
     existence_question,
     keeping_request,
-    only_operator_knows,
     removal_request,
 )
+from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
 from reconciler.reports.wording import counted, resolve_advice, surplus_advice
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class Task(NamedTuple):
     """Something for a person: in a few words (`brief`), about an address or a target, and in full with its commands.
 
     Tasks of one `brief` are listed as one on the first screen, each with its `codes` and its `detail`, which say what
-    of the address it is about. `letter` is for the operator, `then` what the maintainer does after that.
+    of the address it is about. `letter` is for the operator, with the `lines` after its first, and `then` what the
+    maintainer does after that.
     """
 
     who: Who
@@ -63,10 +64,12 @@ class Task(NamedTuple):
     codes: tuple[str, ...] = ()
     detail: str = ""
     letter: str = ""
+    lines: tuple[str, ...] = ()
     then: str = ""
 
 
 _RESOLVE = "resolve an unknown outcome (was it created?)"
+_ASK = "ask which unknown outcomes exist"
 _READ = "read a warning"
 _DELETE = "delete the subscription"
 _DELETE_OLD = "delete the old subscription"
@@ -87,7 +90,7 @@ def tasks(overview: Overview) -> list[Task]:
     """All that waits for a person, by when and by whom; but for the approval of the plan."""
     found = [Task(Who.MAINTAINER, "repair a record", name, problem) for name, problem in overview.unusable.items()]
     for target in overview.targets:
-        found += [*_of_changes(target), *_of_record(target), *_removals(target)]
+        found += [*_message(target.standing), *_of_changes(target), *_of_record(target), *_removals(target)]
     people, times = list(Who), list(When)
     return sorted(found, key=lambda task: (times.index(task.when), people.index(task.who)))
 
@@ -123,21 +126,33 @@ def _of_record(target: TargetOverview) -> Iterator[Task]:
             When.BEFORE,
         )
     planned = {change.address for change in standing.plan.changes if change.action is Action.BLOCKED}
+    questions = _questions(standing)
     for observed in standing.attempts:
         attempt = observed.attempt
         if attempt.unresolved and (observed.has_evidence or attempt.address not in planned):
             what = resolve_advice(observed) if observed.has_evidence else unresolved(attempt)
-            letter = "" if observed.has_evidence else _question(attempt)
+            letter = "" if observed.has_evidence else questions.get(attempt.address, "")
             yield Task(Who.MAINTAINER, _RESOLVE, attempt.address, what, letter=letter)
     for extra in standing.plan.surplus:
         yield Task(Who.MAINTAINER, _SURPLUS, extra.address, surplus_advice(extra), codes=extra.codes)
 
 
+def _message(standing: TargetStatus) -> Iterator[Task]:
+    """One question to the operator about several attempts: it comes before what to do with the answer."""
+    for asked in _asked(standing, several=True):
+        letter, *lines = existence_message(asked)
+        what = f"to ask the service's operator, {asked_together(asked)}, send"
+        yield Task(Who.MAINTAINER, _ASK, standing.name, what, letter=letter, lines=tuple(lines))
+
+
+def _asked(standing: TargetStatus, *, several: bool) -> list[list[Attempt]]:
+    """What the operator is asked about, if that is several attempts, or if it is one."""
+    return [asked for asked in to_ask(unproven(standing)).values() if (len(asked) > 1) == several]
+
+
 def _of_changes(target: TargetOverview) -> Iterator[Task]:
     heard = {known.attempt.address for known in target.standing.attempts if known.has_evidence}
-    questions = {
-        known.attempt.address: question for known in target.standing.attempts if (question := _question(known.attempt))
-    }
+    questions = _questions(target.standing)
     for change in target.standing.plan.changes:
         if change.action is Action.BLOCKED and not (change.block is Block.UNRESOLVED and change.address in heard):
             brief = _RESOLVE if change.block is Block.UNRESOLVED else "clear what blocks a change"
@@ -151,8 +166,9 @@ def _of_changes(target: TargetOverview) -> Iterator[Task]:
                 yield Task(who, brief, change.address, _in_full(change, warning), when)
 
 
-def _question(attempt: Attempt) -> str:
-    return existence_question(attempt) if only_operator_knows(attempt) else ""
+def _questions(standing: TargetStatus) -> dict[Address, str]:
+    """What to ask about the one attempt of a target of which only the operator knows, by its address."""
+    return {asked[0].address: existence_question(asked[0]) for asked in _asked(standing, several=False)}
 
 
 def _in_full(change: Change, warning: str) -> str:

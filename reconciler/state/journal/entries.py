@@ -265,7 +265,9 @@ _LAYOUTS: dict[str, _Layout] = {
         response=_TEXT,
     ),
     Resolved.kind: _layout(Resolved, attempt=_TEXT, created=_FLAG, note=_TEXT, forced=_FLAG),
-    Imported.kind: _layout(Imported, attempt=_TEXT, address=_ADDRESS, codes=_TEXTS, url=_TEXT),
+    Imported.kind: _layout(
+        Imported, attempt=_TEXT, address=_ADDRESS, codes=_TEXTS, url=_TEXT, partial=_FLAG,
+    ),
     Retired.kind: _layout(Retired, attempt=_TEXT, reason=_TEXT),
     Restored.kind: _layout(Restored, attempt=_TEXT),
     Removed.kind: _layout(Removed, attempt=_TEXT, forced=_FLAG),

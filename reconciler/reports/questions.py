@@ -1,0 +1,73 @@
+"""The questions to the operator about creates of unknown outcome: several of one target are one message.
+
+A `Line` escapes what is in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.reports.letters import created_when, existence_question, only_operator_knows, question_lines
+from reconciler.reports.line import Line, Tone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.record import Attempt
+    from reconciler.model.status import TargetStatus
+
+
+def to_ask(attempts: Iterable[Attempt]) -> dict[TargetName, list[Attempt]]:
+    """Those of which only the operator knows whether they exist, by target."""
+    found: dict[TargetName, list[Attempt]] = {}
+    for attempt in attempts:
+        if only_operator_knows(attempt):
+            found.setdefault(attempt.address.target, []).append(attempt)
+    return found
+
+
+def unproven(standing: TargetStatus) -> list[Attempt]:
+    """The attempts of a target of which no notification shows that they exist."""
+    return [observed.attempt for observed in standing.attempts if not observed.has_evidence]
+
+
+def existence_message(attempts: Sequence[Attempt]) -> list[str]:
+    """The message about attempts of one target, line by line, ready to be sent; about one it is a line."""
+    if len(attempts) == 1:
+        return [existence_question(attempts[0])]
+    count, target = len(attempts), attempts[0].address.target
+    lines = [f"Which of these {count} webhook subscriptions of {target} exist? Each may have been created, or not."]
+    for number, attempt in enumerate(attempts, 1):
+        lines += [
+            "",
+            f"{number}. {attempt.address.name}",
+            f"   webhook URL: {attempt.url}",
+            f"   event codes: {', '.join(attempt.codes)}",
+            f"   created {created_when(attempt)}, if at all",
+        ]
+    return lines
+
+
+def asked_together(attempts: Sequence[Attempt]) -> str:
+    """What a message about several attempts of one target is about."""
+    return f"about {len(attempts)} creates of {attempts[0].address.target}, in one message"
+
+
+def questions_lines(attempts: Iterable[Attempt], indent: str) -> list[Line]:
+    """What to ask the operator, target by target."""
+    return [line for asked in to_ask(attempts).values() for line in _asked(asked, indent)]
+
+
+def message_lines(attempts: Iterable[Attempt], indent: str) -> list[Line]:
+    """As `questions_lines`, but nothing of a target with one question, which stands where its attempt does."""
+    return [line for asked in to_ask(attempts).values() if len(asked) > 1 for line in _asked(asked, indent)]
+
+
+def _asked(attempts: Sequence[Attempt], indent: str) -> Iterator[Line]:
+    if len(attempts) == 1:
+        yield from question_lines(attempts[0], indent, named=True)
+        return
+    yield Line(f"{indent}Ask the operator, {asked_together(attempts)}:", Tone.HEADING)
+    for line in existence_message(attempts):
+        yield Line(f"{indent}  {line}" if line else "")
