@@ -3,7 +3,8 @@
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.reports.cutting import COMMENT_LIMIT, cut
-from reconciler.reports.markdown import Paper, code, plan_markdown
+from reconciler.reports.markdown import plan_markdown
+from reconciler.reports.paper import Paper, code
 from reconciler.reports.wording import counted
 
 

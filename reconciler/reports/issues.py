@@ -11,7 +11,8 @@ from reconciler.errors import StateError
 from reconciler.model.address import TargetName
 from reconciler.model.plan import Block
 from reconciler.model.status import TargetStatus
-from reconciler.reports.markdown import Paper, code, questions
+from reconciler.reports.markdown import questions
+from reconciler.reports.paper import Paper, code
 from reconciler.reports.questions import unproven
 from reconciler.reports.wording import SIGNS, resolve_advice
 

@@ -1,9 +1,4 @@
-"""Markdown, for pull-request comments and job summaries.
-
-Text from elsewhere is put into a `<code>` element, with all but letters, digits, spaces, commas and slashes written as
-entities: it cannot be markup, a link or a mention. A report has at most 65,000 bytes; lines that do not fit are counted
-at its end.
-"""
+"""Markdown, for pull-request comments and job summaries."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,13 +21,12 @@ from reconciler.reports.letters import (
     wanted_again,
     withdrawn_title,
 )
+from reconciler.reports.paper import Paper, code
 from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
-from reconciler.reports.visible import visible
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
     changes_left,
-    counted,
     in_words,
     needs_attention,
     pairs_summary,
@@ -49,22 +43,9 @@ from reconciler.reports.wording import (
     withdrawn_advice,
 )
 
-LIMIT = 65_000
-"""Bytes that a report has at most; a comment may have 65,536 characters."""
-
-_RESERVE = 400  # for the end of a report that was cut
-
 _TABLE = "| | address | action | event codes | URL |\n|---|---|---|---|---|\n"
 _STANDINGS = "| address | status | URL | notifications |\n|---|---|---|---|\n"
 _RESULTS = "| | address | outcome | status | detail |\n|---|---|---|---|---|\n"
-
-
-def code(text: str) -> str:
-    """`text` as inline code that is never markup, in whatever context."""
-    escaped = "".join(
-        char if char in " /," or (char.isascii() and char.isalnum()) else f"&#{ord(char)};" for char in visible(text)
-    )
-    return f"<code>{escaped}</code>"
 
 
 def plan_markdown(plan: Plan) -> str:
@@ -207,7 +188,7 @@ def _pairs(pairs: Pairs) -> str:
     return paper.text("")
 
 
-def _write_parity(paper: "Paper", parity: Parity) -> None:
+def _write_parity(paper: Paper, parity: Parity) -> None:
     paper.bullets("Differences", [_disparity(disparity) for disparity in disparities(parity)])
     paper.bullets("What to do", [f"- {code(step)}\n" for step in parity_steps(parity)])
     declared = [f"- {code(name)} {views}: {code(reason)}\n" for name, views, reason in declared_disparities(parity)]
@@ -269,40 +250,3 @@ def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
             head = "\n"
         paper.block(head, [f"- {code(line)}\n" for line in wanted_again(request)])
     return paper.text("")
-
-
-class Paper:
-    """A report of `parts` while it is written: lines that no longer fit are counted instead."""
-
-    def __init__(self, *parts: str) -> None:
-        self._parts = list(parts)
-        self._left = LIMIT - _RESERVE - sum(len(part.encode()) for part in parts)
-        self._left_out = 0
-
-    def bullets(self, title: str, rows: Iterable[str]) -> None:
-        """A list under a title; nothing if it is empty."""
-        self.block(f"\n**{title}**\n\n", rows)
-
-    def fold(self, title: str, rows: Iterable[str]) -> None:
-        """A list that is folded away; nothing if it is empty."""
-        self.block(f"\n<details><summary>{title}</summary>\n\n", rows, "\n</details>\n")
-
-    def block(self, head: str, rows: Iterable[str], foot: str = "") -> None:
-        """The first rows that fit, with what goes around them; nothing if there are none."""
-        rows, fitting = list(rows), []
-        left = self._left - len(head.encode()) - len(foot.encode())
-        for row in rows:
-            if len(row.encode()) > left:
-                break
-            left -= len(row.encode())
-            fitting.append(row)
-        if fitting:
-            self._parts += [head, *fitting, foot]
-            self._left = left
-        self._left_out += len(rows) - len(fitting)
-
-    def text(self, foot: str) -> str:
-        note = (
-            f"\n{counted(self._left_out, 'line')} omitted: the comment would be too long.\n" if self._left_out else ""
-        )
-        return "".join(self._parts) + note + foot

@@ -152,9 +152,10 @@ def test_a_format_pays_for_itself_only() -> None:
     own = {form: [] if form in ("text", "json") else [f"reconciler.reports.{form}"] for _, form in FORMS}
     parts = [f"html.{name}" for name in ("contents", "document", "effects", "marks", "matrix", "tasks", "twice")]
     own["html"] = [f"reconciler.reports.{name}" for name in ("commands", "html", *parts, "questions", "times")]
-    own["markdown"] = [f"reconciler.reports.{name}" for name in ("difference", "markdown", "questions")]
+    own["markdown"] = [f"reconciler.reports.{name}" for name in ("difference", "markdown", "paper", "questions")]
     of_text = {"PLAN": ["difference", "questions"], "FINDINGS": ["findings"], "PARITY": ["difference", "parity"]}
     own_text = {(table, "text"): [f"reconciler.reports.{name}" for name in names] for table, names in of_text.items()}
-    assert [[table, form, *own_text.get((table, form), own[form])] for table, form in FORMS] == [
-        line.split() for line in ran.stdout.decode().splitlines()
-    ]
+    requests = {name: ["reconciler.planning.removals"] for name in ("STATUS", "STATUS_PAGE")}
+    assert [
+        [table, form, *requests.get(table, []), *own_text.get((table, form), own[form])] for table, form in FORMS
+    ] == [line.split() for line in ran.stdout.decode().splitlines()]

@@ -12,7 +12,8 @@ from support.value_scene import Scene, address_of, hooks
 
 from reconciler.model.plan import Action
 from reconciler.model.result import Applied, Done, Result, Verdict
-from reconciler.reports.markdown import LIMIT, applied_markdown, code, plan_markdown
+from reconciler.reports.markdown import applied_markdown, plan_markdown
+from reconciler.reports.paper import LIMIT, code
 
 quick = settings(max_examples=60, deadline=None)
 

@@ -24,7 +24,7 @@ from stages import named_stages
 
 from reconciler.model.address import TargetName
 from reconciler.reports.cutting import SUMMARY_LIMIT, utf8_size
-from reconciler.reports.markdown import code
+from reconciler.reports.paper import code
 from reconciler.reports.visible import visible
 
 if TYPE_CHECKING:
