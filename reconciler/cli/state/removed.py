@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from reconciler.cli.options import attempts_option, cli_command, known, target_option, within_option
+from reconciler.cli.terminal.commands import say_commands
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.address import Address
@@ -54,10 +55,9 @@ def command(
 
 def _name_the_way_back(terminal: Terminal, wanted: Sequence[Address]) -> None:
     """What to run before the next apply creates what exists after all."""
-    commands = [f"reconciler state import {address}" for address in wanted]
-    if len(commands) == 1:
-        terminal.say(f"If it turns out to exist, then before the next apply creates it again, run: {commands[0]}")
-    elif commands:
-        terminal.say("If one of them turns out to exist, then run its command before the next apply creates it again:")
-        for command_line in commands:
-            terminal.say(f"  {command_line}")
+    say_commands(
+        terminal.say,
+        [f"reconciler state import {address}" for address in wanted],
+        "If it turns out to exist, then before the next apply creates it again,",
+        "If one of them turns out to exist, then run its command before the next apply creates it again:",
+    )

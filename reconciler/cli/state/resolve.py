@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from reconciler.cli.options import attempts_option, cli_command, known, within_option
+from reconciler.cli.terminal.commands import say_commands
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.model.record import Attempt
@@ -88,36 +89,29 @@ def _advise_on_secrets(terminal: Terminal, resolution: Resolution, attempts: Seq
         command = f"reconciler state recover {shlex.quote(str(file))}"
         terminal.say(f"A create response is not in the record yet; run: {command}")
     lost = [attempt for attempt in attempts if not (attempt.response or attempt.secrets or results[attempt.id])]
-    if len(lost) == 1:
-        terminal.say(
-            "No create response, and so no secret, is recorded; ask the operator for the secret, then run: reconciler"
-            f" secret set {lost[0].address}"
-        )
-    elif lost:
-        terminal.say(
-            f"Of these {len(lost)} no create response, and so no secret, is recorded; ask the operator for the secrets,"
-            " then record each with its command:"
-        )
-        for attempt in lost:
-            terminal.say(f"  reconciler secret set {attempt.address}")
+    say_commands(
+        terminal.say,
+        [f"reconciler secret set {attempt.address}" for attempt in lost],
+        "No create response, and so no secret, is recorded; ask the operator for the secret, then",
+        f"Of these {len(lost)} no create response, and so no secret, is recorded; ask the operator for the secrets,"
+        " then record each with its command:",
+    )
 
 
 def _advise_on_correction(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
-    commands = [f"reconciler state resolve {attempt.address} --created --attempt {attempt.id}" for attempt in attempts]
-    if len(commands) == 1:
-        terminal.say(f"If it turns out to exist, then before the next apply, run: {commands[0]}")
-    elif commands:
-        terminal.say("If one of them turns out to exist, then run its command before the next apply:")
-        for command_line in commands:
-            terminal.say(f"  {command_line}")
+    say_commands(
+        terminal.say,
+        [f"reconciler state resolve {attempt.address} --created --attempt {attempt.id}" for attempt in attempts],
+        "If it turns out to exist, then before the next apply,",
+        "If one of them turns out to exist, then run its command before the next apply:",
+    )
 
 
 def _advise_on_absence(terminal: Terminal, attempts: Sequence[Attempt]) -> None:
     """Name the way back from a wrong --created."""
-    commands = [f"reconciler state removed {attempt.address} --attempt {attempt.id} --force" for attempt in attempts]
-    if len(commands) == 1:
-        terminal.say(f"If it turns out not to exist, run: {commands[0]}")
-    elif commands:
-        terminal.say("If one of them turns out not to exist, run its command:")
-        for command_line in commands:
-            terminal.say(f"  {command_line}")
+    say_commands(
+        terminal.say,
+        [f"reconciler state removed {attempt.address} --attempt {attempt.id} --force" for attempt in attempts],
+        "If it turns out not to exist,",
+        "If one of them turns out not to exist, run its command:",
+    )

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _NAME = (
@@ -74,3 +74,13 @@ def apart(text: str) -> str:
         lines[-1] += ":"
         lines += [f"{indent}  {command}", f"{indent}{following}"]
     return "\n".join(lines).rstrip() if rest else text
+
+
+def say_commands(say: Callable[[str], None], commands: Sequence[str], one: str, several: str) -> None:
+    """Say what to run: the only command in the sentence `one`, or each on a line below `several`; nothing if none."""
+    if len(commands) == 1:
+        say(f"{one} run: {commands[0]}")
+    elif commands:
+        say(several)
+        for command in commands:
+            say(f"  {command}")
