@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from support.forge import ACTION, STAND_INS, WORKFLOW
 from support.project import Finished, Project
+from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
@@ -394,3 +396,41 @@ def test_another_account(partner: Partner) -> None:
     partner.environment[client] = "another client"
     assert 0 == partner.step("state", "rebind", "--force").code
     assert [*before, bound] == partner.entries
+
+
+@pytest.fixture
+def overdue(partner: Partner) -> Partner:
+    """A partner whose apply was killed once its intent was durable, so long ago that its outcome may be resolved."""
+    partner.begin(offers=["ONB10011"])
+    partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0,after-append:1:kill"
+    partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
+    del partner.environment["RECONCILER_TEST_FAILPOINT"]
+    (attempt,) = [entry for entry in partner.entries if entry["kind"] == "intent"]
+    time.sleep(max(0.0, attempt["settled_by"] - time.time()))
+    return partner
+
+
+def test_nothing_is_asked_in_a_job(overdue: Partner) -> None:
+    """Some runners have a terminal, at which nobody sees a question: the approval of the preview is the answer."""
+    given = ask("state resolve --not-created", OFFERS, note="the operator has no such URL", value=overdue.attempt())
+    shown = preview(overdue, given)
+    assert "If it exists, the next apply creates it a second time, which can never be undone." in shown.summary
+    overdue.environment |= {
+        "GITHUB_EVENT_PATH": str(overdue.path / "event.json"),
+        "GITHUB_SHA": "ours",
+        "STAGES": "staging production",
+        "APPROVAL": shown.outputs["approval"],
+    }
+    with overdue.appending("resolved"):
+        done = at_terminal(overdue, str(ACTION.parent / "mending.py"), "mend", program=sys.executable)
+    assert (0, False) == (done.code, "Are you certain" in done.out), done
+
+
+@pytest.mark.parametrize("operation", ["state resolve --created", "state resolve --not-created"])
+def test_an_outcome_needs_its_evidence(overdue: Partner, operation: str) -> None:
+    """Without a note nobody could say later why it was resolved so; the first job refuses it."""
+    given = ask(operation, OFFERS, note=" ", value=overdue.attempt())
+    for script, command in (("stages.py", "request"), ("mending.py", "preview")):
+        done = step(overdue, script, command, given)
+        assert (1, {}) == (done.ended.code, done.outputs)
+        assert f"note: {operation} expects the evidence" in done.ended.err

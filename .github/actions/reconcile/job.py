@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from given import take_store_credentials
+from given import ask_nobody, take_store_credentials
 
 from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
@@ -35,6 +35,7 @@ def main(commands: Mapping[str, Callable[[], int]]) -> NoReturn:
 
 def ended(command: Callable[[], int]) -> int:
     """The exit code of a command of a script, also where a signal comes between two runs of the program."""
+    ask_nobody()
     try:
         return command()
     except ReconcilerError as problem:

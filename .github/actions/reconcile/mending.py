@@ -159,6 +159,8 @@ def _approved(prepared: Prepared) -> Iterator[str]:
     yield f"### {asked.operation}: {code(' '.join(asked.patterns))}\n\n"
     yield f"The environment `{asked.stage}` approves this. Then these commands run, and nothing else:\n\n"
     yield _block("\n".join(map(_line, prepared.commands)))
+    if risk := operations.OPERATIONS[asked.operation].risk:
+        yield f"**{risk}**\n\n"
     for path in prepared.files:
         yield f"{code(path.name)}:\n\n{_block(_shown(asked, path))}"
     yield from (f"What it would accept:\n\n{_block(text)}" for text in prepared.accepted)
