@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.forge import ACTION, STAND_INS, WORKFLOW
+from support.forge import ACTION, ROOT, STAND_INS, WORKFLOW
 from support.project import Finished, Project
 from support.terminal import at_terminal
 from werkzeug import Response
@@ -434,3 +434,22 @@ def test_an_outcome_needs_its_evidence(overdue: Partner, operation: str) -> None
         done = step(overdue, script, command, given)
         assert (1, {}) == (done.ended.code, done.outputs)
         assert f"note: {operation} expects the evidence" in done.ended.err
+
+
+def test_the_way_in_the_browser(overdue: Partner) -> None:
+    """A preview says how to resolve what it shows as unknown; a repair, how to set the secret that it asks for."""
+    form = "*Run workflow*, operation `state resolve --created`"
+    assert form in preview(overdue, ask("state init", "europe/staging")).summary
+    given = ask("state resolve --created", OFFERS, note="it arrives", value=overdue.attempt())
+    assert form not in preview(overdue, given).summary
+    done = mend(overdue, given)
+    assert "reconciler secret set" in done.summary
+    assert "*Run workflow*, operation `secret set`" in done.summary
+
+
+def test_every_repair_on_the_bad_day() -> None:
+    """The page names each repair of the form beside its command."""
+    form = yaml.safe_load(WORKFLOW.read_text())[True]["workflow_dispatch"]["inputs"]
+    page = (ROOT / ".github/BAD_DAY.md").read_text()
+    repairs = {*form["operation"]["options"]} - {"state init", "apply --allow-empty"}
+    assert set() == {one for one in repairs if f"` | `{one}` | " not in page}

@@ -24,6 +24,16 @@ INVOCATION = Invocation()
 """Of all commands of a step: a thread stuck in a stream of one must not keep the process from ending."""
 
 
+UNRESOLVED = 3
+"""The exit code of a plan or an apply where a create has an unknown outcome."""
+RESOLVE_BY_FORM = (
+    "\n**In the browser:** *Run workflow*, operation `state resolve --created` or `state resolve --not-created`, the"
+    " address that is named above, and as the note the evidence for it. See *If a create has an unknown outcome* in the"
+    " README of the action, `.github/actions/reconcile/README.md`.\n"
+)
+"""What the commands of a report are in the form: whoever reads it on the page of a run may have no terminal."""
+
+
 class Refusal(ReconcilerError):
     """What was asked for is not done; the text says why, and what to do."""
 

@@ -36,6 +36,10 @@ _FILES = {"state recover": "**/unrecorded/**/*", "state observe": "**/*.jsonl"}
 """Where the artifact of a run has the files of an operation."""
 _TRUSTED = [["push"], ["workflow_dispatch"], ["schedule"]]
 _OMITTED = "The rest is omitted, since the summary would be too long: see `reconciler state show` and `plan`.\n"
+_VALUE_BY_FORM = (
+    "**In the browser:** store the secret as the secret `SUBSCRIPTION_SECRET` of the environment; then *Run workflow*,"
+    " operation `secret set`, and that address; then delete `SUBSCRIPTION_SECRET`.\n\n"
+)
 _MOST = 20_000
 """Characters of a file that the summary shows: it may have 1 MiB."""
 
@@ -170,7 +174,10 @@ def _context(prepared: Prepared) -> Iterator[str]:
     patterns = [part for pattern in prepared.asked.patterns for part in ("-t", pattern)]
     for address in dict.fromkeys(row["address"] for row in prepared.rows):
         yield _output("state", "show", address)
-    yield f"The plan as it is now:\n\n{_output('plan', *patterns)}"
+    ended, text = job.reconciler("plan", "--detailed-exitcode", *patterns, streams=(1, 2))
+    yield f"The plan as it is now:\n\n{_block(text)}"
+    if ended == job.UNRESOLVED and not prepared.asked.operation.startswith("state resolve"):
+        yield job.RESOLVE_BY_FORM
 
 
 def _shown(asked: Asked, path: Path) -> str:
@@ -227,6 +234,8 @@ def _do(command: Command) -> int:
     sys.stderr.write(text)
     result = "Done" if ended == 0 else f"Failed with exit code {ended}"
     job.summarise(f"{result}: {code(_line(command))}\n\n{_block(text)}")
+    if "reconciler secret set" in text:
+        job.summarise(_VALUE_BY_FORM)
     return ended
 
 

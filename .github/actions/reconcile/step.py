@@ -86,7 +86,7 @@ def _plan(folder: Path, *, report: bool) -> int:
     if skips and file.exists():
         _tell_left_out(stages.left_out(file), folder / "plan.md")
     if report:
-        _summarise(folder / "plan.md")
+        _summarise(folder / "plan.md", code)
     return code
 
 
@@ -116,7 +116,7 @@ def _apply(folder: Path) -> int:
     pinned = ["--pinned"] if is_true("pinned") else []
     options = [*approval, *guard, *pinned, "--format", "markdown"]
     code = job.report(folder / "apply.md", "apply", *_targets(), *options)
-    _summarise(folder / "apply.md")
+    _summarise(folder / "apply.md", code)
     return code
 
 
@@ -153,8 +153,8 @@ def _tell_plan(file: Path) -> None:
     job.tell(changes=str(len(document["changes"])), digest=document["digest"], plan_file=str(file), **counts)
 
 
-def _summarise(report: Path) -> None:
-    """Put a report on the job's summary, and name it; where there is none, the log says why.
+def _summarise(report: Path, code: int = 1) -> None:
+    """Put the report of a command that ended so on the job's summary, and name it; without one, the log says why.
 
     One that cannot be read or saved is a warning: the step has the exit code of what was done.
     """
@@ -162,6 +162,9 @@ def _summarise(report: Path) -> None:
         text = report.read_text(encoding="utf-8", errors="replace")
         if not text:
             text = "reconciler ended before there was a report; the log says why.\n"
+            report.write_text(text, encoding="utf-8")
+        if code == job.UNRESOLVED:
+            text += job.RESOLVE_BY_FORM
             report.write_text(text, encoding="utf-8")
     except OSError as problem:
         job.warn(f"the report cannot be saved: {problem.strerror}")
