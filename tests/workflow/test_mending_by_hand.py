@@ -453,3 +453,20 @@ def test_every_repair_on_the_bad_day() -> None:
     page = (ROOT / ".github/BAD_DAY.md").read_text()
     repairs = {*form["operation"]["options"]} - {"state init", "apply --allow-empty"}
     assert set() == {one for one in repairs if f"` | `{one}` | " not in page}
+
+
+@pytest.mark.parametrize("operation", ["state init", "state import"])
+def test_an_address_that_config_does_not_declare(declared: Project, operation: str) -> None:
+    """A command that cannot succeed is not offered for an approval."""
+    done = step(declared, "mending.py", "preview", ask(operation, "latam/staging"))
+    assert (1, {}) == (done.ended.code, done.outputs)
+    assert "-t latam/staging: matches no " in done.ended.err
+    assert f"{operation} is about what config/ declares" in done.ended.err
+
+
+def test_a_record_that_is_about_to_be(project: Project) -> None:
+    """That there is none yet is no error in the preview of what creates it."""
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    shown = preview(project, ask("state init", "europe/staging")).summary
+    assert "No record yet: this creates it." in shown
+    assert "Error" not in shown

@@ -40,6 +40,8 @@ _VALUE_BY_FORM = (
     "**In the browser:** store the secret as the secret `SUBSCRIPTION_SECRET` of the environment; then *Run workflow*,"
     " operation `secret set`, and that address; then delete `SUBSCRIPTION_SECRET`.\n\n"
 )
+_MATCHES_NOTHING = ": matches no "
+_NO_RECORD = "no state record for "
 _MOST = 20_000
 """Characters of a file that the summary shows: it may have 1 MiB."""
 
@@ -175,8 +177,16 @@ def _context(prepared: Prepared) -> Iterator[str]:
     for address in dict.fromkeys(row["address"] for row in prepared.rows):
         yield _output("state", "show", address)
     ended, text = job.reconciler("plan", "--detailed-exitcode", *patterns, streams=(1, 2))
-    yield f"The plan as it is now:\n\n{_block(text)}"
-    if ended == job.UNRESOLVED and not prepared.asked.operation.startswith("state resolve"):
+    operation = prepared.asked.operation
+    if operations.OPERATIONS[operation].declared and _MATCHES_NOTHING in text:
+        raise job.Refusal(
+            f"address: {text.removeprefix('Error: ').strip()}; {operation} is about what config/ declares"
+        )
+    if operation == "state init" and _NO_RECORD in text:
+        yield "No record yet: this creates it.\n\n"
+    else:
+        yield f"The plan as it is now:\n\n{_block(text)}"
+    if ended == job.UNRESOLVED and not operation.startswith("state resolve"):
         yield job.RESOLVE_BY_FORM
 
 

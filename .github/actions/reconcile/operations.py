@@ -172,6 +172,7 @@ class Shape(Struct, frozen=True):
 
     `one`: the address must be one, and look so. `value` must look so, and `expects` says how. It `accepts` what the
     program refuses without --force. `noted`: there must be a note. `risk`: what approving it may do, as a sentence.
+    `declared`: config/ must declare what the address names.
     """
 
     commands: Callable[[Asked, list[Row], Sequence[str]], list[Command]]
@@ -181,6 +182,7 @@ class Shape(Struct, frozen=True):
     accepts: bool = False
     noted: bool = False
     risk: str = ""
+    declared: bool = False
 
 
 _ATTEMPT = re.compile(r"([0-9a-zA-Z][0-9a-zA-Z-]*)?")
@@ -192,8 +194,8 @@ _A_RUN = "the id of the run whose artifact has the file"
 OPERATIONS = {
     "apply": Shape(_by_target),
     "apply --allow-empty": Shape(_by_target),
-    "state init": Shape(_initialize),
-    "state import": Shape(_import),
+    "state init": Shape(_initialize, declared=True),
+    "state import": Shape(_import, declared=True),
     "state resolve --created": Shape(_by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT, noted=True),
     "state resolve --not-created": Shape(
         _by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT, noted=True, risk=_SECOND_TIME
