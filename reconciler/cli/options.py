@@ -206,6 +206,12 @@ within_option = click.option(
     metavar="PATTERN",
     help="Refuse to change the record of a target outside of PATTERN: a glob over region/environment.",
 )
+skip_uninitialized_option = click.option(
+    "--skip-uninitialized",
+    "skips_uninitialized",
+    is_flag=True,
+    help="Leave out targets that never had a state record, with a warning, if others have one.",
+)
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="Allow a plan that removes every subscription of a target."
 )

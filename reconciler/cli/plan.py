@@ -11,6 +11,7 @@ from reconciler.cli.options import (
     detailed_exitcode_option,
     duplicates_option,
     format_option,
+    skip_uninitialized_option,
     target_option,
 )
 from reconciler.cli.terminal.terminal import Terminal
@@ -31,6 +32,7 @@ from reconciler.reports.formats import PLAN, PLAN_PAGE, Report
 @format_option(PLAN, PLAN_PAGE)
 @detailed_exitcode_option
 @allow_empty_option
+@skip_uninitialized_option
 @duplicates_option
 def command(
     terminal: Terminal,
@@ -40,6 +42,7 @@ def command(
     form: str,
     detailed_exitcode: bool,
     allow_empty: bool,
+    skips_uninitialized: bool,
     accepted_duplicates: tuple[str, ...],
 ) -> int:
     """Show the changes needed to reach the desired state.
@@ -48,7 +51,9 @@ def command(
     only reads the state store. Signs: + create, ~ extend, ± replace, ↺ restore, - retire, ! blocked.
     """
     workspace = Workspace(terminal)
-    planned = make(workspace, targets, accepted_duplicates, allow_empty=allow_empty)
+    planned = make(
+        workspace, targets, accepted_duplicates, allow_empty=allow_empty, skips_uninitialized=skips_uninitialized
+    )
     warn_of_other_service(workspace, planned)
     if problem := creates_after_loss(planned.plan, planned.records, accepted_duplicates):
         terminal.warn(str(problem))

@@ -24,9 +24,13 @@ def is_pattern(text: str) -> bool:
 
 
 class Selection(Struct, frozen=True, dict=True):
-    """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything."""
+    """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything.
+
+    `left_out` are targets of which nothing is selected, whatever the patterns are.
+    """
 
     patterns: tuple[str, ...] = ()
+    left_out: tuple[TargetName, ...] = ()
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> Selection:
@@ -41,13 +45,15 @@ class Selection(Struct, frozen=True, dict=True):
         return cls(tuple(sorted(set(patterns))))
 
     def has(self, address: Address) -> bool:
+        if address.target in self.left_out:
+            return False
         return not self.patterns or any(
             not _is_over_addresses(pattern) or matches(pattern, address) for pattern in self._concerning(address.target)
         )
 
     def touches(self, target: TargetName) -> bool:
         """Whether the target, or possibly an address on it, is selected."""
-        return not self.patterns or bool(self._concerning(target))
+        return target not in self.left_out and (not self.patterns or bool(self._concerning(target)))
 
     @property
     def names_addresses(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import RecordMissing
 from reconciler.model.address import TargetName
@@ -50,27 +51,44 @@ class Planned(Struct, frozen=True):
 
 
 def make(
-    workspace: Workspace, patterns: tuple[str, ...], accepted_duplicates: tuple[str, ...], *, allow_empty: bool
+    workspace: Workspace,
+    patterns: tuple[str, ...],
+    accepted_duplicates: tuple[str, ...],
+    *,
+    allow_empty: bool,
+    skips_uninitialized: bool = False,
 ) -> Planned:
     """Read `config/` and the record, and plan.
 
     Raises ConfigError, SelectionError, StateError, and Refused for a target that was emptied and for creates that a
     record which cannot be used may list as existing.
     """
-    planned = survey(workspace, patterns, allow_empty=allow_empty)
+    planned = survey(workspace, patterns, allow_empty=allow_empty, skips_uninitialized=skips_uninitialized)
     losses = {name for name, record in planned.records.items() if record.open_losses}  # see creates_after_loss
     accepted = [name for name in accepted_duplicates if name not in losses]
     refuse_possible_duplicates(workspace.notices, planned.plan, planned.desired, planned.unread, accepted)
     return planned
 
 
-def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool) -> Planned:
-    """As `make`, without regard to records that cannot be used."""
+def survey(
+    workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool, skips_uninitialized: bool = False
+) -> Planned:
+    """As `make`, without regard to records that cannot be used.
+
+    With `skips_uninitialized`, targets that never had a record are left out of the selection, with a warning. But if no
+    target at all has one, the location is probably wrong, or the record lost: that stays an error.
+    """
     selection = Selection.of(patterns)
     desired = workspace.desired
     known = KnownResults(workspace)
-    selected_records = _read_selected(workspace, known, desired, selection)
+    selected_records, missing = _read_selected(known, desired, selection)
     recorded = workspace.store.targets()
+    if missing:
+        problem = workspace.missing_records(missing, all_declared=not patterns)
+        if not (skips_uninitialized and recorded):
+            raise problem
+        workspace.notices.warn(f"left out of the plan: {problem}")
+        selection = replace(selection, left_out=tuple(missing))
     read = read_others(workspace, known, desired, selected_records, recorded)
     plan = make_plan(desired, read.records, selection)
     if not allow_empty:
@@ -81,18 +99,17 @@ def survey(workspace: Workspace, patterns: tuple[str, ...], *, allow_empty: bool
 
 
 def _read_selected(
-    workspace: Workspace, known: KnownResults, desired: Desired, selection: Selection
-) -> dict[TargetName, Record]:
-    """The records of the selected targets. Raises RecordMissing for all that have none, and StateError."""
-    records, missing = {}, []
+    known: KnownResults, desired: Desired, selection: Selection
+) -> tuple[dict[TargetName, Record], list[TargetName]]:
+    """The records of the selected targets, and those that never had one. Raises StateError."""
+    records: dict[TargetName, Record] = {}
+    missing: list[TargetName] = []
     for name in filter(selection.touches, desired.targets):
         try:
             records[name] = known.read(name)
         except RecordMissing:
             missing.append(name)
-    if missing:
-        raise workspace.missing_records(missing, all_declared=not selection.patterns)
-    return records
+    return records, missing
 
 
 def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:

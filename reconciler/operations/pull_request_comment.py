@@ -14,8 +14,8 @@ from reconciler.github.client import Client
 from reconciler.github.texts import Texts, Written
 from reconciler.model.plan import Plan
 from reconciler.operations.github_settings import Run, access, head_commit, pull_request, run_url, this_run
-from reconciler.operations.plan import make
-from reconciler.reports.comments import comment, page_in_artifact, plan_report
+from reconciler.operations.plan import Planned, make
+from reconciler.reports.comments import comment, page_in_artifact, plan_report, uninitialized
 
 if TYPE_CHECKING:
     from reconciler.operations.workspace import Workspace
@@ -40,7 +40,13 @@ class Kept(Struct, frozen=True):
 
 
 def keep_comment(
-    workspace: Workspace, patterns: tuple[str, ...], when: When, number: int | None, *, has_page: bool
+    workspace: Workspace,
+    patterns: tuple[str, ...],
+    when: When,
+    number: int | None,
+    *,
+    has_page: bool,
+    skips_uninitialized: bool = False,
 ) -> Kept:
     """Plan, and show that in the comment on a pull request, by default the one that the run is about.
 
@@ -54,7 +60,8 @@ def keep_comment(
     if number is None:
         raise Refused("this run is not about a pull request", remedy="use --pull-request N")
     client = Client(access(workspace.variables), PATIENCE)
-    planned = _planned(workspace, patterns)
+    made = _made(workspace, patterns, skips_uninitialized=skips_uninitialized)
+    planned = made.plan if isinstance(made, Planned) else made
     problem = None if isinstance(planned, Plan) else planned
     commit = head_commit()
     if commit is not None and _latest(client, number) not in (None, commit):
@@ -62,7 +69,8 @@ def keep_comment(
     marker = f"reconciler:comment {_key(workspace, patterns)}"
     run = this_run()
     page = [page_in_artifact(run_url())] if has_page and isinstance(planned, Plan) else []
-    report = "\n\n".join([*page, plan_report(planned)])
+    left_out = [uninitialized(made.selection.left_out)] if isinstance(made, Planned) and made.selection.left_out else []
+    report = "\n\n".join([*page, *left_out, plan_report(planned)])
     body = comment(f"<!-- {marker} run {run.number} attempt {run.attempt} -->", commit, run_url(), report)
     is_needed = when is When.ALWAYS or problem is not None or (isinstance(planned, Plan) and bool(planned.changes))
     return Kept(_keep(Texts(client), number, marker, run, body, is_needed=is_needed), problem)
@@ -83,9 +91,9 @@ def _keep(texts: Texts, number: int, marker: str, run: Run, body: str, *, is_nee
     return f"comment updated: {latest.url}"
 
 
-def _planned(workspace: Workspace, patterns: tuple[str, ...]) -> Plan | ReconcilerError:
+def _made(workspace: Workspace, patterns: tuple[str, ...], *, skips_uninitialized: bool) -> Planned | ReconcilerError:
     try:
-        return make(workspace, patterns, (), allow_empty=False).plan
+        return make(workspace, patterns, (), allow_empty=False, skips_uninitialized=skips_uninitialized)
     except ReconcilerError as problem:
         return problem
 

@@ -1,6 +1,9 @@
 """The comment on a pull request: whose it is, what it is about, and the plan or why there is none."""
 
+from collections.abc import Iterable
+
 from reconciler.errors import ConfigError, ReconcilerError
+from reconciler.model.address import TargetName
 from reconciler.model.plan import Plan
 from reconciler.reports.cutting import COMMENT_LIMIT, cut
 from reconciler.reports.markdown import plan_markdown
@@ -22,6 +25,16 @@ def comment(marker: str, commit: str | None, run_url: str | None, report: str) -
 def page_in_artifact(run_url: str | None) -> str:
     """Where the page of the plan is, for a run that saves it."""
     return f"The plan as a page: plan.html in {f'[the run]({run_url})' if run_url else 'the run'}'s artifact."
+
+
+def uninitialized(targets: Iterable[TargetName]) -> str:
+    """What to do for targets that a plan leaves out, since they never had a record."""
+    rows = [
+        f"- {code(name)} is not initialized, and left out here. Once this is on the default branch: *Run workflow*,"
+        f" operation `state init`, address {code(name)}. But if it had a record, that is lost: do not initialize it.\n"
+        for name in targets
+    ]
+    return f"**Not initialized**\n\n{''.join(rows)}"
 
 
 def plan_report(planned: Plan | ReconcilerError) -> str:

@@ -187,3 +187,4 @@ def test_without_gh(project: Project) -> None:
     done = project.run("init", "--github", "--apply")
     assert 1 == done.code
     assert "gh, the command-line client of GitHub, is not installed" in done.err
+    assert "set it up manually, as listed in .github/actions/reconcile/README.md" in " ".join(done.err.split())

@@ -349,6 +349,15 @@ def test_the_workflow_is_that_of_the_commit_that_is_installed(
     assert [f"{before}.github/workflows/{name}.yml{after}" for name in ("report", "reconcile")] == used
 
 
+def test_the_workflow_can_be_made_that_of_a_commit(project: Project) -> None:
+    """Where the commit is not known, the command that is shown names it, once it is filled in."""
+    shown = project.succeed("init", "--github").out
+    (command,) = re.findall(r"^  (sed .*)$", shown, re.MULTILINE)
+    done = project.shell(command.replace("O/R", "o/r").replace("COMMIT", "abc"))
+    assert 0 == done.code, done
+    assert workflow(ENVIRONMENTS, BRANCH, ("o/r", "abc")) == project.read(str(WORKFLOW))
+
+
 def test_an_enterprise_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation from the server that GH_HOST names knows its commit, too."""
     monkeypatch.setenv("GH_HOST", "host.example")

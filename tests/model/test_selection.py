@@ -74,3 +74,11 @@ def test_each_pattern_matches_a_few_times(monkeypatch: pytest.MonkeyPatch) -> No
     assert [] == selection.unmatched(dict.fromkeys(targets), [])
     assert ("region7*/stag*", targets[0]) in compared
     assert len(compared) <= 2 * len(targets)
+
+
+def test_left_out() -> None:
+    """Of a target that is left out nothing is selected, with and without patterns; others stay as they are."""
+    for patterns in ((), ("europe/*",), ("*/*/offers",)):
+        selection = Selection(patterns, left_out=(STAGING,))
+        assert (False, False) == (selection.has(OFFERS), selection.touches(STAGING))
+        assert selection.touches(TargetName("europe/production"))

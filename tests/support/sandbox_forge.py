@@ -26,8 +26,8 @@ def one_client_sandbox(regions: Sequence[str] = REGIONS) -> Sandbox:
     )
 
 
-def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
-    """A repository that declares two subscriptions on four targets of the sandbox, with a state record."""
+def declared_repository(path: Path, sandbox: Sandbox, initialized: Sequence[str] = ("*",)) -> Forge:
+    """A repository that declares two subscriptions on each target of the sandbox, with a record of these regions."""
     forge = Forge(path)
     forge.secrets = {
         f"{TargetName(target).variable_prefix}{name}": value
@@ -37,7 +37,8 @@ def declared_repository(path: Path, sandbox: Sandbox) -> Forge:
     forge.variables = variables(sandbox)
     declare(forge, sandbox, ["ONB10001"])
     forge.push("Declare subscriptions")
-    forge.project.step("state", "init", "--state", "git:reconciler-state")
+    patterns = [part for region in initialized for part in ("-t", f"{region}/*")]
+    forge.project.step("state", "init", "--state", "git:reconciler-state", *patterns)
     return forge
 
 

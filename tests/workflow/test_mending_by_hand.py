@@ -8,13 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.forge import ACTION, STAND_INS, WORKFLOW
+from support.forge import ACTION, ROOT, STAND_INS, WORKFLOW
 from support.project import Finished, Project
+from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
@@ -394,3 +396,77 @@ def test_another_account(partner: Partner) -> None:
     partner.environment[client] = "another client"
     assert 0 == partner.step("state", "rebind", "--force").code
     assert [*before, bound] == partner.entries
+
+
+@pytest.fixture
+def overdue(partner: Partner) -> Partner:
+    """A partner whose apply was killed once its intent was durable, so long ago that its outcome may be resolved."""
+    partner.begin(offers=["ONB10011"])
+    partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.1,margin=0,after-append:1:kill"
+    partner.step("apply", "--auto-approve", "--timeout", "0.1", code=-9)
+    del partner.environment["RECONCILER_TEST_FAILPOINT"]
+    (attempt,) = [entry for entry in partner.entries if entry["kind"] == "intent"]
+    time.sleep(max(0.0, attempt["settled_by"] - time.time()))
+    return partner
+
+
+def test_nothing_is_asked_in_a_job(overdue: Partner) -> None:
+    """Some runners have a terminal, at which nobody sees a question: the approval of the preview is the answer."""
+    given = ask("state resolve --not-created", OFFERS, note="the operator has no such URL", value=overdue.attempt())
+    shown = preview(overdue, given)
+    assert "If it exists, the next apply creates it a second time, which can never be undone." in shown.summary
+    overdue.environment |= {
+        "GITHUB_EVENT_PATH": str(overdue.path / "event.json"),
+        "GITHUB_SHA": "ours",
+        "STAGES": "staging production",
+        "APPROVAL": shown.outputs["approval"],
+    }
+    with overdue.appending("resolved"):
+        done = at_terminal(overdue, str(ACTION.parent / "mending.py"), "mend", program=sys.executable)
+    assert (0, False) == (done.code, "Are you certain" in done.out), done
+
+
+@pytest.mark.parametrize("operation", ["state resolve --created", "state resolve --not-created"])
+def test_an_outcome_needs_its_evidence(overdue: Partner, operation: str) -> None:
+    """Without a note nobody could say later why it was resolved so; the first job refuses it."""
+    given = ask(operation, OFFERS, note=" ", value=overdue.attempt())
+    for script, command in (("stages.py", "request"), ("mending.py", "preview")):
+        done = step(overdue, script, command, given)
+        assert (1, {}) == (done.ended.code, done.outputs)
+        assert f"note: {operation} expects the evidence" in done.ended.err
+
+
+def test_the_way_in_the_browser(overdue: Partner) -> None:
+    """A preview says how to resolve what it shows as unknown; a repair, how to set the secret that it asks for."""
+    form = "*Run workflow*, operation `state resolve --created`"
+    assert form in preview(overdue, ask("state init", "europe/staging")).summary
+    given = ask("state resolve --created", OFFERS, note="it arrives", value=overdue.attempt())
+    assert form not in preview(overdue, given).summary
+    done = mend(overdue, given)
+    assert "reconciler secret set" in done.summary
+    assert "*Run workflow*, operation `secret set`" in done.summary
+
+
+def test_every_repair_on_the_bad_day() -> None:
+    """The page names each repair of the form beside its command."""
+    form = yaml.safe_load(WORKFLOW.read_text())[True]["workflow_dispatch"]["inputs"]
+    page = (ROOT / ".github/BAD_DAY.md").read_text()
+    repairs = {*form["operation"]["options"]} - {"state init", "apply --allow-empty"}
+    assert set() == {one for one in repairs if f"` | `{one}` | " not in page}
+
+
+@pytest.mark.parametrize("operation", ["state init", "state import"])
+def test_an_address_that_config_does_not_declare(declared: Project, operation: str) -> None:
+    """A command that cannot succeed is not offered for an approval."""
+    done = step(declared, "mending.py", "preview", ask(operation, "latam/staging"))
+    assert (1, {}) == (done.ended.code, done.outputs)
+    assert "-t latam/staging: matches no " in done.ended.err
+    assert f"{operation} is about what config/ declares" in done.ended.err
+
+
+def test_a_record_that_is_about_to_be(project: Project) -> None:
+    """That there is none yet is no error in the preview of what creates it."""
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    shown = preview(project, ask("state init", "europe/staging")).summary
+    assert "No record yet: this creates it." in shown
+    assert "Error" not in shown

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.terminal import at_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,3 +101,13 @@ def test_a_file_of_the_runner_that_is_full(partner: Partner, variable: str) -> N
         assert 0 == step(partner, file.fileno(), **{variable: "/dev/full"})
     assert f"Warning: {variable} cannot be written: No space left on device\n" in log.read_text()
     assert ["begun", "bound", "intent", "outcome"] == partner.kinds
+
+
+def test_a_step_asks_nothing(partner: Partner) -> None:
+    """A command of a later step is refused where a person would be asked, also on a runner that has a terminal."""
+    partner.begin(offers=["ONB10011"])
+    with partner.appending():
+        done = at_terminal(partner, str(STEP.with_name("program.py")), "apply", program=sys.executable)
+    assert (1, False) == (done.code, "Type 'yes'" in done.out), done
+    assert "--auto-approve" in done.out
+    assert partner.service.untouched

@@ -172,6 +172,19 @@ def test_report_that_is_lost(partner: Partner) -> None:
     assert "the report cannot be saved: No such file or directory" in step.ended.err
 
 
+@pytest.mark.parametrize("command", ["apply", "plan"])
+def test_an_unknown_outcome_by_form(partner: Partner, command: str) -> None:
+    """The summary and the report name the way without a terminal, for what has an unknown outcome alone."""
+    partner.begin(offers=["ONB10011"])
+    assert "Run workflow" not in run(partner, "plan").summary
+    partner.service.answer_next(refusal(500))
+    done = run(partner, "apply")
+    if command == "plan":
+        done = run(partner, "plan")
+    form = "*Run workflow*, operation `state resolve --created` or `state resolve --not-created`"
+    assert [1, 1] == [text.count(form) for text in (done.summary, Path(done.outputs["report-file"]).read_text())]
+
+
 def test_apply_of_an_approved_plan(partner: Partner) -> None:
     """The digest that was approved is applied, within the limit of creates."""
     partner.begin(offers=["ONB10011"])

@@ -91,6 +91,32 @@ def test_three_regions_in_a_fresh_repository(tmp_path: Path) -> None:
         assert 12 == len(sandbox.world.commits)
 
 
+def test_a_region_is_added(tmp_path: Path, hub: Hub) -> None:
+    """Until its record is initialized it is left out, with a warning: of the pull request's plan, and of each stage."""
+    with one_client_sandbox(("asia-south", *REGIONS)) as sandbox:
+        forge = declared_repository(tmp_path / "forge", sandbox, initialized=REGIONS)
+        forge.secrets["GITHUB_TOKEN"] = TOKEN
+        head = {"ref": "x", "sha": commit_id(3), "repo": {"full_name": REPOSITORY}}
+        payload = {"number": 5, "pull_request": {"number": 5, "head": head}}
+        done = forge.run("pull_request", payload, extra={**hub.environment, "GITHUB_REF": "refs/pull/5/merge"})
+        assert 0 == done.code, done.log
+        (comment,) = hub.comments
+        for shown in (comment["body"], done.summary):
+            assert "Plan: 8 create calls (8 new)" in shown
+            assert 2 == shown.count("is not initialized, and left out here")
+        code, log = push(forge, "staging", "production")
+        assert 0 == code, log
+        assert "::warning::asia-south/staging is not initialized: Run workflow" in log
+        assert {*REGIONS} == {one.target.partition("/")[0] for one in sandbox.world.commits}
+        assert 8 == len(sandbox.world.commits)
+        asked = {"operation": "state init", "value": "", "note": "", "force": "false"}
+        for stage in ("staging", "production"):
+            inputs = {**asked, "address": f"asia-south/{stage}"}
+            assert 0 == forge.run("workflow_dispatch", {"inputs": inputs}).code
+        code, log = push(forge, "staging", "production")
+        assert (0, 12) == (code, len(sandbox.world.commits)), log
+
+
 def test_a_rolled_back_record_is_noticed_by_a_fresh_runner(forge: Forge, sandbox: Sandbox, hub: Hub) -> None:
     """The commit statuses that an apply has set outlast the runner and its cache."""
     forge.secrets["GITHUB_TOKEN"] = TOKEN

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from given import take_store_credentials
+from given import ask_nobody, take_store_credentials
 
 from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
@@ -24,6 +24,16 @@ INVOCATION = Invocation()
 """Of all commands of a step: a thread stuck in a stream of one must not keep the process from ending."""
 
 
+UNRESOLVED = 3
+"""The exit code of a plan or an apply where a create has an unknown outcome."""
+RESOLVE_BY_FORM = (
+    "\n**In the browser:** *Run workflow*, operation `state resolve --created` or `state resolve --not-created`, the"
+    " address that is named above, and as the note the evidence for it. See *If a create has an unknown outcome* in the"
+    " README of the action, `.github/actions/reconcile/README.md`.\n"
+)
+"""What the commands of a report are in the form: whoever reads it on the page of a run may have no terminal."""
+
+
 class Refusal(ReconcilerError):
     """What was asked for is not done; the text says why, and what to do."""
 
@@ -35,6 +45,7 @@ def main(commands: Mapping[str, Callable[[], int]]) -> NoReturn:
 
 def ended(command: Callable[[], int]) -> int:
     """The exit code of a command of a script, also where a signal comes between two runs of the program."""
+    ask_nobody()
     try:
         return command()
     except ReconcilerError as problem:

@@ -36,6 +36,12 @@ _FILES = {"state recover": "**/unrecorded/**/*", "state observe": "**/*.jsonl"}
 """Where the artifact of a run has the files of an operation."""
 _TRUSTED = [["push"], ["workflow_dispatch"], ["schedule"]]
 _OMITTED = "The rest is omitted, since the summary would be too long: see `reconciler state show` and `plan`.\n"
+_VALUE_BY_FORM = (
+    "**In the browser:** store the secret as the secret `SUBSCRIPTION_SECRET` of the environment; then *Run workflow*,"
+    " operation `secret set`, and that address; then delete `SUBSCRIPTION_SECRET`.\n\n"
+)
+_MATCHES_NOTHING = ": matches no "
+_NO_RECORD = "no state record for "
 _MOST = 20_000
 """Characters of a file that the summary shows: it may have 1 MiB."""
 
@@ -159,6 +165,8 @@ def _approved(prepared: Prepared) -> Iterator[str]:
     yield f"### {asked.operation}: {code(' '.join(asked.patterns))}\n\n"
     yield f"The environment `{asked.stage}` approves this. Then these commands run, and nothing else:\n\n"
     yield _block("\n".join(map(_line, prepared.commands)))
+    if risk := operations.OPERATIONS[asked.operation].risk:
+        yield f"**{risk}**\n\n"
     for path in prepared.files:
         yield f"{code(path.name)}:\n\n{_block(_shown(asked, path))}"
     yield from (f"What it would accept:\n\n{_block(text)}" for text in prepared.accepted)
@@ -168,7 +176,18 @@ def _context(prepared: Prepared) -> Iterator[str]:
     patterns = [part for pattern in prepared.asked.patterns for part in ("-t", pattern)]
     for address in dict.fromkeys(row["address"] for row in prepared.rows):
         yield _output("state", "show", address)
-    yield f"The plan as it is now:\n\n{_output('plan', *patterns)}"
+    ended, text = job.reconciler("plan", "--detailed-exitcode", *patterns, streams=(1, 2))
+    operation = prepared.asked.operation
+    if operations.OPERATIONS[operation].declared and _MATCHES_NOTHING in text:
+        raise job.Refusal(
+            f"address: {text.removeprefix('Error: ').strip()}; {operation} is about what config/ declares"
+        )
+    if operation == "state init" and _NO_RECORD in text:
+        yield "No record yet: this creates it.\n\n"
+    else:
+        yield f"The plan as it is now:\n\n{_block(text)}"
+    if ended == job.UNRESOLVED and not operation.startswith("state resolve"):
+        yield job.RESOLVE_BY_FORM
 
 
 def _shown(asked: Asked, path: Path) -> str:
@@ -225,6 +244,8 @@ def _do(command: Command) -> int:
     sys.stderr.write(text)
     result = "Done" if ended == 0 else f"Failed with exit code {ended}"
     job.summarise(f"{result}: {code(_line(command))}\n\n{_block(text)}")
+    if "reconciler secret set" in text:
+        job.summarise(_VALUE_BY_FORM)
     return ended
 
 

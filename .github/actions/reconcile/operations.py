@@ -95,6 +95,8 @@ def _refuse_unfit(asked: Asked) -> None:
         raise job.Refusal(f"value: expected an address of {asked.stage}; got: {asked.value}")
     if shape.accepts and not asked.force:
         raise job.Refusal(f"force: {asked.operation} accepts what the program refuses; tick it to say that you mean it")
+    if shape.noted and not asked.note.strip():
+        raise job.Refusal(f"note: {asked.operation} expects the evidence, such as what the operator answered")
 
 
 def commands(asked: Asked, rows: Iterable[Row], files: Sequence[str]) -> list[Command]:
@@ -169,7 +171,8 @@ class Shape(Struct, frozen=True):
     """How an operation becomes commands, and what it needs of the form.
 
     `one`: the address must be one, and look so. `value` must look so, and `expects` says how. It `accepts` what the
-    program refuses without --force.
+    program refuses without --force. `noted`: there must be a note. `risk`: what approving it may do, as a sentence.
+    `declared`: config/ must declare what the address names.
     """
 
     commands: Callable[[Asked, list[Row], Sequence[str]], list[Command]]
@@ -177,20 +180,26 @@ class Shape(Struct, frozen=True):
     value: re.Pattern[str] | None = None
     expects: str = ""
     accepts: bool = False
+    noted: bool = False
+    risk: str = ""
+    declared: bool = False
 
 
 _ATTEMPT = re.compile(r"([0-9a-zA-Z][0-9a-zA-Z-]*)?")
 _RUN = re.compile(r"[1-9][0-9]*")
 _AN_ATTEMPT = "nothing, or the id of an attempt"
+_SECOND_TIME = "If it exists, the next apply creates it a second time, which can never be undone."
 _A_RUN = "the id of the run whose artifact has the file"
 
 OPERATIONS = {
     "apply": Shape(_by_target),
     "apply --allow-empty": Shape(_by_target),
-    "state init": Shape(_initialize),
-    "state import": Shape(_import),
-    "state resolve --created": Shape(_by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT),
-    "state resolve --not-created": Shape(_by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT),
+    "state init": Shape(_initialize, declared=True),
+    "state import": Shape(_import, declared=True),
+    "state resolve --created": Shape(_by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT, noted=True),
+    "state resolve --not-created": Shape(
+        _by_attempt("unknown"), value=_ATTEMPT, expects=_AN_ATTEMPT, noted=True, risk=_SECOND_TIME
+    ),
     "state retire": Shape(_by_attempt("live"), value=_ATTEMPT, expects=_AN_ATTEMPT),
     "state removed": Shape(_removed, value=_ATTEMPT, expects=_AN_ATTEMPT),
     "state mv": Shape(_move, one=_PATTERN, value=_PATTERN, expects="the new address, or a pattern for as many"),

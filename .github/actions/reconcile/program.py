@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from given import take_store_credentials
+from given import ask_nobody, take_store_credentials
 
 from reconciler.cli.main import leave, run
 from reconciler.cli.options import Invocation
@@ -15,6 +15,7 @@ INVOCATION = Invocation()
 
 def main() -> int:
     """Run the command that the arguments are; its exit code."""
+    ask_nobody()
     try:
         take_store_credentials()
     except ReconcilerError as problem:

@@ -10,9 +10,10 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import job
+import stages
 from given import is_true, take_inputs
 from tip import refuse_moved
 
@@ -20,8 +21,13 @@ from reconciler.cli.main import leave
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.operations.github_settings import run_url
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.comments import page_in_artifact
+from reconciler.reports.comments import page_in_artifact, uninitialized
 from reconciler.reports.cutting import SUMMARY_LIMIT, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model.address import TargetName
 
 ACTIONS = ("create", "extend", "replace", "restore", "retire", "blocked")
 PLANNED = (0, 2, 3)
@@ -69,16 +75,29 @@ def _plan(folder: Path, *, report: bool) -> int:
     file = folder / "plan.json"
     page = folder / "plan.html"
     saved = ["--out", str(file), *(["--page", str(page)] if report else [])]
-    options = ["--detailed-exitcode", "--format", "markdown", *saved]
+    skips = ["--skip-uninitialized"] if report and is_true("skip-uninitialized") else []
+    options = ["--detailed-exitcode", "--format", "markdown", *saved, *skips]
     code = job.report(folder / "plan.md", "plan", *_targets(), *options)
     if file.exists():
         _tell_plan(file)
     if page.exists():
         with (folder / "plan.md").open("a", encoding="utf-8") as text:
             text.write(f"\n{page_in_artifact(run_url())}\n")
+    if skips and file.exists():
+        _tell_left_out(stages.left_out(file), folder / "plan.md")
     if report:
-        _summarise(folder / "plan.md")
+        _summarise(folder / "plan.md", code)
     return code
+
+
+def _tell_left_out(targets: Sequence[TargetName], report: Path) -> None:
+    """Warn of the targets that the plan left out, on the run and in its report."""
+    if not targets:
+        return
+    with report.open("a", encoding="utf-8") as text:
+        text.write(f"\n{uninitialized(targets)}")
+    for name in targets:
+        sys.stdout.write(f"::warning::{name} is not initialized: Run workflow, operation state init, address {name}\n")
 
 
 def _apply(folder: Path) -> int:
@@ -97,7 +116,7 @@ def _apply(folder: Path) -> int:
     pinned = ["--pinned"] if is_true("pinned") else []
     options = [*approval, *guard, *pinned, "--format", "markdown"]
     code = job.report(folder / "apply.md", "apply", *_targets(), *options)
-    _summarise(folder / "apply.md")
+    _summarise(folder / "apply.md", code)
     return code
 
 
@@ -134,8 +153,8 @@ def _tell_plan(file: Path) -> None:
     job.tell(changes=str(len(document["changes"])), digest=document["digest"], plan_file=str(file), **counts)
 
 
-def _summarise(report: Path) -> None:
-    """Put a report on the job's summary, and name it; where there is none, the log says why.
+def _summarise(report: Path, code: int = 1) -> None:
+    """Put the report of a command that ended so on the job's summary, and name it; without one, the log says why.
 
     One that cannot be read or saved is a warning: the step has the exit code of what was done.
     """
@@ -143,6 +162,9 @@ def _summarise(report: Path) -> None:
         text = report.read_text(encoding="utf-8", errors="replace")
         if not text:
             text = "reconciler ended before there was a report; the log says why.\n"
+            report.write_text(text, encoding="utf-8")
+        if code == job.UNRESOLVED:
+            text += job.RESOLVE_BY_FORM
             report.write_text(text, encoding="utf-8")
     except OSError as problem:
         job.warn(f"the report cannot be saved: {problem.strerror}")

@@ -34,7 +34,8 @@ class Gh:
             raise SettingsError(
                 "gh, the command-line client of GitHub, is not installed",
                 where="--apply",
-                remedy="install it and run `gh auth login`, or set up manually what is listed without --apply",
+                remedy="install it and run `gh auth login`, or set it up manually, as listed in"
+                " .github/actions/reconcile/README.md of reconciler",
             )
         self._path, self._directory = path, directory
 

@@ -36,8 +36,9 @@ clone run:
 
 _ACTION = """
 This installation does not know its own commit on GitHub. In another repository
-than that of the reusable workflow, replace `$/` in
-{workflow} by OWNER/REPOSITORY/, and add @COMMIT."""
+than that of the reusable workflow, write for O/R its owner and name, and for
+COMMIT the commit that you installed, which `git rev-parse HEAD` prints:
+  sed -i 's|$/\\(.*\\)|O/R/\\1@COMMIT|' {workflow}"""
 
 _KEY = """
 The private key, which only you can read, is in
