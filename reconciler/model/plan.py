@@ -89,14 +89,14 @@ class Surplus(Struct, frozen=True):
     """Codes in force that are no longer desired, or delivered twice, of a subscription that is desired.
 
     `twin` is the other attempt that delivers the same codes to the same URL, the one to keep, "" if there is none;
-    `twin_alone_has_secret`: only of that one is a secret stored.
+    `twin_alone_verifiable`: only of that one is a secret stored, which its notifications are verified with.
     """
 
     address: Address
     attempt: str
     codes: tuple[str, ...]
     twin: str = ""
-    twin_alone_has_secret: bool = False
+    twin_alone_verifiable: bool = False
 
 
 class Destination(Struct, frozen=True):

@@ -44,7 +44,7 @@ def duplicate_advice(duplicate: Surplus) -> str:
     """That a subscription exists twice, which of the two to keep, and how to request the removal of the other."""
     keep = (
         f"keep {duplicate.twin}, whose secret is stored; to have the other one removed"
-        if duplicate.twin_alone_has_secret
+        if duplicate.twin_alone_verifiable
         else f"keep the one whose secret the endpoint has; to have {duplicate.attempt} removed"
     )
     return (
