@@ -200,7 +200,7 @@ def test_several_attempts_of_one_address(declared: Project) -> None:
     url = "https://hooks.partner.example/offers"
     declared.step("state", "import", OFFERS)
     declared.declare({"offers": (["ONB10011", "ONB10012"], url)})
-    declared.step("state", "import", "--all", code=None)
+    declared.step("state", "import", OFFERS)
     rows = declared.step("state", "list", "--format", "json").document
     assert len(rows) == 2
     done = step(declared, "mending.py", "preview", ask("state retire", OFFERS))
