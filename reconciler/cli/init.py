@@ -76,7 +76,8 @@ def command(
 
     Writes a commented config/ that is valid as it is, its JSON Schema for editors, and a .gitignore that fits the
     store of the state record (--state) to DIR, by default the working directory. Without options, or with --age-key
-    alone, it asks, if stdin and stderr are a terminal. Overwrites nothing: if one of the files exists, none is written.
+    alone, it asks, if stdin and stderr are a terminal and CI is not set. Overwrites nothing: if one of the files
+    exists, none is written.
 
     With --github --apply in a clone, sets up what the workflow needs on GitHub, and writes the files only if there is
     no workflow yet. Shows what is missing and asks first; run again, it changes nothing.
@@ -88,7 +89,7 @@ def command(
         set_up_repository(terminal, workspace, directory)
         return
     given = regions or environments or github or "state" in terminal.flags
-    if given or not shows_questions():
+    if given or workspace.in_ci or not shows_questions():  # some runners give a terminal that nobody is at
         choices = Choices(
             regions=check_names(regions or REGIONS, "--region"),
             environments=check_names(environments or ENVIRONMENTS, "--environment"),

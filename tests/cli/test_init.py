@@ -195,6 +195,14 @@ def test_a_key_is_one_answer(project: Project) -> None:
     assert "recipients:\n" in project.read("config/targets.yaml")
 
 
+def test_nobody_is_asked_on_a_runner(project: Project) -> None:
+    """Some give jobs a terminal, at which an answer would be waited for without end."""
+    project.environment["CI"] = "true"
+    done = at_terminal(project, "init", "--age-key")
+    assert 0 == done.code
+    assert "Regions" not in done.out
+
+
 def test_what_no_key_means_is_said_before_it_is_asked(project: Project) -> None:
     """The answer decides where secrets are."""
     answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n", "[state]: ": "\n"}
