@@ -122,7 +122,7 @@ def applied_markdown(applied: Applied) -> str:
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     kept = [f"{_keeping(attempt)}  - {code(after_keeping(attempt))}\n" for attempt in applied.restored]
-    paper.bullets("Send to the operator", [*(_request(attempt) for attempt in applied.removal), *kept])
+    paper.bullets("Send to the operator", [*kept, *(_request(attempt) for attempt in applied.removal)])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 
@@ -216,12 +216,12 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
     for standing in (standing for standing in standings if standing.recorded):
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
-    requests = [
+    requests = [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
+    requests += [
         _request(attempt, [known.attempt for known in standing.attempts])
         for standing in standings
         for attempt in standing.plan.to_remove
     ]
-    requests += [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
     paper.fold("Send to the operator", requests)
     return paper.text("")
 

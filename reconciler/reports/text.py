@@ -168,8 +168,11 @@ def applied_text(applied: Applied) -> list[Line]:
 
         advice += questions_lines(applied.unknown, "  ")
     lines += [Line(""), *advice] if advice else []
-    for letters in (removal_text(applied.removal), kept_lines(applied.restored)):
-        lines += [Line(""), *letters] if letters else []
+    kept, removed = kept_lines(applied.restored), removal_text(applied.removal)
+    lines += [Line(""), *kept] if kept else []
+    if kept and removed:
+        lines += [Line(""), Line("Only after the operator has answered that:", Tone.WARNING)]
+    lines += [*([] if kept else [Line("")]), *removed] if removed else []
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))

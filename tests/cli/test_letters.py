@@ -87,6 +87,16 @@ def test_the_letter_after_the_apply(restoring: Partner, form: str) -> None:
     assert "+ europe/staging/offers  create\n" in restoring.step("plan").out
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_what_is_to_be_kept_is_asked_for_first(restoring: Partner, form: str) -> None:
+    """Whoever sends the letters in their order has nothing deleted while the other may be gone already."""
+    restoring.want(offers=["ONB10011"])
+    applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
+    _, _, results = applied.rpartition("Digest")
+    assert 0 < results.index("Please do not delete the") < results.index("Please delete the")
+    assert form == "markdown" or "Only after the operator has answered that:" in results
+
+
 def test_withdrawn_by_hand(restoring: Partner) -> None:
     """`state retire --withdraw` gives the letter too."""
     assert KEEP in restoring.step("state", "retire", OFFERS, "--withdraw").out
