@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Sandbox
 
+pytestmark = pytest.mark.timeout(600)  # several runs of several jobs, each bounded by itself
+
 FROM_FORK = {"pull_request": {"number": 1, "head": {"ref": "x", "repo": {"full_name": "fork/hooks"}}}}
 FROM_HERE = {"pull_request": {"number": 1, "head": {"ref": "x", "repo": {"full_name": "partner/hooks"}}}}
 
