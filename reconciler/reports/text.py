@@ -169,10 +169,11 @@ def applied_text(applied: Applied) -> list[Line]:
         advice += questions_lines(applied.unknown, "  ")
     lines += [Line(""), *advice] if advice else []
     kept, removed = kept_lines(applied.restored), removal_text(applied.removal)
-    lines += [Line(""), *kept] if kept else []
-    if kept and removed:
-        lines += [Line(""), Line("Only after the operator has answered that:", Tone.WARNING)]
-    lines += [*([] if kept else [Line("")]), *removed] if removed else []
+    if kept:
+        lines += [Line(""), *kept]
+    if removed:
+        order = [Line("Only after the operator has answered that:", Tone.WARNING)] if kept else []
+        lines += [Line(""), *order, *removed]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
