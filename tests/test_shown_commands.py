@@ -11,14 +11,14 @@ import platform
 import re
 import shlex
 import signal
-import socket
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 from support.pages import Reader, Reading, compared, renewed
+from support.ports import free_port
 from support.project import Project
 from support.sandbox_scenes import Scenes
 
@@ -70,13 +70,6 @@ ENVIRONMENT = {
 }
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has at the moment."""
-    with ExitStack() as open_ones:
-        servers = [open_ones.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(server.getsockname()[1]) for server in servers]
-
-
 @pytest.fixture
 def scenes(tmp_path: Path) -> Iterator[Scenes]:
     """What the comments on the pages ask for."""
@@ -93,7 +86,7 @@ def reader(tmp_path: Path, scenes: Scenes, monkeypatch: pytest.MonkeyPatch) -> I
         monkeypatch.delenv(name)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    ports = {shown: str(port) for shown, port in zip(("8010", "8011"), free_ports(2), strict=True)}
+    ports = {shown: str(free_port()) for shown in ("8010", "8011")}
     names = {**ports, "/home/partner": str(home), "partner on laptop": f"partner on {platform.node()}", **scenes.names}
     reader = Reader(Project(home / "empty"), names)
     yield reader

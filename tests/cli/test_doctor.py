@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from typing import TYPE_CHECKING
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.git_world import SOMEBODY, GitWorld, snapshot
+from support.ports import free_port
 from support.project import end
 from support.raw_server import RawServer, say, wait_for_hangup
 from support.sandbox_project import HERE, confined
@@ -120,9 +120,7 @@ def unknown_host(it: SetUp) -> None:
 
 def unreachable_webhook(it: SetUp) -> None:
     """Nothing listens there."""
-    closed = socket.create_server(("127.0.0.1", 0))
-    it.hook(offers=f"https://127.0.0.1:{closed.getsockname()[1]}/offers")
-    closed.close()
+    it.hook(offers=f"https://127.0.0.1:{free_port()}/offers")
 
 
 def silent_webhook(it: SetUp) -> None:

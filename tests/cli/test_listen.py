@@ -17,6 +17,7 @@ import pyrage  # type: ignore[import-untyped]
 import pytest
 from support.lending_service import SIGNING_KEY
 from support.notified import listening, notification, post, talk, wait_until
+from support.ports import free_port
 from support.project import EXECUTABLE, end
 
 from reconciler.receiver.captured import captured_in
@@ -34,12 +35,6 @@ SIGNED = "verification: {header: X-Signature, algorithm: hmac-sha256, prefix: 's
 def signature(secret: bytes, body: bytes) -> dict[str, str]:
     """The header of a notification that was signed as SIGNED says."""
     return {"X-Signature": f"sha256={hmac.digest(secret, body, 'sha256').hex()}"}
-
-
-def free_port() -> int:
-    """A port that nobody has at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture

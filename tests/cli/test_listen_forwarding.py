@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.client import HTTPException
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.notified import document, listening, notification, post, talk, wait_until
+from support.ports import free_port
 from support.recording_endpoint import Arrived, RecordingEndpoint
 
 from reconciler.receiver.captured import captured_in
@@ -38,12 +38,6 @@ def endpoint() -> Iterator[RecordingEndpoint]:
     """The partner's own endpoint."""
     with RecordingEndpoint() as one:
         yield one
-
-
-def free_port() -> int:
-    """A port that nobody has at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def raw(body: bytes, headers: list[tuple[bytes, bytes]], target: bytes = b"/") -> bytes:

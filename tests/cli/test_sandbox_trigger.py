@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from support.ports import free_port
 
 from reconciler.sandbox import Sandbox
 
@@ -140,8 +141,7 @@ def test_nobody_said_where_it_is(project: Project) -> None:
 
 def test_nobody_answers(project: Project) -> None:
     """No sandbox serves there."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as one:
-        port = one.getsockname()[1]
+    port = free_port()
     done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
     told = (
         f"Error: http://127.0.0.1:{port}: cannot reach the sandbox: Connection refused;"

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Self
 
 import pytest
+from support.ports import free_port
 from support.project import Finished, Project
 from support.raw_server import read_request, reset, wait_for_hangup
 from support.rude_service import json_response, response
@@ -106,7 +107,7 @@ class Gate:
     def __init__(self, handle: Callable[[Request], Response], context: ssl.SSLContext | None = None) -> None:
         self.falls: deque[Fall] = deque()
         self.beside: list[Gate] = []
-        self.port = 0
+        self.port = free_port()
         self.connections = 0
         self._handle = handle
         self._context = context
@@ -119,7 +120,6 @@ class Gate:
         """Listen, unless it does."""
         if self._listener is None:
             self._listener = socket.create_server(("127.0.0.1", self.port))
-            self.port = self._listener.getsockname()[1]
             self._acceptors.append(Thread(target=self._accept, args=(self._listener,)))
             self._acceptors[-1].start()
 

@@ -17,6 +17,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.ports import free_port
 from support.sandbox_client import STAGING, subscribe
 from werkzeug import Response
 
@@ -172,9 +173,7 @@ def test_failed_delivery_is_given_up_after_three_retries(sandbox: Sandbox, https
 
 def test_endpoint_that_is_not_there_is_retried_too(sandbox: Sandbox) -> None:
     """A refused connection is a failure like any other, and is logged as what it is."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    subscribe(sandbox, f"http://127.0.0.1:{port}/offers")
+    subscribe(sandbox, f"http://127.0.0.1:{free_port()}/offers")
     sandbox.deliveries.trigger("ONB10011")
     assert sandbox.deliveries.wait_idle(10)
 

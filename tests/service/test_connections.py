@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpcore
 import pytest
+from support.ports import free_port
 from support.raw_server import OK, RawServer, read_request, reset, say, wait_for_hangup
 from support.tls_within import Within
 
@@ -209,8 +210,7 @@ def test_what_is_not_used_is_closed(started: tuple[RawServer, Transport]) -> Non
 
 def test_a_failure_ahead_is_not_the_failure_of_a_call(transport: Transport, serve: Serve) -> None:
     """It came before the call was made: by then the server may be there again."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     transport.expect(f"http://127.0.0.1:{port}", 1, 1, 5)
     wait_for_openings(transport)
     with socket.create_server(("127.0.0.1", port)) as listener:
@@ -230,8 +230,7 @@ def answer_one(listener: socket.socket) -> None:
 
 def test_a_failure_is_told_by_the_call(transport: Transport) -> None:
     """In the same words as without anything opened ahead, and nothing was sent."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     without = post(transport, url)
     transport.expect(url, 1, 1, 5)
     assert without == post(transport, url)

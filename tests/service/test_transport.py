@@ -14,6 +14,7 @@ import h11
 import httpcore
 import httpx
 import pytest
+from support.ports import free_port
 from support.raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
 
 from reconciler.errors import SettingsError
@@ -192,9 +193,7 @@ class TestNotSent:
 
     def test_refused_connection(self, transport: Transport) -> None:
         """A port nobody listens on."""
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-        failure = post(transport, f"http://127.0.0.1:{port}")
+        failure = post(transport, f"http://127.0.0.1:{free_port()}")
         assert isinstance(failure, Failure)
         assert (failure.sent, "refused" in failure.reason) == (False, True)
 

@@ -11,6 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from support.journal_samples import TARGET, entries, imported, journal, journal_bytes
 from support.object_servers import AZURITE_KEY, S3_SECRET, ObjectServer, s3_environment
+from support.ports import free_port
 from support.tcp_proxy import Proxy
 from werkzeug import Request, Response
 
@@ -87,9 +88,7 @@ def test_an_append_whose_answer_is_lost_to_somebody_faster(begun: ObjectServer) 
 
 def test_away(s3: ObjectServer) -> None:
     """Nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    store = through(s3, port)
+    store = through(s3, free_port())
     for act in (lambda: store.read(TARGET), store.targets, store.prepare, append_to(store)):
         with pytest.raises(StoreUnavailable, match="cannot connect to the object store"):
             act()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import sys
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
@@ -87,10 +86,3 @@ def session_folder(factory: pytest.TempPathFactory) -> Path:
     """A directory that all workers of this test session have in common."""
     base = factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port

@@ -19,7 +19,8 @@ import psycopg
 import pytest
 
 from reconciler.state.stores.location import open_store
-from support.components import component, free_port, session_folder, shared
+from support.components import component, session_folder, shared
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -69,8 +69,10 @@ class _Connection(StreamRequestHandler):
         split = (header.partition(b": ") for header in rest)
         headers = [(name, value) for name, _, value in split]
         arrived = Arrived(line, headers, b"")
-        body = self.rfile.read(int(arrived.header("content-length") or 0))
-        arrived = arrived._replace(body=body)
+        length = int(arrived.header("content-length") or 0)
+        arrived = arrived._replace(body=self.rfile.read(length))
+        if len(arrived.body) < length:
+            return  # the sender was killed on the way: this is not a request (RFC 9112, section 8)
         with self.server.lock:
             self.server.arrived.append(arrived)
         status = self.server.answer(arrived)

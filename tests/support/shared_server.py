@@ -10,7 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from support.components import free_port, session_folder
+from support.components import session_folder
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
