@@ -16,6 +16,7 @@ from reconciler.applying.driver import Caller, Driver, Inbox, describe
 from reconciler.applying.events import ServiceRecords
 from reconciler.applying.protocol import TargetRun
 from reconciler.applying.verdict import (
+    exchanged_urls,
     in_flight,
     is_unresolved,
     restored_attempts,
@@ -125,6 +126,7 @@ class Apply(Struct, dict=True):
             awaiting_removal=sum(len(standing.to_remove) for standing in standings),
             restored=tuple(restored_attempts(self.plan.changes, results)),
             unknown=tuple(attempt for standing in standings for attempt in standing.unresolved),
+            exchanged=exchanged_urls(self.plan.changes, self._removal),
         )
 
     def prepare(self, name: TargetName, planned: TargetPlan) -> TargetRun:

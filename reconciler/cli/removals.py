@@ -13,9 +13,11 @@ from reconciler.reports.formats import REMOVALS
 def command(terminal: Terminal, targets: tuple[str, ...], form: str) -> int:
     """Show the requests to send to the operator.
 
-    First what was withdrawn in the last 14 days and not observed delivering since: it may be deleted already. For each
-    target one message that asks the operator to delete what awaits removal: its ids, since when, and what is delivered
-    until then; and the command to run once it is deleted. Exits with 1 if a record is damaged or missing.
+    For each target, first what was withdrawn in the last 14 days and not observed delivering since: it may be deleted
+    already. Then one message that asks the operator to delete what awaits removal: its ids, since when, and what is
+    delivered until then; what to be certain of before it is sent; and the command to run once it is deleted. Last the
+    requests that are on hold, since config/ wants their subscriptions again. Exits with 1 if a record is damaged or
+    missing.
     """
     removals = read_removals(Workspace(terminal), targets)
     terminal.print_report(REMOVALS[form](removals.requests))

@@ -54,9 +54,10 @@ class Change(Keyed, frozen=True, eq=False):
     sends, None if there is none. `concerns` are the attempts that a RETIRE or RESTORE is about, and those that a
     REPLACE retires once its create is done. `depends_on` are addresses whose creates must have succeeded before
     this change (a RETIRE whose codes move there) is carried out. `waits_for` are the attempts, of whatever address,
-    that must be gone before a change that WAITS can proceed; `unresolved` those of unknown outcome that block one. Two
-    changes are equal if they would do the same: words
-    (`reasons`, `warnings`), `before` and the order do not count.
+    that must be gone before a change that WAITS can proceed; `unresolved` those of unknown outcome that block one.
+    `exchanged` are the addresses of two replacements, this one and another, whose new URL is the other's old one.
+    Two changes are equal if they would do the same: words (`reasons`, `warnings`, and `exchanged`), `before` and the
+    order do not count.
     """
 
     address: Address
@@ -71,6 +72,7 @@ class Change(Keyed, frozen=True, eq=False):
     before: tuple[Attempt, ...] = ()
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    exchanged: tuple[Address, ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:

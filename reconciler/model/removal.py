@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model.address import TargetName
+    from reconciler.model.address import Address, TargetName
     from reconciler.model.record import Attempt
 
 
@@ -31,7 +31,9 @@ class RemovalRequest(Struct, frozen=True):
     """All that awaits removal on one target, as of `at` (UTC, ISO 8601), and what is not to be deleted.
 
     `wanted` are the ids of those that `config/` wants again: an apply restores them, and they must not be deleted.
-    `withdrawn` are the attempts whose own request was withdrawn lately.
+    `withdrawn` are the attempts whose own request was withdrawn lately. `unknown` are its creates of unknown outcome.
+    `exchanged` are the pairs of addresses whose URLs were exchanged, of those that the operator is to delete something
+    of.
     """
 
     target: TargetName
@@ -39,6 +41,8 @@ class RemovalRequest(Struct, frozen=True):
     awaiting: tuple[AwaitingRemoval, ...]
     wanted: frozenset[str] = frozenset()
     withdrawn: tuple[Attempt, ...] = ()
+    exchanged: tuple[tuple[Address, ...], ...] = ()
+    unknown: tuple[Attempt, ...] = ()
 
     @property
     def to_delete(self) -> tuple[AwaitingRemoval, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.model.address import Address, TargetName
     from reconciler.model.plan import TargetPlan
@@ -46,7 +46,8 @@ class TargetStatus(Struct, frozen=True):
     """The status of one target: its attempts by address, and its plan, which is empty if it is not declared.
 
     One that is not `recorded` has no record yet, so nothing is known of it. `withdrawn` are the live attempts whose
-    removal request was withdrawn lately: the operator may have deleted them all the same.
+    removal request was withdrawn lately: the operator may have deleted them all the same. `exchanged` are the pairs of
+    addresses whose URLs were exchanged.
     """
 
     name: TargetName
@@ -55,6 +56,12 @@ class TargetStatus(Struct, frozen=True):
     declared: bool = True
     recorded: bool = True
     withdrawn: tuple[Attempt, ...] = ()
+    exchanged: tuple[tuple[Address, ...], ...] = ()
+
+    def exchanged_of(self, going: Iterable[Attempt]) -> tuple[tuple[Address, ...], ...]:
+        """The pairs of which at least one address has something of `going`, which is to be deleted."""
+        addresses = {attempt.address for attempt in going}
+        return tuple(pair for pair in self.exchanged if not addresses.isdisjoint(pair))
 
 
 class Unexplained(Struct, frozen=True):

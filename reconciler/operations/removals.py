@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from reconciler.errors import ConfigError, SettingsError
 from reconciler.model.desired import Replace
-from reconciler.model.record import Attempt
+from reconciler.model.record import Attempt, Status
 from reconciler.model.removal import RemovalRequest
 from reconciler.model.selection import Selection
 from reconciler.operations.status import read_whole_status
@@ -40,7 +40,9 @@ def held_beside(workspace: Workspace, attempts: Sequence[Attempt]) -> list[Attem
     Raises StateError.
     """
     target = attempts[0].address.target
-    held = [attempt for attempt in workspace.read(target).record().attempts.values() if attempt.in_force]
+    held = [
+        attempt for attempt in workspace.read(target).record().attempts.values() if attempt.status is not Status.GONE
+    ]
     request = RemovalRequest(target, "", tuple(awaiting_beside(attempt, held) for attempt in attempts))
     with suppress(ConfigError, SettingsError):  # a request needs no configuration
         _warn_of_wanted(workspace, [request])

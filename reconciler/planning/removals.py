@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.model.removal import AwaitingRemoval, RemovalRequest
-from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +32,10 @@ def removal_requests(standings: Iterable[TargetStatus], selection: Selection, no
         withdrawn = tuple(attempt for attempt in standing.withdrawn if selection.has(attempt.address))
         if awaiting or withdrawn:
             wanted = frozenset(attempt.id for attempt in standing.plan.restored)
-            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, wanted, withdrawn))
+            going = [one.attempt for one in awaiting if one.attempt.id not in wanted]
+            pairs = standing.exchanged_of(going)
+            unknown = tuple(attempt for attempt in attempts if attempt.unresolved)
+            requests.append(RemovalRequest(standing.name, stamp(now), awaiting, wanted, withdrawn, pairs, unknown))
     return requests
 
 
@@ -58,6 +60,13 @@ def _elsewhere(attempt: Attempt, attempts: Sequence[Attempt]) -> dict[str, tuple
 
 def staying_beside(attempt: Attempt, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
     """The live ones of `attempts`, those of its target, that deliver a code of `attempt` to the URL of `attempt`."""
-    url = normal_url(attempt.url)
-    here = (other for other in attempts if other.status is Status.LIVE and normal_url(other.url) == url)
-    return tuple(other for other in here if not set(other.codes).isdisjoint(attempt.codes))
+    return _with_a_route_of(attempt, (other for other in attempts if other.status is Status.LIVE))
+
+
+def unknown_beside(attempt: Attempt, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    """As `staying_beside`, but those of unknown outcome."""
+    return _with_a_route_of(attempt, (other for other in attempts if other.unresolved))
+
+
+def _with_a_route_of(attempt: Attempt, others: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    return tuple(other for other in others if not attempt.routes.isdisjoint(other.routes))

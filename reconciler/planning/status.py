@@ -11,6 +11,7 @@ from reconciler.model.plan import TargetPlan
 from reconciler.model.record import Status
 from reconciler.model.status import Evidence, ObservedAttempt, Proof, TargetStatus
 from reconciler.planning.evidence import evidence_for, own_evidence_for
+from reconciler.planning.exchanges import exchanges
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
@@ -31,7 +32,15 @@ def status_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStatus:
     observed = tuple(_observed(attempt, record, since) for attempt in ordered)
     doubted_since = _before(now, DOUBTED_FOR)
     withdrawn = tuple(attempt for attempt in ordered if _is_doubtful(attempt, record, doubted_since))
-    return TargetStatus(record.target, observed, plan, withdrawn=withdrawn)
+    return TargetStatus(record.target, observed, plan, withdrawn=withdrawn, exchanged=exchanges(ordered, plan.changes))
+
+
+def doubted_until(attempt: Attempt) -> str:
+    """The last day (UTC) on which it is in doubt whether a live attempt exists; "" if its journal has no such time."""
+    try:
+        return (datetime.fromisoformat(attempt.withdrawn) + DOUBTED_FOR).astimezone(UTC).date().isoformat()
+    except (ValueError, OverflowError):  # a journal may say anything
+        return ""
 
 
 def _before(now: datetime, span: timedelta) -> str:

@@ -12,9 +12,7 @@ from reconciler.model.result import Applied, Done, Health, Result
 from reconciler.reports.letters import (
     after_keeping,
     keeping_request,
-    removal_message,
     removal_request,
-    removed_command,
 )
 from reconciler.reports.visible import without_commands
 from reconciler.reports.wording import listed, resolve_advice
@@ -250,6 +248,8 @@ def _withdrawn(attempt: Attempt) -> dict[str, object]:
 
 
 def _request(request: RemovalRequest) -> dict[str, object]:
+    from reconciler.reports.removals import removal_message, removed_command  # noqa: PLC0415 - only `removals` needs it
+
     return {
         "text": "\n".join(removal_message(request)) if request.to_delete else "",
         "after_deletion": removed_command(request) if request.to_delete else "",

@@ -19,7 +19,6 @@ from reconciler.reports.documents import (
     status_document,
     validation_document,
 )
-from reconciler.reports.letters import removals_text
 from reconciler.reports.line import Line
 from reconciler.reports.text import (
     applied_text,
@@ -64,6 +63,12 @@ def _html() -> ModuleType:
     from reconciler.reports import html  # noqa: PLC0415 - see above
 
     return html
+
+
+def _removals() -> ModuleType:
+    from reconciler.reports import removals  # noqa: PLC0415 - see above
+
+    return removals
 
 
 def _findings() -> ModuleType:
@@ -112,7 +117,7 @@ STATUS_PAGE: Formats[Overview] = {
     "html": lambda overview: _html().status_page(overview, _status_document(overview)),
 }
 REMOVALS: Formats[Sequence[RemovalRequest]] = {
-    "text": removals_text,
+    "text": lambda requests: _removals().removals_text(requests),
     "json": _json(removals_document),
     "markdown": lambda requests: _markdown().removals_markdown(requests),
 }

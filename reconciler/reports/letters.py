@@ -1,27 +1,30 @@
-"""The letters to the operator, who alone can see and delete subscriptions, and what to run once they are answered.
+"""The letters to the operator about one subscription each, and what to run once they are answered.
 
-Those in lines of text are at the end; every `Line` escapes what is in it.
+The operator alone can see and delete subscriptions. Those in lines of text are at the end; every `Line` escapes what is
+in it.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
-from reconciler.model.url import normal_url
+from reconciler.planning.reasons import exchanged
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.wording import counted, removals_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from reconciler.model.address import Address
     from reconciler.model.record import Attempt
-    from reconciler.model.removal import AwaitingRemoval, RemovalRequest
 
-_DELETED = " unless it was deleted"
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+UNLESS_NEVER_SENT = "If you never sent the request to delete it, send nothing. Otherwise"
+"""What precedes a letter to keep a subscription: somebody who was not asked to delete it has nothing to be told."""
+_IF_NOT_INTENDED = (
+    "If it is not intended, put their URLs in config/ back and apply: that creates nothing, restores the old"
+    " subscriptions, and requests the removal of the new ones instead."
+)
 
 
 def removal_request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
@@ -33,11 +36,12 @@ def removal_request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
         return f"Please delete the webhook subscription of {_described(attempt)}."
     from reconciler.planning.removals import staying_beside  # noqa: PLC0415 - most plans request no removal
 
-    keep = "".join(f" {_keep(other, 'Please')}." for other in staying_beside(attempt, held))
+    keep = "".join(f" {keep_other(other, 'Please')}." for other in staying_beside(attempt, held))
     return f"Please delete the webhook subscription of {_described(attempt)}.{keep}"
 
 
-def _keep(other: Attempt, please: str = "please") -> str:
+def keep_other(other: Attempt, please: str = "please") -> str:
+    """The request to keep what differs from the one to delete in its age and ids only."""
     return f"{please} keep the other one with this URL: {_known(other)}"
 
 
@@ -49,10 +53,10 @@ def _described(attempt: Attempt) -> str:
 def _known(attempt: Attempt) -> str:
     """By what it differs from others with the same codes and URL: when it was created, and its ids."""
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
-    return f"{_created_or_imported(attempt)}{f' ({ids})' if ids else ''}"
+    return f"{created_or_imported(attempt)}{f' ({ids})' if ids else ''}"
 
 
-def _created_or_imported(attempt: Attempt) -> str:
+def created_or_imported(attempt: Attempt) -> str:
     """When it was created; for an import, or a create whose answer was lost, only what is known of that."""
     if not attempt.settled_by:
         return f"imported on {attempt.since}, date of creation unknown"
@@ -101,89 +105,51 @@ def existence_question(attempt: Attempt) -> str:
     )
 
 
-def removal_message(request: RemovalRequest) -> list[str]:
-    """The message for one target, line by line, ready to be sent."""
-    count = len(request.to_delete)
-    what = "this webhook subscription" if count == 1 else f"these {count} webhook subscriptions"
-    lines = [f"Please delete {what} of {request.target}:"]
-    for number, awaiting in enumerate(request.to_delete, 1):
-        first, *rest = _awaiting_lines(awaiting, request.at)
-        lines += ["", f"{number}. {first}", *(f"   {line}" for line in rest)]
-    return lines
+def exchange_caution(pairs: Iterable[tuple[Address, ...]], *, message: bool = False) -> list[str]:
+    """What is to be certain before the requests to delete are sent where URLs were exchanged; nothing if none were.
 
-
-def removed_command(request: RemovalRequest) -> str:
-    """The command that records that all of the message was deleted, and nothing that was requested since."""
-    attempts = " ".join(f"--attempt {awaiting.attempt.id}" for awaiting in request.to_delete)
-    return f"reconciler state removed -t {request.target} {attempts}"
-
-
-def wanted_again(request: RemovalRequest) -> list[str]:
-    """What the message leaves out, since `config/` wants it again, one line each."""
-    return [
-        f"{attempt.address} (attempt {attempt.id}) is in config/ again: not in this message; to restore it,"
-        f" run: reconciler apply -t {request.target}"
-        for attempt in request.to_restore
-    ]
-
-
-def _awaiting_lines(awaiting: AwaitingRemoval, now: str) -> list[str]:
-    attempt = awaiting.attempt
-    ids = [f"{name}: {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id")]
-    return [
-        f"webhook URL: {attempt.url}",
-        f"event codes: {', '.join(attempt.codes)}",
-        *(ids or ["id: not known, since the response to its create is not recorded"]),
-        _created_or_imported(attempt),
-        f"removal requested {attempt.at}{_age(attempt.at, now)}",
-        *_until_then(awaiting),
-    ]
-
-
-def _until_then(awaiting: AwaitingRemoval) -> list[str]:
-    """What is delivered until the operator has deleted it, and what must not be mistaken for it."""
-    lines = []
-    places = {
-        code: tuple((url, (code, url) in awaiting.doubtful) for url in urls)
-        for code, urls in awaiting.elsewhere.items()
-    }
-    for found in sorted(set(places.values())):
-        codes = [code for code, place in places.items() if place == found]
-        lines.append(f"until it is deleted, delivered twice: {', '.join(codes)} ({_also(awaiting, found)})")
-    here = [code for code in awaiting.attempt.codes if code not in awaiting.elsewhere]
-    if here:
-        lines.append(f"until it is deleted, still delivered: {', '.join(here)}")
-    return lines + [_keep(other) for other in awaiting.staying]
-
-
-def _also(awaiting: AwaitingRemoval, places_found: Iterable[tuple[str, bool]]) -> str:
-    """Where others deliver codes of it too, to its own URL and to others, each with whether that is in doubt."""
-    own = normal_url(awaiting.attempt.url)
-    here = [doubtful for url, doubtful in places_found if normal_url(url) == own]
-    places = [f"by another subscription with this URL{_DELETED if all(here) else ''}"] if here else []
-    others = [f"{url}{_DELETED if doubtful else ''}" for url, doubtful in places_found if normal_url(url) != own]
-    return ", and ".join([*places, *([f"also to {', '.join(others)}"] if others else [])])
-
-
-def _age(at: str, now: str) -> str:
-    """How long before `now` a time was, in parentheses and the largest unit that fits; "" for what is no time.
-
-    Clocks may differ a little, and a journal may say anything.
+    `message`: the message with these requests follows.
     """
-    try:
-        seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
-    except (ValueError, TypeError):
-        return ""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f" ({counted(int(seconds // size), unit)} ago)"
-    return " (just now)"
+    found = [f"warning: {exchanged(*pair)}" for pair in pairs]
+    if not found:
+        return []
+    return [
+        *found,
+        "Until you are certain, send the operator no request to delete.",
+        _IF_NOT_INTENDED,
+        f"If it is intended, send {'the message below' if message else 'what `removals` prints'}.",
+    ]
 
 
-def removal_text(attempts: Iterable[Attempt], held: Sequence[Attempt] = ()) -> list[Line]:
-    """The requests to the operator, and what to run after each was met; `held` as for `removal_request`."""
-    lines = []
-    for attempt in attempts:
+def without_exchanged(attempts: Iterable[Attempt], pairs: Iterable[tuple[Address, ...]]) -> list[Attempt]:
+    """`attempts` that await removal, without those whose addresses are in `pairs`, which exchanged their URLs."""
+    addresses = {address for pair in pairs for address in pair}
+    return [attempt for attempt in attempts if attempt.address not in addresses]
+
+
+def unknown_cautions(attempt: Attempt, held: Sequence[Attempt]) -> list[str]:
+    """What to do before the request to delete `attempt` is sent where a create of unknown outcome has its URL too."""
+    if not any(other.unresolved for other in held):
+        return []
+    from reconciler.planning.removals import unknown_beside  # noqa: PLC0415 - most plans request no removal
+
+    return [
+        f"{other.address} (attempt {other.id}), a create of unknown outcome, has the same URL as attempt {attempt.id}:"
+        " resolve it before you send the request to delete that, or the operator may delete the wrong one"
+        for other in unknown_beside(attempt, held)
+    ]
+
+
+def removal_text(
+    attempts: Iterable[Attempt], held: Sequence[Attempt] = (), pairs: Sequence[tuple[Address, ...]] = ()
+) -> list[Line]:
+    """The requests to the operator, and what to run after each was met; `held` as for `removal_request`.
+
+    In place of those of addresses in `pairs`, which exchanged their URLs, it says what is to be certain first.
+    """
+    lines = [Line(f"  {text}", Tone.WARNING) for text in exchange_caution(pairs)]
+    for attempt in without_exchanged(attempts, pairs):
+        lines += [Line(f"  warning: {caution}", Tone.WARNING) for caution in unknown_cautions(attempt, held)]
         lines += [
             Line(f"  Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
             Line(f"    {removal_request(attempt, held)}"),
@@ -192,44 +158,13 @@ def removal_text(attempts: Iterable[Attempt], held: Sequence[Attempt] = ()) -> l
     return lines
 
 
-def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:
-    """The messages to the operator, and what to run after the deletion."""
-    lines = [line for request in requests for line in withdrawn_lines(request.withdrawn)]
-    for request in requests:
-        if request.to_delete:
-            lines += [Line(f"Send to the operator of {request.target}:", Tone.HEADING), Line("")]
-            lines += [Line(f"  {line}" if line else "") for line in removal_message(request)]
-            lines += [Line(""), Line(f"After they are deleted, run: {removed_command(request)}", Tone.FAINT), Line("")]
-        if request.to_restore:
-            lines += [*(Line(line, Tone.WARNING) for line in wanted_again(request)), Line("")]
-    return [*lines, Line(removals_summary(requests), Tone.HEADING if requests else Tone.PLAIN)]
-
-
-def withdrawn_title(attempt: Attempt) -> str:
-    """What to ask first of a subscription that the operator may have deleted before the request was withdrawn."""
-    return (
-        f"Withdrawn {attempt.withdrawn}, {attempt.address} (attempt {attempt.id}): ask the operator whether it still"
-        " exists before anything else is deleted"
-    )
-
-
-def withdrawn_lines(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to keep what may have been deleted, each with the question and what to run if it was."""
-    lines = []
-    for attempt in attempts:
-        lines += [
-            Line(withdrawn_title(attempt), Tone.WARNING),
-            Line(f"  {keeping_request(attempt)}"),
-            Line(f"  {after_keeping(attempt)}", Tone.FAINT),
-            Line(""),
-        ]
-    return lines
-
-
 def keeping_lines(attempt: Attempt, indent: str) -> list[Line]:
     """The request to keep what awaits removal and is wanted again."""
     return [
-        Line(f"{indent}Send to the operator, for {attempt.address} (attempt {attempt.id}):", Tone.HEADING),
+        Line(
+            f"{indent}{UNLESS_NEVER_SENT} send to the operator, for {attempt.address} (attempt {attempt.id}):",
+            Tone.HEADING,
+        ),
         Line(f"{indent}  {keeping_request(attempt)}"),
     ]
 

@@ -1,6 +1,6 @@
 """Markdown, for pull-request comments and job summaries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.clock import stamp
 from reconciler.model.parity import Pairs, Parity
@@ -12,14 +12,14 @@ from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.letters import (
+    UNLESS_NEVER_SENT,
     after_deletion,
     after_keeping,
+    exchange_caution,
     keeping_request,
-    removal_message,
     removal_request,
-    removed_command,
-    wanted_again,
-    withdrawn_title,
+    unknown_cautions,
+    without_exchanged,
 )
 from reconciler.reports.paper import Paper, code
 from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
@@ -122,18 +122,22 @@ def applied_markdown(applied: Applied) -> str:
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     kept = [f"{_keeping(attempt)}  - {code(after_keeping(attempt))}\n" for attempt in applied.restored]
-    paper.bullets("Send to the operator", [*kept, *(_request(attempt) for attempt in applied.removal)])
+    paper.bullets("Send nothing yet", _listed(exchange_caution(applied.exchanged)))
+    removal = without_exchanged(applied.removal, applied.exchanged)
+    paper.bullets("Send to the operator", [*kept, *(_request(attempt) for attempt in removal)])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 
 
-def _request(attempt: Attempt, held: Iterable[Attempt] = ()) -> str:
+def _request(attempt: Attempt, held: Sequence[Attempt] = ()) -> str:
     request = f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(removal_request(attempt, held))}\n"
-    return f"{request}  - {code(after_deletion(attempt))}\n"
+    beside = [*unknown_cautions(attempt, held), after_deletion(attempt)]
+    return "".join([request, *(f"  - {code(text)}\n" for text in beside)])
 
 
 def _keeping(attempt: Attempt) -> str:
-    return f"- {code(attempt.address)} (attempt {code(attempt.id)}): {code(keeping_request(attempt))}\n"
+    to_keep = code(keeping_request(attempt))
+    return f"- {UNLESS_NEVER_SENT} send, for {code(attempt.address)} (attempt {code(attempt.id)}): {to_keep}\n"
 
 
 def questions(attempts: Iterable[Attempt]) -> list[str]:
@@ -217,11 +221,13 @@ def status_markdown(standings: Iterable[TargetStatus]) -> str:
         rows = [_standing_row(attempt) for attempt in standing.attempts]
         paper.block(f"\n#### {code(standing.name)}\n\n{_STANDINGS}", rows)
     requests = [_keeping(attempt) for standing in standings for attempt in standing.plan.restored]
+    exchanged = [pair for standing in standings for pair in standing.exchanged_of(standing.plan.to_remove)]
     requests += [
         _request(attempt, [known.attempt for known in standing.attempts])
         for standing in standings
-        for attempt in standing.plan.to_remove
+        for attempt in without_exchanged(standing.plan.to_remove, exchanged)
     ]
+    paper.bullets("Send nothing yet", _listed(exchange_caution(exchanged)))
     paper.fold("Send to the operator", requests)
     return paper.text("")
 
@@ -235,18 +241,33 @@ def _standing_row(standing: ObservedAttempt) -> str:
 def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
     paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
-    rows = [
-        f"- {code(withdrawn_title(attempt))}: {code(keeping_request(attempt))}\n  - {code(after_keeping(attempt))}\n"
-        for request in requests
-        for attempt in request.withdrawn
-    ]
-    paper.bullets("Withdrawn", rows)
-    for request in (request for request in requests if request.awaiting):
+    for request in requests:
         head = f"\n#### {code(request.target)}\n\n"
-        if request.to_delete:
-            rows = [f"> {code(line) if line else ''}<br>\n" for line in removal_message(request)]
-            after = f"\nAfter they are deleted, run: {code(removed_command(request))}\n"
+        for rows, after in _parts_of(request):
             paper.block(head, rows, after)
-            head = "\n"
-        paper.block(head, [f"- {code(line)}\n" for line in wanted_again(request)])
+            head = "\n" if rows else head
     return paper.text("")
+
+
+def _parts_of(request: RemovalRequest) -> Iterator[tuple[list[str], str]]:
+    """What is about one target: what is to be asked first, the message with what precedes it, and what is on hold."""
+    from reconciler.reports import removals  # noqa: PLC0415 - no other report needs it
+
+    if request.withdrawn:
+        title, message = code(removals.keeping_title(request.target)), removals.keeping_message(request)
+        yield [f"{title}\n\n", *_quoted(message)], "\nAfter the answer:\n"
+        yield _listed(removals.after_answer(request)), ""
+    if request.to_delete:
+        yield _listed(removals.cautions(request)), "\n"
+        after = f"\nAfter they are deleted, run: {code(removals.removed_command(request))}\n"
+        yield _quoted(removals.removal_message(request)), after
+    if request.to_restore:
+        yield _listed([*removals.on_hold(request), removals.after_hold(request)]), ""
+
+
+def _listed(lines: Iterable[str]) -> list[str]:
+    return [f"- {code(line)}\n" for line in lines]
+
+
+def _quoted(message: Iterable[str]) -> list[str]:
+    return [f"> {code(line) if line else ''}<br>\n" for line in message]

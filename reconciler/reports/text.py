@@ -168,12 +168,12 @@ def applied_text(applied: Applied) -> list[Line]:
 
         advice += questions_lines(applied.unknown, "  ")
     lines += [Line(""), *advice] if advice else []
-    kept, removed = kept_lines(applied.restored), removal_text(applied.removal)
+    kept, removed = kept_lines(applied.restored), removal_text(applied.removal, pairs=applied.exchanged)
     if kept:
         lines += [Line(""), *kept]
     if removed:
-        order = [Line("Only after the operator has answered that:", Tone.WARNING)] if kept else []
-        lines += [Line(""), *order, *removed]
+        order = "If you sent any of that, send nothing else before the operator has answered:"
+        lines += [Line(""), *([Line(order, Tone.WARNING)] if kept else []), *removed]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))
@@ -237,9 +237,10 @@ def status_text(standings: Iterable[TargetStatus]) -> list[Line]:
         lines += [line for found in standing.attempts for line in _standing_lines(found, asked=bool(together))]
         lines += together
         lines += _surplus_lines(standing.plan)
-        lines += removal_text(standing.plan.to_remove, [known.attempt for known in standing.attempts])
-        lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
         lines += [Line(f"  {withdrawn_advice(standing)}", Tone.WARNING)] if standing.withdrawn else []
+        held = [known.attempt for known in standing.attempts]
+        lines += removal_text(standing.plan.to_remove, held, standing.exchanged_of(standing.plan.to_remove))
+        lines += [line for attempt in standing.plan.restored for line in keeping_lines(attempt, "  ")]
         lines += [Line(f"  {missing}", Tone.WARNING)] if (missing := secrets_missing(standing)) else []
         lines += [_left_line(standing), Line("")]
     return lines[:-1]

@@ -296,5 +296,5 @@ def removals_summary(requests: Sequence[RemovalRequest]) -> str:
     if not any(request.awaiting for request in requests):
         return "Nothing awaits removal."
     if not counts:
-        return "Nothing to send."
+        return "No request to delete is to be sent before the apply."
     return f"{_await_removal(sum(counts))} on {counted(len(counts), 'target')}."

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
+ORDER = "If you sent any of that, send nothing else before the operator has answered:"
 KEEP = (
     "Please do not delete the webhook subscription of europe/staging that delivers ONB10011 to"
     " https://hooks.partner.example/offers, created "
@@ -61,6 +62,7 @@ def test_what_is_wanted_again_is_not_to_be_deleted(restoring: Partner, command: 
         shown = plain(report)
         assert KEEP in shown
         assert re.search(r"\(subscriptionId sub-\d+\): we still need it, and our request of 2\S+Z to delete", shown)
+        assert "If you never sent the request to delete it, send nothing." in shown[: shown.index(KEEP)]
         assert "Please delete" not in shown
         assert "awaits removal;" not in shown
         assert "reconciler removals" not in shown
@@ -94,7 +96,7 @@ def test_what_is_to_be_kept_is_asked_for_first(restoring: Partner, form: str) ->
     applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
     _, _, results = applied.rpartition("Digest")
     assert 0 < results.index("Please do not delete the") < results.index("Please delete the")
-    assert form == "markdown" or "Only after the operator has answered that:" in results
+    assert form == "markdown" or ORDER in results
 
 
 def test_withdrawn_by_hand(restoring: Partner) -> None:

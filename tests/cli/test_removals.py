@@ -10,19 +10,23 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
+from support.report_values import printed
 from support.value_scene import AT, BY, EUROPE, Scene, address_of, hooks
 
 from reconciler.model.entry import Observed, Restored
 from reconciler.model.selection import Selection
 from reconciler.planning.removals import removal_requests
-from reconciler.planning.status import status_of
-from reconciler.reports.letters import removal_message
+from reconciler.planning.status import doubted_until, status_of
+from reconciler.reports.formats import REMOVALS, STATUS
+from reconciler.reports.removals import removal_message
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from support.project import Project
+
+    from reconciler.model.removal import RemovalRequest
 
 CONFIG = """\
 targets:
@@ -90,12 +94,17 @@ def test_what_is_wanted_again_is_in_no_message(partner: Project) -> None:
     partner.write("config/new.yaml", "subscriptions: {europe/staging: {loans: null}}")
     for form in ("text", "markdown"):
         said = unescape(re.sub(r"<[^>]+>", "", partner.step("removals", "--format", form).out))
-        message, _, _ = said.partition("After they are deleted")
+        message, _, after = said.partition("After they are deleted")
+        assert ("On hold" in message, "On hold" in after) == (False, True)
         assert "Please delete this webhook subscription of europe/staging:" in message
         assert "https://hooks.partner.example/europe/loans" in message
         assert "https://hooks.partner.example/europe/offers" not in message
-        again = r"europe/staging/offers \(attempt \w+\) is in config/ again: not in this message; to restore it,\s+run:"
-        assert re.search(rf"{again}\s+reconciler apply -t europe/staging", said)
+        again = (
+            r"config/ wants it again: the request of 2\S+Z to delete europe/staging/offers \(attempt \w+\), ONB10011"
+        )
+        assert re.search(f"{again} to https://hooks.partner.example/europe/offers\n", said)
+        assert "If such a request was sent already, the operator may still act on it." in said
+        assert re.search(r"for the letter that withdraws it,\s+run:\s+reconciler apply -t europe/staging", said)
         assert "1 subscription awaits removal on 1 target." in said
     document = partner.step("removals", "--format", "json").document["targets"]["europe/staging"]
     (offers,) = (one for one in document["awaiting_removal"] if one["address"] == "europe/staging/offers")
@@ -106,7 +115,9 @@ def test_what_is_wanted_again_is_in_no_message(partner: Project) -> None:
     assert ("", "") == (without["text"], without["after_deletion"])
     only = partner.step("removals", "-t", "*/*/offers").out
     assert "Please delete" not in only
-    assert "Nothing to send." in only
+    assert only.endswith("No request to delete is to be sent before the apply.\n")
+    partner.step("apply", "--auto-approve", "--unsealed")
+    assert "to delete it is withdrawn" in partner.step("removals", "-t", "*/*/offers").out
 
 
 def test_the_command_records_what_the_message_asked_for(partner: Project) -> None:
@@ -209,11 +220,18 @@ def test_what_was_withdrawn_comes_first(partner: Project) -> None:
     partner.step("apply", "--auto-approve", "--unsealed")
     shown = partner.step("removals").out
     first, _, rest = shown.partition("Send to the operator of europe/staging:")
-    assert "europe/staging/offers (attempt " in first
-    assert "ask the operator whether it still exists before anything else is deleted\n" in first
-    assert re.search(r"Please do not delete the .* our request of 2\S+Z to delete it is withdrawn\.\n", first)
-    assert re.search(r"run:\n +reconciler state removed europe/staging/offers --attempt \w+ --force\n", first)
     old = "https://hooks.partner.example/europe/offers"
+    before, _, after = first.partition("  Please do not delete this webhook subscription of europe/staging:")
+    assert (
+        "If you never sent them, send nothing about them. Otherwise ask the operator of europe/staging first" in before
+    )
+    assert "before anything else is deleted:\n" in before
+    assert "we still need it. Does it still exist?\n" in after
+    assert f"\n\n  1. webhook URL: {old}\n     event codes: ONB10011\n" in after
+    assert re.search(r"\n     our request of 2\S+Z to delete it is withdrawn\n", after)
+    answered = r"\n1\. europe/staging/offers \(attempt \w+\), shown until 2\S{9}; if it was deleted, run:"
+    assert re.search(rf"{answered}\n +reconciler state removed europe/staging/offers --attempt \w+ --force\n", after)
+    assert "What exists needs nothing more.\n" in after
     assert f"delivered twice: ONB10011 (also to {old} unless it was deleted)" in rest
     pointed = partner.step("status").out
     assert "1 removal request was withdrawn lately; ask the operator whether" in pointed
@@ -222,8 +240,9 @@ def test_what_was_withdrawn_comes_first(partner: Project) -> None:
     assert "1 removal request was withdrawn lately" in partner.step("status", "--format", "markdown").out
     document = partner.step("removals", "--format", "json").document
     (withdrawn,) = document["withdrawn"]
-    assert withdrawn["text"] in first
-    assert withdrawn["text"] in unescape(partner.step("removals", "--format", "markdown").out)
+    assert f"to {old}, created 2" in withdrawn["text"]
+    markdown = unescape(re.sub(r"<[^>]+>", "", partner.step("removals", "--format", "markdown").out))
+    assert all(line.strip() in markdown for line in first.splitlines() if not line.endswith("run:"))
     partner.step("state", "removed", "-t", "europe/staging")
     document = partner.step("removals", "--format", "json").document
     assert ({}, 1) == (document["targets"], len(document["withdrawn"]))
@@ -249,6 +268,7 @@ def test_how_long_a_withdrawal_is_in_doubt() -> None:
         )
 
     assert ([offers], []) == (withdrawn(14), withdrawn(14.1))
+    assert "2026-12-04" == doubted_until(scene.attempt(offers))
     observe(AT)
     assert [offers] == withdrawn(1)
     other = scene.hold("offers", "ONB10011", hooks("offers"))
@@ -269,3 +289,47 @@ def test_what_stays_at_both_urls() -> None:
     (request,) = removal_requests([status], Selection(), NOW.timestamp())
     both = f"by another subscription with this URL, and also to {hooks('more')}"
     assert f"   until it is deleted, delivered twice: ONB10011 ({both})" in removal_message(request)
+
+
+def test_several_that_were_withdrawn_are_one_message() -> None:
+    """Numbered as those to delete are, and each with the command for the answer that it is deleted."""
+    scene = Scene()
+    for name, code in (("offers", "ONB10011"), ("loans", "LOA10013")):
+        attempt = scene.hold(name, code, hooks(name))
+        scene.want(name, code, hooks(name))
+        scene.ask_away(attempt)
+        scene.restore(attempt)
+    shown = printed(REMOVALS["text"](requests_of(scene)))
+    assert "Please do not delete these 2 webhook subscriptions of europe/staging: we still need them. Do they" in shown
+    assert ["loans", "offers"] == re.findall(rf"^  \d\. webhook URL: {hooks('')}(\w+)$", shown, re.MULTILINE)
+    assert ["a2", "a1"] == re.findall(
+        r"^\d\. .*, shown until 2026-12-04; .* --attempt (\w+) --force", shown, re.MULTILINE
+    )
+    assert "Please delete" not in shown
+
+
+def requests_of(scene: Scene) -> list[RemovalRequest]:
+    """What `removals` shows of europe/staging."""
+    status = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
+    return removal_requests([status], Selection(), NOW.timestamp())
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_an_unknown_create_beside_it(form: str) -> None:
+    """Where a create of unknown outcome may have the URL and a code of what is to be deleted, that comes first."""
+    scene = Scene()
+    going = scene.hold("offers", "ONB10011", hooks("offers"))
+    scene.ask_away(going)
+    scene.lose("offers", "ONB10011", hooks("offers"))
+    scene.lose("loans", "LOA10013", hooks("offers"))
+    shown = unescape(re.sub(r"<[^>]+>", "", printed(REMOVALS[form](requests_of(scene)))))
+    before, _, message = shown.partition("Please delete this webhook subscription of europe/staging:")
+    unknown = "europe/staging/offers (attempt a2), a create of unknown outcome, has the same URL as attempt a1"
+    assert f"warning: {unknown}: resolve it before you send the request to delete that" in before
+    assert "run: reconciler status -t europe/staging" in before
+    assert "a3" not in shown
+    assert "unknown" not in message
+    standing = status_of(scene.records[EUROPE], scene.plan().targets[EUROPE], NOW)
+    status = unescape(re.sub(r"<[^>]+>", "", printed(STATUS[form]([standing]))))
+    assert unknown in status
+    assert form == "markdown" or status.index(unknown) < status.index("Please delete")

@@ -155,7 +155,12 @@ def test_a_format_pays_for_itself_only() -> None:
     own["markdown"] = [f"reconciler.reports.{name}" for name in ("difference", "markdown", "paper", "questions")]
     of_text = {"PLAN": ["difference", "questions"], "FINDINGS": ["findings"], "PARITY": ["difference", "parity"]}
     own_text = {(table, "text"): [f"reconciler.reports.{name}" for name in names] for table, names in of_text.items()}
-    requests = {name: ["reconciler.planning.removals"] for name in ("STATUS", "STATUS_PAGE")}
+    asking = [each for each in FORMS if each[0].startswith("STATUS") or (each[0] == "REMOVALS" and each[1] != "json")]
+    requests = {each: ["reconciler.planning.removals"] for each in asking}
+    until = [f"reconciler.planning.{name}" for name in ("evidence", "exchanges", "status")]
+    until.append("reconciler.reports.removals")
+    own_text |= {("REMOVALS", form): [*own[form], *until] for form in ("text", "markdown", "json")}
     assert [
-        [table, form, *requests.get(table, []), *own_text.get((table, form), own[form])] for table, form in FORMS
+        [table, form, *sorted([*requests.get((table, form), []), *own_text.get((table, form), own[form])])]
+        for table, form in FORMS
     ] == [line.split() for line in ran.stdout.decode().splitlines()]

@@ -140,7 +140,8 @@ europe/staging
       keeps delivering ONB10001 to https://hooks.partner.example/back (attempt a1)
       warning: cancel the removal request for attempt a1 with the operator; if it is already deleted, first run: \
 reconciler state removed europe/staging/back --attempt a1
-      Send to the operator, for europe/staging/back (attempt a1):
+      If you never sent the request to delete it, send nothing. Otherwise send to the operator, for\
+ europe/staging/back (attempt a1):
         Please do not delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("back")},\
  created 2026-11-20T13:30:00Z: we still need it, and our request of 2026-11-20T13:30:00Z to delete it is withdrawn.
   - europe/staging/gone  retire

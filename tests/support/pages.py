@@ -43,6 +43,7 @@ _STEP = re.compile(
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _KINDS = {
     "time": r"\d{4}-\d\d-\d\dT\d\d[:-]?\d\d[:-]?\d\dZ",
+    "day": r"\b\d{4}-\d\d-\d\d\b",
     "pid": r"\bsandbox-state/\d+",
     "file": r"\b\d{10}-\d+-[0-9a-f]{12}\b",
     "uuid": r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",

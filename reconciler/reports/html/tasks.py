@@ -13,7 +13,9 @@ from reconciler.planning.reasons import BOTH_DELIVER, create_calls, rebind_to_se
 from reconciler.reports.html.marks import concerned_attempts
 from reconciler.reports.html.twice import asked_on
 from reconciler.reports.letters import (
+    UNLESS_NEVER_SENT,
     after_deletion,
+    exchange_caution,
     existence_question,
     keeping_request,
     removal_request,
@@ -74,6 +76,7 @@ _READ = "read a warning"
 _DELETE = "delete the subscription"
 _DELETE_OLD = "delete the old subscription"
 _KEEP = "keep the subscription"
+_EXCHANGED = "be certain that an exchange of URLs was meant"
 _SURPLUS = "decide on surplus codes (in force, not asked for by config/)"
 _WARNED = {
     Action.CREATE: (Who.REVIEWER, _READ),
@@ -185,10 +188,13 @@ def _in_full(change: Change, warning: str) -> str:
 def _removals(target: TargetOverview) -> Iterator[Task]:
     standing = target.standing
     staying = _staying(standing)
+    caution = exchange_caution(standing.exchanged_of(standing.plan.to_remove))
+    if caution:
+        yield Task(Who.MAINTAINER, _EXCHANGED, standing.name, " ".join(caution))
     for attempt in standing.plan.to_remove:
         yield _removal(attempt, staying, When.NOW, asked_on(attempt))
     for attempt in standing.plan.restored:
-        what = f"attempt {attempt.id}, of which the operator was asked to delete it"
+        what = f"attempt {attempt.id}. {UNLESS_NEVER_SENT} send"
         letter = keeping_request(attempt)
         yield Task(Who.OPERATOR, _KEEP, attempt.address, what, When.BEFORE, detail=f"at {attempt.url}", letter=letter)
     for change in standing.plan.changes:
