@@ -104,6 +104,23 @@ def test_withdrawn_by_hand(restoring: Partner) -> None:
     assert KEEP in restoring.step("state", "retire", OFFERS, "--withdraw").out
 
 
+def test_an_unknown_create_with_the_same_url(restoring: Partner) -> None:
+    """Whoever has one of two deleted that have the same URL is to know first whether there are two."""
+    restoring.step("state", "retire", OFFERS, "--withdraw")
+    restoring.step("state", "retire", OFFERS)
+    restoring.service.answer_next(refusal(500))
+    restoring.step("apply", "--auto-approve", "--unsealed", code=3)
+    listed = restoring.step("state", "list", "--format", "json").document
+    ids = {one["status"]: one["attempt"] for one in listed if one["address"] == OFFERS}
+    caution = (
+        f"{OFFERS} (attempt {ids['unknown']}), a create of unknown outcome, has the same URL as attempt"
+        f" {ids['awaiting_removal']}: resolve it before you send the request to delete that"
+    )
+    for command in (("state", "retire", OFFERS, "--attempt", ids["awaiting_removal"]), ("removals",), ("status",)):
+        shown = plain(restoring.step(*command).out)
+        assert 0 < shown.index(caution) < shown.index("Please delete")
+
+
 def test_status_says_both(restoring: Partner) -> None:
     """That nothing is left to apply, and what the operator is left to delete."""
     restoring.want(loans=["LOA10013"])
