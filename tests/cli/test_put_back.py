@@ -273,3 +273,41 @@ def test_a_rebinding_that_was_set_back_is_put_back(seen: Partner) -> None:
     seen.step(*advised(seen.step("plan", code=1)).split()[1:])
     assert before == journal(seen)
     assert [] == seen.planned()
+
+
+def move(partner: Partner) -> str:
+    """The service moves to another address, which `config/` names from then on."""
+    here = partner.service.base_url
+    config = (partner.path / "config" / "all.yaml").read_text(encoding="utf-8")
+    partner.write("config/all.yaml", config.replace(here, f"{here}/moved"))
+    return f"{here}/moved"
+
+
+@pytest.mark.parametrize("rebinds_here", [True, False])
+def test_a_rebinding_in_one_of_two_histories(seen: Partner, *, rebinds_here: bool) -> None:
+    """One command merges them, whoever rebound the record: it stays bound to where the service has moved."""
+    other, old, new = colleague(seen), seen.service.base_url, f"{seen.service.base_url}/moved"
+    rebinding = ("state", "rebind", "-t", "europe/staging", "--force")
+    if rebinds_here:
+        move(seen)
+        seen.step(*rebinding)
+        set_back(seen)
+        other.step("state", "retire", "europe/staging/offers")
+    else:
+        seen.step("state", "retire", "europe/staging/offers")
+        set_back(seen)
+        move(seen)
+        other.step(*rebinding)
+    assert PUT_BACK == advised(seen.step("plan", code=1))
+    done = seen.step(*PUT_BACK.split()[1:])
+    assert "  europe/staging: 1 entry recovered\n" == done.out
+    here, there = (old, new) if rebinds_here else (new, old)
+    assert (
+        f"Warning: europe/staging: the record was bound to the service at {here}, what was recovered to the service"
+        f" at {there}; now it is bound to {new}: check with the operator that what was created since they diverged"
+        " exists there\n" == done.err
+    )
+    assert [("offers", "replace")] == seen.planned()
+    assert "belongs to the service" not in seen.step("plan").err
+    assert "Nothing to recover.\n" == seen.step(*PUT_BACK.split()[1:]).out
+    assert [("offers", "replace")] == other.planned()
