@@ -16,7 +16,7 @@ from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
-from reconciler.state.heads.kept import lost_but_kept, with_what_is_kept
+from reconciler.state.heads.kept import lost_but_kept, together, with_what_is_kept
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
@@ -52,8 +52,7 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
             remedy="use a persistent store with --state; or, if this disk is persistent, use --force",
         )
     if not force:
-        for name in names:
-            _refuse_second(workspace, name)
+        _refuse_seconds(workspace, names)
     workspace.warn_of_host_only_locks()
     workspace.store.prepare()
     for name in names:
@@ -80,6 +79,20 @@ def _begin(
     begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     begin_journal(workspace.store, begun, workspace.heads, note, lost)
     workspace.notices.work_is_done()
+
+
+def _refuse_seconds(workspace: Workspace, names: Sequence[TargetName]) -> None:
+    """Raises what `_refuse_second` does, for all together where one command restores several."""
+    refused: dict[TargetName, Refused] = {}
+    for name in names:
+        try:
+            _refuse_second(workspace, name)
+        except Refused as problem:
+            refused[name] = problem
+            if not problem.restorable:
+                break
+    if refused:
+        raise together(refused, workspace.store.location)[0]
 
 
 def _refuse_second(workspace: Workspace, name: TargetName) -> None:

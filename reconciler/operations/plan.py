@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.errors import RecordMissing
+from reconciler.errors import RecordMissing, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import LOCAL, SENDS, Block, Plan
@@ -104,11 +104,20 @@ def _read_selected(
     """The records of the selected targets, and those that never had one. Raises StateError."""
     records: dict[TargetName, Record] = {}
     missing: list[TargetName] = []
+    restorable: dict[TargetName, StateError] = {}
     for name in filter(selection.touches, desired.targets):
         try:
             records[name] = known.read(name)
         except RecordMissing:
             missing.append(name)
+        except StateError as problem:
+            if not problem.restorable:
+                raise
+            restorable[name] = problem
+    if restorable:
+        from reconciler.state.heads.kept import together  # noqa: PLC0415 - needed only to explain an error
+
+        raise together(restorable, known.location)[0]
     return records, missing
 
 
