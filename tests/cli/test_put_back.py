@@ -173,9 +173,10 @@ def test_all_targets_on_a_deleted_branch_have_one_command(both: Partner, command
     git(origin(both), "update-ref", "-d", "refs/heads/record")
     done = both.step(*command, code=1)
     assert (
-        f"Error: git:record of {origin(both)}: the state records of europe/production, europe/staging are missing; if"
-        " they were copied to another store, use that store with --state; otherwise, this machine still has what is"
-        f" missing; to restore all of it, run:\n    {ALL}\n"
+        f"Error: git:record of {origin(both)}: the state records of europe/production, europe/staging are missing;"
+        " until they are restored, nothing is created there; if they were copied to another store, use that store with"
+        " --state; otherwise, this machine still has what is missing; to restore all of it,"
+        f" run:\n    {ALL}\n"
     ) == done.err
     both.shell(f"{EXECUTABLE} {ALL.removeprefix('reconciler ')}")
     assert before == journal(both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _Problem = TypeVar("_Problem", RecordRolledBack, RecordLost, Refused)
 
 _SEVERAL = 2
+_ALL = quote("*/*")
 _MOVED = "if it was copied to another store, use that store with --state; otherwise, "
 
 
@@ -111,15 +113,16 @@ def together(problems: Mapping[TargetName, StateError | Refused], location: str)
     if len(restorable) < _SEVERAL:
         return list(problems.values())
     rolled_back = [isinstance(problem, RecordRolledBack) for problem in restorable.values()]
-    what = "were rolled back" if all(rolled_back) else "are missing or were rolled back" if any(rolled_back) else ""
+    missing = "are missing or were rolled back" if any(rolled_back) else "are missing"
+    what = "were rolled back" if all(rolled_back) else missing
     moved = "" if all(rolled_back) else "if they were copied to another store, use that store with --state; otherwise, "
     stays = " after the entries that are here, which stay" if any(rolled_back) else ""
     all_of_them = RecordRolledBack if all(rolled_back) else RecordLost
     first = all_of_them(
-        f"the state records of {', '.join(restorable)} {what or 'are missing'}",
+        f"the state records of {', '.join(restorable)} {what}; until they are restored, nothing is created there",
         where=location,
         remedy=f"{moved}this machine still has what is missing; to restore all of it{stays}, run: reconciler state"
-        " recover -t '*/*'",
+        f" recover -t {_ALL}",
     )
     return [first, *(problem for target, problem in problems.items() if target not in restorable)]
 
