@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.errors import HeadMoved, RecordMissing, Refused, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
-from reconciler.model.url import is_sandbox, same_service
+from reconciler.model.url import is_placeholder, is_sandbox, same_service
 from reconciler.operations.edit import now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
@@ -57,6 +57,22 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
     workspace.store.prepare()
     for name in names:
         yield _initialize(workspace, name, force=force)
+    _warn_of_placeholders(workspace, names)
+
+
+def _warn_of_placeholders(workspace: Workspace, names: Sequence[TargetName]) -> None:
+    """Warn of base URLs that nobody has replaced: the records are bound to them."""
+    urls = {name: workspace.desired.targets[name].base_url for name in names}
+    found = [name for name, url in urls.items() if is_placeholder(url)]
+    if found:
+        overridden = [given[1] for name in found if (given := workspace.variables.override(name, "BASE_URL"))]
+        places = " and ".join([*(["base_url in config/"] if len(overridden) < len(found) else []), *overridden])
+        selected = "".join(f" -t {name}" for name in found)
+        workspace.notices.warn(
+            f"{', '.join(found)}: the base_url ends in .example, which is a placeholder: replace {places} by what the"
+            " operator gave you; the record is bound to the placeholder, so after that, run: reconciler state rebind"
+            f"{selected}"
+        )
 
 
 def _initialize(workspace: Workspace, name: TargetName, *, force: bool) -> Initialized:
