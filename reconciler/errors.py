@@ -85,11 +85,15 @@ class SelectionError(ReconcilerError):
 
 
 class Refused(ReconcilerError):
-    """A guard stopped the run before anything was sent or written."""
+    """A guard stopped the run before anything was sent or written; `restorable` as in StateError."""
+
+    restorable = False
 
 
 class StateError(ReconcilerError):
-    """Something about the state record."""
+    """Something about the state record; `restorable`: this machine has what is missing, for `state recover -t`."""
+
+    restorable = False
 
 
 class RecordMissing(StateError):

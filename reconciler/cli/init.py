@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,9 +15,11 @@ from reconciler.cli.terminal.commands import with_flags
 from reconciler.cli.terminal.questions import ask_choice, ask_line, shows_questions
 from reconciler.errors import SettingsError, StateError
 from reconciler.operations.new_project.config import ENVIRONMENTS, REGIONS
+from reconciler.operations.new_project.ignored import SANDBOX_STATE
 from reconciler.operations.new_project.next_steps import next_steps
 from reconciler.operations.new_project.project import Choices, check_names, create, record_directory, refuse_existing
 from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, is_for_workflow
+from reconciler.operations.sandbox_events import SANDBOX_URL
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
 from reconciler.state.stores.location import holds_password
@@ -93,7 +95,7 @@ def command(
         choices = Choices(
             regions=check_names(regions or REGIONS, "--region"),
             environments=check_names(environments or ENVIRONMENTS, "--environment"),
-            state=workspace.setting("state", "RECONCILER_STATE", BRANCH if github else "state"),
+            state=_proposed(terminal, workspace, BRANCH if github else "state"),
             age_key=age_key,
             github=github,
         )
@@ -135,7 +137,7 @@ def _ask(terminal: Terminal, workspace: Workspace, directory: Path, *, age_key: 
     environments = _ask_until_valid(terminal, "Environments", " ".join(ENVIRONMENTS), names)
     for line in _STORES.splitlines():
         terminal.say_line(Line(line))
-    default = workspace.setting("state", "RECONCILER_STATE", "state")
+    default = _proposed(terminal, workspace, "state")
     state = _ask_until_valid(terminal, "State record", default, store, _default_place(workspace, default))
     shared = record_directory(workspace, state) is None
     if not age_key:
@@ -146,10 +148,25 @@ def _ask(terminal: Terminal, workspace: Workspace, directory: Path, *, age_key: 
     return Choices(regions, environments, state, age_key, github)
 
 
+def _proposed(terminal: Terminal, workspace: Workspace, default: str) -> str:
+    """The place that --state or RECONCILER_STATE gives, else `default`: also where the variable is of a sandbox."""
+    place = workspace.setting("state", "RECONCILER_STATE", default)
+    if "state" in terminal.flags or workspace.variables.get("RECONCILER_STATE") is None:
+        return place
+    if not (workspace.variables.get(SANDBOX_URL) or PurePosixPath("/", place).is_relative_to(SANDBOX_STATE)):
+        return place
+    shown = "" if holds_password(place) else f" ({place})"
+    terminal.say(
+        f"RECONCILER_STATE in {workspace.variables.source('RECONCILER_STATE')}{shown} is the place of a sandbox's"
+        " record, so it is not proposed for that of the real service"
+    )
+    return default
+
+
 def _default_place(workspace: Workspace, default: str) -> str:
     """The default for the state record as the question shows it: one from a variable may be left over in the shell."""
     source = workspace.variables.source("RECONCILER_STATE")
-    if source is None:
+    if source is None or default != workspace.variables.get("RECONCILER_STATE"):
         return default
     shown = "the value" if holds_password(default) else default
     return f"{shown}, from RECONCILER_STATE in {source}"

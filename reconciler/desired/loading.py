@@ -65,7 +65,7 @@ def _judge(config_sections: sections.Sections, override: Override, mistakes: Mis
     declared = targets.read(config_sections.targets, override, mistakes)
     sound = {name: target.target for name, target in declared.items() if target.target is not None}
     subscriptions = merging.merge(config_sections.patterns, declared, mistakes)
-    overlaps.check(subscriptions.values(), sound, mistakes)
+    overlaps.check(subscriptions.values(), declared, mistakes)
     single = {name: member.value for name, member in config_sections.single.items()}
     return Desired(
         targets=sound,

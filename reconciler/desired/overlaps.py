@@ -14,14 +14,19 @@ from reconciler.model.url import normal_url, service_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from reconciler.desired.targets import Declared
     from reconciler.model.address import TargetName
 
 RIVALS_LIMIT: Final = 10
 """How many others a subscription is reported against for one code: more mistakes would not help."""
 
 
-def check(subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report each pair of subscriptions of one service that may not share a code, at the place of the later one."""
+def check(subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes) -> None:
+    """Report each pair of subscriptions of one service that may not share a code, at the place of the later one.
+
+    Where only variables make one service of two targets, those are reported, and not what follows from it.
+    """
+    targets = {name: found.target for name, found in declared.items() if found.target is not None}
     conflicts: dict[tuple[str, str], tuple[Subscription, Subscription, list[str]]] = {}
     for code, holders in _shared(subscriptions, targets):
         for first, later in _conflicting(holders, targets):
@@ -29,10 +34,37 @@ def check(subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Ta
             conflict[2].append(code)
     alike: dict[tuple[object, ...], list[tuple[Subscription, Subscription, list[str]]]] = {}
     for first, later, codes in conflicts.values():
+        pair = {name: declared[name] for name in sorted({first.address.target, later.address.target})}
+        if len(pair) > 1 and _differ_in_config(*pair.values()):
+            _report_variables(pair, targets, mistakes)
+            continue
         same_url = normal_url(first.url) == normal_url(later.url)
         alike.setdefault((first.place, later.place, same_url, *codes), []).append((first, later, codes))
     for pairs in alike.values():
         _report(pairs, mistakes)
+
+
+def _differ_in_config(one: Declared, other: Declared) -> bool:
+    """Whether two targets of one service would be of two if no variable overrode their addresses."""
+    if one.written_base is None or other.written_base is None:
+        return True
+    return service_key(one.written_base) != service_key(other.written_base)
+
+
+def _report_variables(
+    pair: Mapping[TargetName, Declared], targets: Mapping[TargetName, Target], mistakes: Mistakes
+) -> None:
+    """Report the variables that make one service of two targets."""
+    variables = {name: found.base_variable for name, found in pair.items() if found.base_variable}
+    named, target = " and ".join(variables.values()), targets[max(variables)]
+    if len(variables) > 1:
+        what, remedy = f"{named} give {' and '.join(pair)} one service", "set each to the address of its own target"
+    else:
+        (other,) = pair.keys() - variables
+        what, remedy = f"{named} gives {target.name} the service of {other}", f"set it to the address of {target.name}"
+    mistakes.add(
+        target.place, f"{what}, {target.base_url}, and both have the same event codes", f"{remedy}, or unset it"
+    )
 
 
 def _shared(

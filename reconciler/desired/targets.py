@@ -36,11 +36,14 @@ class Declared(Struct, frozen=True):
     """A target that was declared, as far as it is free of mistakes.
 
     `variables` are those of the target with `region` and `environment`; one without a usable value is None, and so
-    are all of them together where `vars` cannot be read.
+    are all of them together where `vars` cannot be read. `written_base` is the `base_url` that `config` has, None if
+    none that can be used; `base_variable` is the environment variable that overrides it, "" if none.
     """
 
     target: Target | None
     variables: dict[str, str | None] | None
+    written_base: str | None = None
+    base_variable: str = ""
 
 
 def read(members: Members, override: Override, mistakes: Mistakes) -> dict[TargetName, Declared]:
@@ -68,6 +71,8 @@ class _Reader:
         self._place = place(member)
         self._override = override
         self._mistakes = mistakes
+        self._written: dict[str, str | None] = {}
+        self._overriding: dict[str, str] = {}
 
     def read(self, node: Node) -> Declared:
         fields = shapes.fields(node, self._name, _KEYS, self._mistakes)
@@ -84,7 +89,7 @@ class _Reader:
             variables = {**{name: None for name in node.members if name not in _KEYS}, **variables}
         if auth_url and base_url and audience_base and overlap and replace:
             target = Target(self._name, auth_url, base_url, audience_base, overlap, replace, self._place)
-            return Declared(target, variables)
+            return Declared(target, variables, self._written["base_url"] or None, self._overriding.get("base_url", ""))
         return Declared(None, variables)
 
     def _required(self, field: str, node: Node | None) -> str | None:
@@ -102,10 +107,12 @@ class _Reader:
             written = shapes.text(node, field, self._mistakes)
             if written is not None:
                 written = self._checked(written, field, place(node), self._mistakes.add_first)
+        self._written[field] = written
         override = self._override(self._name, field.upper())
         if override is None:
             return written
         value, variable = override
+        self._overriding[field] = variable
         return self._checked(value, f"the variable {variable}", self._place, self._mistakes.add)
 
     def _checked(self, url: str, name: str, at: Place, add: Callable[[Place, str, str], None]) -> str | None:

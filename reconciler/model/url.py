@@ -12,6 +12,11 @@ _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
 """A URL that is in its normal form as it was written; not every such URL."""
 
 
+def is_placeholder(url: str) -> bool:
+    """Whether the host ends in .example (RFC 2606), as in the `config/` of a new project: no service is there."""
+    return (urlsplit(url).hostname or "").endswith(".example")
+
+
 @lru_cache(maxsize=65_536)
 def normal_url(url: str) -> str:
     """The form of `url` in which two URLs compare: scheme and host in lower case, no default port, a path."""

@@ -10,13 +10,13 @@ from msgspec import Struct
 from reconciler.errors import HeadMoved, RecordMissing, Refused, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.entry import Begun
-from reconciler.model.url import is_sandbox, same_service
+from reconciler.model.url import is_placeholder, is_sandbox, same_service
 from reconciler.operations.edit import now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
-from reconciler.state.heads.kept import lost_but_kept, with_what_is_kept
+from reconciler.state.heads.kept import lost_but_kept, together, with_what_is_kept
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
@@ -52,12 +52,27 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
             remedy="use a persistent store with --state; or, if this disk is persistent, use --force",
         )
     if not force:
-        for name in names:
-            _refuse_second(workspace, name)
+        _refuse_seconds(workspace, names)
     workspace.warn_of_host_only_locks()
     workspace.store.prepare()
     for name in names:
         yield _initialize(workspace, name, force=force)
+    _warn_of_placeholders(workspace, names)
+
+
+def _warn_of_placeholders(workspace: Workspace, names: Sequence[TargetName]) -> None:
+    """Warn of base URLs that nobody has replaced: the records are bound to them."""
+    urls = {name: workspace.desired.targets[name].base_url for name in names}
+    found = [name for name, url in urls.items() if is_placeholder(url)]
+    if found:
+        overridden = [given[1] for name in found if (given := workspace.variables.override(name, "BASE_URL"))]
+        places = " and ".join([*(["base_url in config/"] if len(overridden) < len(found) else []), *overridden])
+        selected = "".join(f" -t {name}" for name in found)
+        workspace.notices.warn(
+            f"{', '.join(found)}: the base_url ends in .example, which is a placeholder: replace {places} by what the"
+            " operator gave you; the record is bound to the placeholder, so after that, run: reconciler state rebind"
+            f"{selected}"
+        )
 
 
 def _initialize(workspace: Workspace, name: TargetName, *, force: bool) -> Initialized:
@@ -80,6 +95,20 @@ def _begin(
     begun = Begun(at=at, by=by, record=uuid.uuid4().hex, target=name, base_url=base_url, forced=force)
     begin_journal(workspace.store, begun, workspace.heads, note, lost)
     workspace.notices.work_is_done()
+
+
+def _refuse_seconds(workspace: Workspace, names: Sequence[TargetName]) -> None:
+    """Raises what `_refuse_second` does, for all together where one command restores several."""
+    refused: dict[TargetName, Refused] = {}
+    for name in names:
+        try:
+            _refuse_second(workspace, name)
+        except Refused as problem:
+            refused[name] = problem
+            if not problem.restorable:
+                break
+    if refused:
+        raise together(refused, workspace.store.location)[0]
 
 
 def _refuse_second(workspace: Workspace, name: TargetName) -> None:

@@ -51,6 +51,11 @@ class KnownResults:
         return _with_evidence(self._workspace, extended)
 
     @property
+    def location(self) -> str:
+        """Where the records are, for messages."""
+        return self._workspace.store.location
+
+    @property
     def may_have_results(self) -> bool:
         """Whether there are recovery files, of whatever record."""
         try:

@@ -9,6 +9,7 @@ from reconciler.model.record import Record
 from reconciler.model.selection import Selection
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.workspace import Workspace
+from reconciler.state.heads.kept import together
 
 
 class Listing(Struct, frozen=True):
@@ -30,19 +31,20 @@ def read_listing(workspace: Workspace, patterns: tuple[str, ...]) -> Listing:
     known = workspace.known_targets()
     records: list[Record] = []
     missing: dict[TargetName, RecordMissing] = {}
-    whole = True
+    problems: dict[TargetName, StateError] = {}
     for target in filter(selection.touches, known):
         try:
             records.append(workspace.read(target).record())
         except RecordMissing as problem:
             missing[target] = problem
         except StateError as problem:
-            workspace.notices.print_problem(problem)
-            whole = False
-    if whole:  # what cannot be read may have what a pattern names
+            problems[target] = problem
+    for found in together(problems, workspace.store.location):
+        workspace.notices.print_problem(found)
+    if not problems:  # what cannot be read may have what a pattern names
         addresses = {attempt.address for record in records for attempt in record.attempts.values()}
         refuse_unmatched(selection, known, sorted(addresses))
-    return Listing([_selected(record, selection) for record in records], missing, whole)
+    return Listing([_selected(record, selection) for record in records], missing, not problems)
 
 
 def _selected(record: Record, selection: Selection) -> Record:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.errors import RecordMissing
+from reconciler.errors import ReconcilerError, RecordLost, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired
 from reconciler.model.plan import LOCAL, SENDS, Block, Plan
 from reconciler.model.record import Attempt, Record
 from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
-from reconciler.model.url import same_service
+from reconciler.model.url import same_service, service_key
 from reconciler.operations.known_results import KnownResults
 from reconciler.operations.same_service import read_others, refuse_possible_duplicates
 from reconciler.operations.workspace import Workspace
@@ -20,6 +20,8 @@ from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import rebind_to_service, unresolved
 from reconciler.state.heads.unusable import UnusableRecord
+
+_NAMED = 3  # targets, in an error
 
 
 class Planned(Struct, frozen=True):
@@ -86,7 +88,7 @@ def survey(
     if missing:
         problem = workspace.missing_records(missing, all_declared=not patterns)
         if not (skips_uninitialized and recorded):
-            raise problem
+            raise _beside(problem, desired, missing, selected_records)
         workspace.notices.warn(f"left out of the plan: {problem}")
         selection = replace(selection, left_out=tuple(missing))
     read = read_others(workspace, known, desired, selected_records, recorded)
@@ -104,12 +106,36 @@ def _read_selected(
     """The records of the selected targets, and those that never had one. Raises StateError."""
     records: dict[TargetName, Record] = {}
     missing: list[TargetName] = []
+    problems: dict[TargetName, StateError] = {}
     for name in filter(selection.touches, desired.targets):
         try:
             records[name] = known.read(name)
         except RecordMissing:
             missing.append(name)
+        except StoreUnavailable:
+            raise
+        except StateError as problem:
+            problems[name] = problem
+    if problems:
+        from reconciler.state.heads.kept import together  # noqa: PLC0415 - needed only to explain an error
+
+        raise _beside(together(problems, known.location)[0], desired, [*problems, *missing], records)
     return records, missing
+
+
+def _beside(
+    problem: ReconcilerError, desired: Desired, unusable: Iterable[TargetName], usable: Iterable[TargetName]
+) -> ReconcilerError:
+    """The `problem` of a record that is missing or was rolled back, with how to continue with the targets whose records
+    can be used, but for those of the same services.
+    """
+    services = {service_key(desired.targets[name].base_url) for name in unusable}
+    others = [name for name in usable if service_key(desired.targets[name].base_url) not in services]
+    if not others or not isinstance(problem, RecordLost | RecordMissing | RecordRolledBack):
+        return problem
+    options = " ".join(f"-t {name}" for name in others[:_NAMED]) + (" …" if others[_NAMED:] else "")
+    remedy = f"to continue with the other targets, use {options}; {problem.remedy}"
+    return type(problem)(problem.what, where=problem.where, remedy=remedy)
 
 
 def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:

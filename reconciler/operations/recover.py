@@ -8,11 +8,13 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError
+from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
 from reconciler.model.joining import all_entries
-from reconciler.model.record import Attempt, Record
+from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
+from reconciler.model.url import same_service
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.workspace import Workspace
@@ -25,6 +27,7 @@ from reconciler.state.journal.histories import missing_of
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
 _NAMED = 3  # files of a directory, in an error
+_BEGINNING = 64  # bytes of a file that show whether it is a journal
 
 
 class Recovery(Struct, frozen=True):
@@ -42,6 +45,8 @@ class Recovery(Struct, frozen=True):
     """The ids and addresses of attempts about which two copies of a journal disagree."""
     unresolved: list[Attempt] = field(default_factory=list)
     """The other attempts of the file whose outcome the record does not know either."""
+    bindings: str = ""
+    """What the record and the copy were bound to, if to different services or accounts, in words."""
 
 
 def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
@@ -59,7 +64,7 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         if load_journal(workspace.store, theirs.target) is None:
             yield _put_back(workspace, theirs, whole, file)
         else:
-            yield _merge(workspace, theirs, str(file))
+            yield _merge(workspace, theirs, str(file), seen_here=_was_here(workspace, theirs))
         return
     saved = kept_in(data, file)
     targets = sorted({entry.target for entry in saved})
@@ -74,8 +79,34 @@ def _refuse_directory(file: Path) -> None:
     """Raises StateError for a directory, with the first few files that may be meant."""
     if file.is_dir():
         found = [str(path) for depth in ("*", "*/*", "*/*/*") for path in sorted(file.glob(f"{depth}.jsonl"))]
+        journals = [path for path in found if _begins_journal(path)]
+        if journals:
+            raise _several(file, journals)
         names = f" in it: {', '.join(found[:_NAMED])}" if found else ""
         raise StateError("is a directory", where=file, remedy=f"name a journal or a recovery file{names}")
+
+
+def _begins_journal(path: str) -> bool:
+    if not Path(path).is_file():  # reading a pipe would block
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            return is_journal(file.read(_BEGINNING))
+    except OSError:
+        return False
+
+
+def _several(directory: Path, journals: list[str]) -> StateError:
+    """The error for a directory of journals, such as that of another clone, with the first few commands."""
+    commands = "; ".join(
+        f"to recover that of {'/'.join(Path(path).with_suffix('').parts[-2:])}, run: reconciler state recover"
+        f" {shlex.quote(path)}"
+        for path in journals[:_NAMED]
+    )
+    rest = len(journals) - _NAMED
+    more = f"; and so on for {rest} other{'s' if rest > 1 else ''}" if rest > 0 else ""
+    what = "is a directory with copies of records"
+    return StateError(what, where=directory, remedy=f"each is a file of its own; {commands}{more}")
 
 
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
@@ -143,8 +174,11 @@ def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
 def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
     """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
+    before = theirs.record()
 
     def draft(journal: Journal) -> list[AnyEntry]:
+        nonlocal before
+        before = journal.record()
         new[:] = missing_of(journal, theirs, source, *now_by(workspace), seen_here=seen_here)
         return new
 
@@ -153,7 +187,38 @@ def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: boo
     record = _read(workspace, theirs.target).record()
     disputed = [(attempt.id, attempt.address) for attempt in record.attempts.values() if attempt.disputed]
     unresolved = _unresolved(record, theirs.record().attempts)
-    return Recovery(theirs.target, count, disputed=disputed, unresolved=unresolved)
+    diverged = any(isinstance(entry, Joined) for entry in new)
+    bindings = _bindings(before, theirs.record(), record) if diverged else ""
+    return Recovery(theirs.target, count, disputed=disputed, unresolved=unresolved, bindings=bindings)
+
+
+def _was_here(workspace: Workspace, theirs: Journal) -> bool:
+    """Whether this machine has last seen in this store what a copy holds, bound to what the copy is bound to.
+
+    If the copy was rebound since, that may have been done to rehearse with a sandbox.
+    """
+    record, place = theirs.record(), workspace.store.place
+    known_here = (
+        fold(theirs.lines[: known.entries])
+        for known in workspace.heads.seen(theirs.target).of_record(record.id)
+        if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries)
+    )
+    return any((known.rebound, known.account) == (record.rebound, record.account) for known in known_here)
+
+
+def _bindings(ours: Record, theirs: Record, merged: Record) -> str:
+    """What two histories were bound to, and the record is now; "" if both were bound to the same."""
+    if not same_service(ours.base_url, theirs.base_url):
+        what, here, there, now = "the service at ", ours.base_url, theirs.base_url, merged.base_url
+    elif None not in (ours.account, theirs.account) and ours.account != theirs.account:
+        what = "the account "
+        here, there, now = map(short_account, (ours.account, theirs.account, merged.account))
+    else:
+        return ""
+    return (
+        f"the record was bound to {what}{here}, what was recovered to {what}{there}; now it is bound to {now}: check"
+        " with the operator that what was created since they diverged exists there"
+    )
 
 
 def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> Recovery:

@@ -16,6 +16,7 @@ from reconciler.operations.plan import Planned, survey
 from reconciler.operations.same_service import warn_of_unread
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.status import status_of, status_of_undeclared, status_without_record
+from reconciler.state.heads.kept import together
 
 
 class StatusReport(Struct, frozen=True):
@@ -74,7 +75,7 @@ def _plan(workspace: Workspace, patterns: tuple[str, ...]) -> tuple[Planned, lis
         usable, missing, problems = workspace.usable_records(
             read, [name for name in workspace.desired.targets if selection.touches(name)]
         )
-        for found in problems.values():
+        for found in together(problems, workspace.store.location):
             if usable or str(found) != str(problem):  # which is raised, and told by that
                 workspace.notices.print_problem(found)
         if missing and (usable or not isinstance(problem, RecordMissing)):

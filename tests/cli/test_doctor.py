@@ -378,6 +378,12 @@ class TestGit:
         (uncommitted,) = set_up.doctor(code=0).of("git", "warning")
         set_up.project.shell("git config user.name S && git config user.email s@partner.example")
         assert 0 == set_up.project.shell(uncommitted["remedy"].removeprefix("run: ")).code
+        journal = set_up.project.path / f"state/{HERE}.jsonl"
+        contents = journal.read_bytes()
+        journal.unlink()
+        (deleted,) = [one for one in set_up.doctor(code=1).of("git", "warning") if "missing here" in one["what"]]
+        assert 0 == set_up.project.shell(deleted["remedy"].removeprefix("run: ")).code
+        assert contents == journal.read_bytes()
         (unpushed,) = set_up.doctor(code=0).of("git", "warning")
         assert "1 commit with the state record not pushed to origin/work" == unpushed["what"]
         assert 0 == set_up.project.shell(unpushed["remedy"].removeprefix("run: ")).code

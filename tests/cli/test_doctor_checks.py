@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
-from support.git_world import GitWorld
+from support.git_world import SOMEBODY, GitWorld
 from support.raw_server import RawServer, say
 from support.sandbox_project import HERE
 from support.set_up import SetUp
@@ -292,8 +292,19 @@ class TestWorkTree:
     def test_no_upstream(self, found: Callable[[], list[Any]]) -> None:
         """The branch is pushed nowhere; a rule that excludes files from being ignored ignores none."""
         Path(".gitignore").write_text("*.jsonl\n!state/**/*.jsonl\n")
+        journal = Path("state", f"{HERE}.jsonl")
+        journal.parent.mkdir(parents=True)
+        journal.write_text("")
+        subprocess.run(["git", "add", "."], check=True)
+        subprocess.run(["git", *SOMEBODY, "commit", "--quiet", "--message", "record"], check=True)
         assert [(Health.OK, "committed")] == found()[:1]
         assert "no upstream" in found()[1][1]
+
+    def test_no_record(self, found: Callable[[], list[Any]]) -> None:
+        """What does not exist is not committed; where it would be pushed to is checked already."""
+        (none, (health, what)) = found()
+        assert (Health.SKIPPED, "no state record here, so there is nothing to commit") == none
+        assert (Health.WARNING, True) == (health, "no upstream" in what)
 
     def test_git_is_missing(self, found: Callable[[], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing can be said then."""

@@ -122,14 +122,39 @@ def test_questions(project: Project) -> None:
 
 def test_a_place_from_the_shell(project: Project) -> None:
     """A variable that may be left over is named beside the place that Enter takes; its password is not shown."""
-    project.environment["RECONCILER_STATE"] = "sandbox-state/7"
+    project.environment["RECONCILER_STATE"] = "records/7"
     answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n"}
-    asked = "State record [sandbox-state/7, from RECONCILER_STATE in the environment]: "
+    asked = "State record [records/7, from RECONCILER_STATE in the environment]: "
     choices = {"responses? yes or no [no]: ": "maybe\n", "in brackets.\r\nCreate": "\n"}
     done = at_terminal(project, "init", answers={**answers, asked: "state\n", **choices})
     assert 0 == done.code, done
     assert "Expected yes or no, or Enter for the answer in brackets." in done.out
     assert 0 < done.out.index("Enter takes those in brackets.") < done.out.index("Regions [")
+
+
+@pytest.mark.parametrize(
+    "left_over",
+    [
+        {"RECONCILER_STATE": "sandbox-state/7"},
+        {"RECONCILER_STATE": "git:rehearsal", "RECONCILER_SANDBOX_URL": "http://127.0.0.1:4000"},
+    ],
+)
+def test_the_record_of_a_sandbox_is_not_proposed(project: Project, left_over: dict[str, str]) -> None:
+    """A shell that has just rehearsed proposes no place for the real record; it is used if it is named."""
+    project.environment |= left_over
+    place = left_over["RECONCILER_STATE"]
+    told = (
+        f"RECONCILER_STATE in the environment ({place}) is the place of a sandbox's record, so it is not proposed for"
+        " that of the real service"
+    )
+    answers = {"Regions [europe usa]: ": "\n", "Environments [staging production]: ": "\n"}
+    done = at_terminal(project, "init", answers={**answers, "State record [state]: ": "\n", "[no]: ": "no\n"})
+    assert (0, True) == (done.code, told in " ".join(done.out.split())), done
+    assert "do not list state/ here" in " ".join(project.read(".gitignore").split())
+    done = project.step("init", "one", "--region", "europe")
+    assert (f"{told}\n", False) == (done.err, place in done.out)
+    done = project.step("init", "two", "--state", "sandbox-state/7")
+    assert ("", True) == (done.err, "export RECONCILER_STATE=sandbox-state/7" in done.out)
 
 
 def test_a_place_with_a_password_is_not_shown(project: Project) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.partner import Partner
+    from support.project import Project
 
 TARGET = "europe/staging"
 ACCEPT = ("state", "accept-rollback", "-t", TARGET)
@@ -246,6 +247,26 @@ class TestAnotherPlace:
             partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = client
         done = partner.step("state", "init", "--state", "other")
         assert warned == ("of this sandbox exists at " in done.err)
+
+
+def test_an_address_that_is_a_placeholder(project: Project) -> None:
+    """The record is bound to it: a warning names the targets, what to replace, and the command that is needed then."""
+    project.step("init", "--region", "europe")
+    done = project.step("state", "init")
+    assert (
+        "Warning: europe/production, europe/staging: the base_url ends in .example, which is a placeholder: replace"
+        " base_url in config/ by what the operator gave you; the record is bound to the placeholder, so after that,"
+        " run:\n    reconciler state rebind -t europe/production -t europe/staging\n"
+    ) in done.err
+    project.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "http://127.0.0.1:9/staging"
+    project.environment["RECONCILER_EUROPE_PRODUCTION_BASE_URL"] = "https://other.example"
+    done = project.step("state", "init", "--state", "other", "--force")
+    assert "Warning: europe/production: the base_url ends in .example" in done.err
+    assert "replace RECONCILER_EUROPE_PRODUCTION_BASE_URL by what" in done.err
+    del project.environment["RECONCILER_EUROPE_PRODUCTION_BASE_URL"]
+    project.write("config/targets.yaml", project.read("config/targets.yaml").replace("lending.example", "lending.test"))
+    project.step("state", "rebind", "-t", "europe/production", "--force")
+    assert "placeholder" not in project.step("state", "init").err
 
 
 def test_two_clones(imported: Partner) -> None:

@@ -49,6 +49,34 @@ def test_only_those_selected_are_initialized(declared: Project) -> None:
     )
 
 
+def test_the_other_targets_can_go_on(declared: Project) -> None:
+    """With what the message names, whether the record never was or is lost; not at the same service."""
+    declared.step("state", "init")
+    (declared.path / "state/europe/staging.jsonl").unlink()
+    refused = declared.step("plan", code=1).err
+    assert (
+        "Error: state: the state record of europe/staging is missing: it was last read here with 1 entry; until it is"
+        " restored, nothing is created there; to continue with the other targets, use -t asia/staging -t"
+        " europe/production; restore it (version control, a backup, another --state), or with a copy of it, such as a"
+        " colleague's, run:\n    reconciler state recover COPY.jsonl\n"
+    ) in refused
+    declared.step("plan", "-t", "asia/staging", "-t", "europe/production")
+    one_service = CONFIG.replace("https://asia.example}", "https://eu.example, overlap: allow}")
+    one_service = one_service.replace("https://eu.example}", "https://eu.example, overlap: allow}")
+    declared.write("config/all.yaml", one_service)
+    assert "use -t europe/production; " in declared.step("plan", code=1).err
+
+
+def test_the_other_targets_can_go_on_without_one_that_never_had_a_record(declared: Project) -> None:
+    """With what the message names."""
+    declared.step("state", "init", "-t", "europe/staging")
+    refused = declared.step("plan", code=1).err
+    assert (
+        "no state record for asia/staging, europe/production; to continue with the other targets, use -t"
+        " europe/staging; check --state; if they never had one, run:"
+    ) in refused
+
+
 def test_where_records_were_seen(declared: Project) -> None:
     """A mistyped --state is told from a target that never had a record."""
     declared.step("state", "init", "-t", "europe/*")

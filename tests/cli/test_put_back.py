@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.partner import Partner
+from support.project import EXECUTABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,15 +153,55 @@ subscriptions:
 """
 
 
-def test_the_others_on_a_deleted_branch_are_put_back_too(seen: Partner) -> None:
-    """What is pushed for the first target does not take the place of what is kept of the second."""
+@pytest.fixture
+def both(seen: Partner) -> Partner:
+    """A second target beside the first, with a record too."""
     config = (seen.path / "config" / "all.yaml").read_text(encoding="utf-8")
     seen.write("config/all.yaml", config.replace("subscriptions:\n", SECOND))
     seen.step("state", "init", "-t", "europe/production")
+    return seen
+
+
+ALL = "reconciler state recover -t '*/*'"
+COMMANDS = [("plan",), ("apply", "--auto-approve"), ("status",), ("removals",), ("state", "list"), ("state", "verify")]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ("state", "init")])
+def test_all_targets_on_a_deleted_branch_have_one_command(both: Partner, command: tuple[str, ...]) -> None:
+    """What is missing of each is told once, and one command restores it."""
+    before = journal(both)
+    git(origin(both), "update-ref", "-d", "refs/heads/record")
+    done = both.step(*command, code=1)
+    assert (
+        f"Error: git:record of {origin(both)}: the state records of europe/production, europe/staging are missing;"
+        " until they are restored, nothing is created there; if they were copied to another store, use that store with"
+        " --state; otherwise, this machine still has what is missing; to restore all of it,"
+        f" run:\n    {ALL}\n"
+    ) == done.err
+    both.shell(f"{EXECUTABLE} {ALL.removeprefix('reconciler ')}")
+    assert before == journal(both)
+    assert [] == both.planned()
+
+
+def test_all_targets_on_a_branch_that_was_set_back_have_one_command(both: Partner) -> None:
+    """Beside one that is missing too: what was added since stays."""
+    before = git(origin(both), "rev-parse", "record").strip()
+    both.step("state", "retire", "europe/staging/offers")
+    set_back(both, f"{before}~1")
+    done = both.step("plan", code=1)
+    assert "the state records of europe/production, europe/staging are missing or were rolled back; " in done.err
+    assert ALL == advised(done)
+    both.shell(f"{EXECUTABLE} {ALL.removeprefix('reconciler ')}")
+    both.step("plan")
+
+
+def test_the_others_on_a_deleted_branch_are_put_back_too(both: Partner) -> None:
+    """What is pushed for the first target does not take the place of what is kept of the second."""
+    seen = both
     before = journal(seen)
     git(origin(seen), "update-ref", "-d", "refs/heads/record")
     for target in ("europe/production", "europe/staging"):
-        done = seen.step("plan", code=1)
+        done = seen.step("plan", "-t", target, code=1)
         assert f"reconciler state recover -t {target}" == advised(done)
         seen.step(*advised(done).split()[1:])
     assert before == journal(seen)
@@ -273,3 +314,41 @@ def test_a_rebinding_that_was_set_back_is_put_back(seen: Partner) -> None:
     seen.step(*advised(seen.step("plan", code=1)).split()[1:])
     assert before == journal(seen)
     assert [] == seen.planned()
+
+
+def move(partner: Partner) -> str:
+    """The service moves to another address, which `config/` names from then on."""
+    here = partner.service.base_url
+    config = (partner.path / "config" / "all.yaml").read_text(encoding="utf-8")
+    partner.write("config/all.yaml", config.replace(here, f"{here}/moved"))
+    return f"{here}/moved"
+
+
+@pytest.mark.parametrize("rebinds_here", [True, False])
+def test_a_rebinding_in_one_of_two_histories(seen: Partner, *, rebinds_here: bool) -> None:
+    """One command merges them, whoever rebound the record: it stays bound to where the service has moved."""
+    other, old, new = colleague(seen), seen.service.base_url, f"{seen.service.base_url}/moved"
+    rebinding = ("state", "rebind", "-t", "europe/staging", "--force")
+    if rebinds_here:
+        move(seen)
+        seen.step(*rebinding)
+        set_back(seen)
+        other.step("state", "retire", "europe/staging/offers")
+    else:
+        seen.step("state", "retire", "europe/staging/offers")
+        set_back(seen)
+        move(seen)
+        other.step(*rebinding)
+    assert PUT_BACK == advised(seen.step("plan", code=1))
+    done = seen.step(*PUT_BACK.split()[1:])
+    assert "  europe/staging: 1 entry recovered\n" == done.out
+    here, there = (old, new) if rebinds_here else (new, old)
+    assert (
+        f"Warning: europe/staging: the record was bound to the service at {here}, what was recovered to the service"
+        f" at {there}; now it is bound to {new}: check with the operator that what was created since they diverged"
+        " exists there\n" == done.err
+    )
+    assert [("offers", "replace")] == seen.planned()
+    assert "belongs to the service" not in seen.step("plan").err
+    assert "Nothing to recover.\n" == seen.step(*PUT_BACK.split()[1:]).out
+    assert [("offers", "replace")] == other.planned()

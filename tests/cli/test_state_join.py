@@ -271,3 +271,54 @@ def test_a_record_that_was_never_here(begun: Partner) -> None:
     done = begun.run("--state", "elsewhere", "state", "recover", newer)
     assert (1, "") == (done.code, done.out)
     assert "elsewhere/europe/staging.jsonl: no state record here; check --state\n" in done.err
+
+
+def rebind(partner: Partner) -> bytes:
+    """The service moves, and the record is bound to its new address; the journal then."""
+    config = partner.path / "config" / "all.yaml"
+    before = config.read_text(encoding="utf-8")
+    here = partner.service.base_url
+    config.write_text(before.replace(here, f"{here}/moved"), encoding="utf-8")
+    partner.step("state", "rebind", "-t", "europe/staging", "--force")
+    return partner.journal.read_bytes()
+
+
+def test_a_rolled_back_record_of_another_service_is_joined(begun: Partner) -> None:
+    """What was lost says that the service has moved: this machine has seen it here, so no one need rebind first."""
+    begun.step("apply", "--auto-approve")
+    before = begun.journal.read_bytes()
+    newer = begun.write("newer.jsonl", rebind(begun))
+    begun.journal.write_bytes(before)
+    other = clone(begun)
+    other.step("state", "retire", OFFERS)
+    begun.journal.write_bytes(other.journal.read_bytes())
+    assert "run:\n    reconciler state recover NEWER.jsonl\n" in begun.run("plan").err
+    assert "now it is bound to" in begun.step("state", "recover", newer).err
+    assert [("offers", "replace")] == begun.planned()
+
+
+def test_a_copy_from_before_the_service_moved_is_joined(begun: Partner) -> None:
+    """The record that was rebound stays so: whoever has the copy cannot rebind the record with their settings."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    other.step("state", "retire", OFFERS)
+    rebind(begun)
+    here = begun.service.base_url
+    assert f"now it is bound to {here}/moved: check" in begun.step("state", "recover", other.journal).err
+    assert "belongs to the service" not in begun.step("plan").err
+
+
+def test_a_copy_that_was_rebound_elsewhere_is_not_joined(begun: Partner) -> None:
+    """It may have been bound to a sandbox for a rehearsal; where the service has moved, the message has a way out."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    rebind(other)
+    here = begun.service.base_url
+    with begun.appending():
+        refused = begun.step("state", "recover", other.journal, code=1).err
+    assert (
+        f"belongs to the service at {here}/moved, this record to {here}; if the service has moved there, and base_url"
+        " is the new address, first rebind this record; run:\n    reconciler state rebind -t europe/staging\n"
+    ) in refused
+    rebind(begun)
+    begun.step("state", "recover", other.journal)

@@ -155,6 +155,26 @@ def test_of_a_directory(partner: Partner, files: tuple[str, ...], named: str) ->
     assert f"Error: given: is a directory; name a journal or a recovery file{named}\n" == done.err
 
 
+def test_of_a_directory_with_copies_of_records(partner: Partner) -> None:
+    """Such as that of another clone: the file of each target is named, each in a command of its own."""
+    partner.begin(offers=["ONB10011"])
+    clone = partner.path / "other clone" / "state"
+    shutil.copytree(partner.path / "state", clone)
+    partner.step("apply", "--auto-approve")
+    partner.write("other clone/state/notes.jsonl", "{}")
+    done = partner.run("state", "recover", "other clone/state")
+    assert (
+        "Error: other clone/state: is a directory with copies of records; each is a file of its own; to recover that of"
+        " europe/staging, run:\n    reconciler state recover 'other clone/state/europe/staging.jsonl'\n"
+    ) == done.err
+    many = partner.path / "many"
+    for name in "abcde":
+        shutil.copytree(clone / "europe", many / name)
+    done = partner.run("state", "recover", "many")
+    assert 3 == done.err.count("reconciler state recover many/")
+    assert done.err.endswith("staging.jsonl\n  and so on for 2 others\n")
+
+
 @pytest.mark.parametrize(("created", "code"), [("--created", 0), ("--not-created", 1)])
 def test_where_nobody_can_look(partner: Partner, created: str, code: int) -> None:
     """Private files that cannot be read keep nobody from --created; --not-created wants them read."""

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from support.desired_configs import assert_mistakes, load_files, mistakes_in, write
 
+from reconciler.desired import load
+from reconciler.errors import ConfigError
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from reconciler.desired.targets import Override
+    from reconciler.model.address import TargetName
 
 WHOLE = "{eventCodes: [ONB10001], webhookUrl: https://x.example}"
 PLACES = "auth_url: https://login.example, base_url: https://api.example"
@@ -66,6 +72,69 @@ def test_one_mistake_is_told_once_for_all_targets(tmp_path: Path) -> None:
     assert "missing webhookUrl" in missing.what
     assert "(likewise on europe/b, europe/c)" in overlapping.what
     assert overlapping.remedy.endswith("set `overlap: allow` under europe/a, europe/b, europe/c")
+
+
+TWO = """\
+targets:
+  europe/production: {auth_url: https://login.example, base_url: https://api.example}
+  europe/staging: {auth_url: https://login.example, base_url: https://api.staging.example}
+subscriptions:
+  "*/*":
+    one: {eventCodes: [ONB10001], webhookUrl: "https://{environment}.example/one"}
+    two: {eventCodes: [ONB10002], webhookUrl: https://x.example/two}
+"""
+FROM_VARIABLE = "RECONCILER_EUROPE_STAGING_BASE_URL"
+
+
+def overridden(given: dict[str, str]) -> Override:
+    """An environment that sets these variables."""
+
+    def override(target: TargetName, field: str) -> tuple[str, str] | None:
+        name = f"{target.variable_prefix}{field}"
+        return (given[name], name) if name in given else None
+
+    return override
+
+
+def test_a_variable_that_makes_one_service_of_two_is_told(tmp_path: Path) -> None:
+    """Not each subscription of the two that overlaps then: nothing is wrong with those."""
+    config = write(tmp_path, {"all.yaml": TWO})
+    with pytest.raises(ConfigError) as caught:
+        load(config, overridden({FROM_VARIABLE: "https://API.example/"}))
+    (mistake,) = caught.value.mistakes
+    assert ("all.yaml", 3) == (mistake.place.file.rpartition("/")[2], mistake.place.line)
+    assert (
+        f"{FROM_VARIABLE} gives europe/staging the service of europe/production, https://API.example, and both have the"
+        " same event codes"
+    ) == mistake.what
+    assert "set it to the address of europe/staging, or unset it" == mistake.remedy
+
+
+def test_variables_that_give_two_targets_one_address_are_told(tmp_path: Path) -> None:
+    """Both, since either may be the wrong one."""
+    given = dict.fromkeys((FROM_VARIABLE, "RECONCILER_EUROPE_PRODUCTION_BASE_URL"), "https://moved.example")
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, {"all.yaml": TWO}), overridden(given))
+    (mistake,) = caught.value.mistakes
+    assert mistake.what.startswith("RECONCILER_EUROPE_PRODUCTION_BASE_URL and RECONCILER_EUROPE_STAGING_BASE_URL give ")
+
+
+def test_a_variable_does_not_hide_what_config_makes_one_service(tmp_path: Path) -> None:
+    """Where both targets have one address in `config/` too, or one target has a code twice, the files are told."""
+    one_service = TWO.replace("api.staging.example", "api.example")
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, {"all.yaml": one_service}), overridden({FROM_VARIABLE: "https://api.example"}))
+    assert {6, 7} == {mistake.place.line for mistake in caught.value.mistakes}
+    twice = TWO.replace("ONB10002", "ONB10001")
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, {"all.yaml": twice}), overridden({FROM_VARIABLE: "https://api.example"}))
+    assert {3, 7} == {mistake.place.line for mistake in caught.value.mistakes}
+
+
+def test_a_variable_for_two_targets_without_overlap_is_none_of_it(tmp_path: Path) -> None:
+    """Two targets of one service may each have codes of their own, as in a rehearsal."""
+    apart = TWO.replace('"*/*"', "europe/staging")
+    assert load(write(tmp_path, {"all.yaml": apart}), overridden({FROM_VARIABLE: "https://api.example"})).targets
 
 
 def test_files_that_are_not_read_are_told(tmp_path: Path) -> None:

@@ -97,7 +97,10 @@ def test_vanished(store: FileStore, heads: Heads, root: Path) -> None:
     """A journal that was here before must be found, not begun again."""
     read_journal(store, TARGET, heads)
     path_of(root).unlink()
-    told = r"it was last read here with 2 entries; restore it .* can be imported; run: .* accept-rollback"
+    told = (
+        r"it was last read here with 2 entries; until it is restored, nothing is created there; restore it .* can be"
+        r" imported; run: .* accept-rollback"
+    )
     with pytest.raises(RecordLost, match=told):
         read_journal(store, TARGET, heads)
 

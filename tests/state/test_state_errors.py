@@ -321,7 +321,8 @@ def read_until_it_is_gone(here: Path) -> None:
     (
         read_until_it_is_gone,
         RecordLost(
-            "the state record of europe/staging is missing: it was last read here with 2 entries",
+            "the state record of europe/staging is missing: it was last read here with 2 entries; until it is"
+            " restored, nothing is created there",
             where="HERE/state",
             remedy="restore it (version control, a backup, another --state), or with a copy of it, such as a"
             " colleague's, run: reconciler state recover COPY.jsonl; if it is lost for good, initialize"

@@ -58,6 +58,8 @@ def _show(terminal: Terminal, recovery: Recovery) -> None:
     count = f"{counted(recovery.recovered, 'entry', 'entries')} recovered"
     before = f", {recovery.before} already recorded" if recovery.before else ""
     terminal.print_line(f"  {recovery.target}: {count}{before}")
+    if recovery.bindings:
+        terminal.warn(f"{recovery.target}: {recovery.bindings}")
     for problem in recovery.left:
         terminal.print_problem(problem)
     for pending in recovery.unresolved:

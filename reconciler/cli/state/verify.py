@@ -7,6 +7,8 @@ from reconciler.errors import RecordMissing, StateError
 from reconciler.model.address import TargetName
 from reconciler.model.result import Verdict
 from reconciler.operations.workspace import Workspace
+from reconciler.state.heads.kept import together
+from reconciler.state.journal.chain import Journal
 
 
 @cli_command("verify")
@@ -20,19 +22,20 @@ def command(terminal: Terminal) -> int:
     names = workspace.known_targets()
     if not names:
         raise RecordMissing("no state record here", where=workspace.store.location)
-    damaged = [name for name in names if not _verify(terminal, workspace, name)]
-    return exit_code(Verdict.FAILED if damaged else Verdict.DONE)
+    problems: dict[TargetName, StateError] = {}
+    for name in names:
+        try:
+            _show(terminal, name, workspace.read(name, closed=True))
+        except StateError as problem:
+            problems[name] = problem
+    for found in together(problems, workspace.store.location):
+        terminal.print_problem(found)
+    return exit_code(Verdict.FAILED if problems else Verdict.DONE)
 
 
-def _verify(terminal: Terminal, workspace: Workspace, name: TargetName) -> bool:
-    try:
-        journal = workspace.read(name, closed=True)
-    except StateError as problem:
-        terminal.print_problem(problem)
-        return False
+def _show(terminal: Terminal, name: TargetName, journal: Journal) -> None:
     torn = f"; ignoring an incomplete last line ({journal.torn} bytes), which the next append removes"
     state = f"valid, {len(journal.lines)} entries, head {journal.head}{torn if journal.torn else ''}"
     closed = journal.record().closed
     elsewhere = "" if closed is None else f"; closed, since it is copied to {closed.to}"
     terminal.print_line(f"  {name}: {state}{elsewhere}")
-    return True

@@ -8,7 +8,7 @@ from shlex import quote
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import TargetName
-from reconciler.model.result import Finding
+from reconciler.model.result import Finding, Health
 from reconciler.operations.doctor.found import attempted, failed, failure, ok, skipped, warning
 from reconciler.operations.new_project.ignored import SANDBOX_STATE
 from reconciler.operations.workspace import Workspace
@@ -62,7 +62,12 @@ class _WorkTree:
             return [warning(_CHECK, self._about, f"git cannot be used: {reason(ran.err)}", remedy)]
         top = quote(os.fsdecode(ran.out.rstrip(b"\n")))
         ignored = self._ignored(journals)
-        return ignored or [self._committed(top), self._pushed(top)]
+        if ignored:
+            return ignored
+        if not any(map(os.path.lexists, journals)) and not self._listed():
+            none_yet = skipped(_CHECK, self._about, "no state record here, so there is nothing to commit")
+            return [none_yet, *(found for found in [self._pushed(top)] if found.health is not Health.OK)]
+        return [self._committed(top), self._pushed(top)]
 
     def _ignored(self, journals: Sequence[str]) -> list[Finding]:
         paths = b"".join(os.fsencode(journal) + b"\0" for journal in journals)
@@ -85,7 +90,15 @@ class _WorkTree:
         )
 
     def _committed(self, top: str) -> Finding:
-        listed = self._git.ask("status", "--porcelain", "-z", "--untracked-files=all", "--", self._path)
+        listed = self._listed()
+        deleted = [os.fsdecode(entry[3:]) for entry in listed.split(b"\0") if b"D" in entry[:2]]
+        if deleted:
+            return warning(
+                _CHECK,
+                self._about,
+                f"git has files of the state record that are missing here: {', '.join(deleted)}",
+                f"run: git -C {top} restore --staged --worktree -- {' '.join(map(quote, deleted))}",
+            )
         if not listed:
             return ok(_CHECK, self._about, "committed")
         paths = quote(self._path)
@@ -95,6 +108,10 @@ class _WorkTree:
             "the directory of the state record has changes that are not committed",
             f"run: git -C {top} add -- {paths} && git -C {top} commit -m 'Record subscriptions' -- {paths}",
         )
+
+    def _listed(self) -> bytes:
+        """What git shows as changed below the directory of the record, its deleted files too."""
+        return self._git.ask("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", self._path)
 
     def _pushed(self, top: str) -> Finding:
         if not self._git.ask("remote"):

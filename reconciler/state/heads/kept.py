@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from reconciler.state.journal.chain import Journal, count_entries, parse
 from reconciler.state.stores.store import Keeping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from reconciler.model.address import TargetName
     from reconciler.state.heads.known_head import KnownHead
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _Problem = TypeVar("_Problem", RecordRolledBack, RecordLost, Refused)
 
+_SEVERAL = 2
+_ALL = quote("*/*")
 _MOVED = "if it was copied to another store, use that store with --state; otherwise, "
 
 
@@ -99,7 +102,29 @@ def with_what_is_kept(
         f"{moved}this machine still has {what}, in a copy with {length}; to restore it{_stays(journal)},"
         f" run: reconciler state recover -t {target}{rest}"
     )
-    return type(problem)(problem.what, where=problem.where, remedy=remedy)
+    explained = type(problem)(problem.what, where=problem.where, remedy=remedy)
+    explained.restorable = whole
+    return explained
+
+
+def together(problems: Mapping[TargetName, StateError | Refused], location: str) -> list[StateError | Refused]:
+    """The problems with the records in the store at `location`: first those that one command restores, as one."""
+    restorable = {target: problem for target, problem in problems.items() if problem.restorable}
+    if len(restorable) < _SEVERAL:
+        return list(problems.values())
+    rolled_back = [isinstance(problem, RecordRolledBack) for problem in restorable.values()]
+    missing = "are missing or were rolled back" if any(rolled_back) else "are missing"
+    what = "were rolled back" if all(rolled_back) else missing
+    moved = "" if all(rolled_back) else "if they were copied to another store, use that store with --state; otherwise, "
+    stays = " after the entries that are here, which stay" if any(rolled_back) else ""
+    all_of_them = RecordRolledBack if all(rolled_back) else RecordLost
+    first = all_of_them(
+        f"the state records of {', '.join(restorable)} {what}; until they are restored, nothing is created there",
+        where=location,
+        remedy=f"{moved}this machine still has what is missing; to restore all of it{stays}, run: reconciler state"
+        f" recover -t {_ALL}",
+    )
+    return [first, *(problem for target, problem in problems.items() if target not in restorable)]
 
 
 def _stays(journal: Journal | None) -> str:

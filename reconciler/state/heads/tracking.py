@@ -240,7 +240,8 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
         from reconciler.state.heads.kept import with_what_is_kept  # noqa: PLC0415 - needed only to explain an error
 
         lost = RecordLost(
-            f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length}",
+            f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length};"
+            " until it is restored, nothing is created there",
             where=store.location,
             remedy=f"{known.elsewhere_than(store.place)}restore it (version control, a backup, another --state), or"
             " with a copy of it, such as a colleague's, run: reconciler state recover COPY.jsonl; if it is lost for"

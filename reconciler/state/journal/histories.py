@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import RecordForeign
 from reconciler.model.entry import Joined
 from reconciler.model.joining import index
+from reconciler.model.record import fold
 from reconciler.model.url import same_service
 from reconciler.state.journal.chain import link
 from reconciler.state.journal.closing import refuse_closed
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.model.entry import AnyEntry
+    from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
 
 
@@ -23,7 +25,8 @@ def missing_of(
 ) -> Sequence[AnyEntry]:
     """The entries that merge `theirs` into `ours`; none if `ours` contains all of it.
 
-    `seen_here`: `theirs` was in this very place before, so if it continues `ours`, its service may be another.
+    `seen_here`: `theirs` was in this very place before, so that it may be bound to another service or account: whoever
+    rebound it meant this record, and the binding that is newer than what both have in common holds.
 
     If `theirs` only continues `ours`, these are its very lines; otherwise a single `joined` entry, since an interrupted
     append may leave some of its lines only. `source` says where `theirs` is from.
@@ -31,10 +34,11 @@ def missing_of(
     Raises RecordForeign if the two are not one record, or belong to different services or accounts, and RecordClosed if
     there is something new in `theirs`, and it was closed: what `ours` has is to be merged where it continues.
     """
-    if not (seen_here and theirs.contains(ours.head, len(ours.lines))):
-        _refuse_foreign(ours, theirs, source)
     known = index(ours.lines)
     common = next((n for n, (_, digest) in enumerate(theirs.lines) if digest not in known), len(theirs.lines))
+    _refuse_another_record(ours, theirs, source)
+    if not seen_here:
+        _refuse_another_binding(ours, theirs, fold(theirs.lines[:common]), source)
     after = theirs.lines[common - 1][1]
     lines = theirs.lines[common:]
     new = [entry for entry, _ in lines]
@@ -45,15 +49,26 @@ def missing_of(
     return [Joined(at=at, by=by, source=source, head=theirs.head, entries=len(theirs.lines), after=after, lines=lines)]
 
 
-def _refuse_foreign(ours: Journal, theirs: Journal, source: str) -> None:
+def _refuse_another_record(ours: Journal, theirs: Journal, source: str) -> None:
+    if ours.record().id != theirs.record().id or ours.lines[0] != theirs.lines[0]:
+        remedy = "use --state with the store it belongs to"
+        raise RecordForeign(f"{source} belongs to another record", where=ours.target, remedy=remedy)
+
+
+def _refuse_another_binding(ours: Journal, theirs: Journal, common: Record, source: str) -> None:
+    """Raises RecordForeign if `theirs` was bound to something else than `ours` since `common`, the record of both.
+
+    A copy may have been bound to a sandbox, to rehearse with it. One whose binding is that of `common` is merged: only
+    `ours` was rebound, and stays so.
+    """
     here, there = ours.record(), theirs.record()
-    rebind = f"to rebind this record first, run: reconciler state rebind -t {ours.target}"
-    if here.id != there.id or ours.lines[0] != theirs.lines[0]:
-        problem, remedy = "belongs to another record", "use --state with the store it belongs to"
-    elif not same_service(here.base_url, there.base_url):
-        problem, remedy = f"belongs to the service at {there.base_url}, this record to {here.base_url}", rebind
-    elif None not in (here.account, there.account) and here.account != there.account:
-        problem, remedy = "belongs to another account than this record", rebind
+    if not (same_service(here.base_url, there.base_url) or same_service(common.base_url, there.base_url)):
+        problem = f"belongs to the service at {there.base_url}, this record to {here.base_url}"
+        condition = "if the service has moved there, and base_url is the new address"
+    elif None not in (here.account, there.account) and there.account not in (here.account, common.account):
+        problem = "belongs to another account than this record"
+        condition = f"if the operator has issued that client id, and {ours.target.variable_prefix}CLIENT_ID is it"
     else:
         return
+    remedy = f"{condition}, first rebind this record; run: reconciler state rebind -t {ours.target}"
     raise RecordForeign(f"{source} {problem}", where=ours.target, remedy=remedy)
