@@ -14,6 +14,8 @@ from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.lending_service import LendingService
     from support.partner import Partner
 
@@ -312,6 +314,22 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     assert (0, 1) == (done.out.count("Is a directory"), done.err.count("Is a directory"))
     assert "Applied: 1 create call (1 new): 1 created, not recorded." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
+
+
+def test_no_module_is_compiled_while_calls_are_sent(begun: Partner) -> None:
+    """On a disk that is full then, Python would keep a part of the file, and later commands would fail on it."""
+    bytecode = begun.path / "bytecode"
+    begun.environment.update(PYTHONPYCACHEPREFIX=str(bytecode), PYTHONDONTWRITEBYTECODE="")
+    before: set[Path] = set()
+
+    def answer() -> Response:
+        before.update(bytecode.rglob("*.pyc"))
+        return remove_journal(begun)
+
+    begun.service.answer_next(answer)
+    assert 3 == begun.run("apply", "--auto-approve").code
+    assert before
+    assert before == set(bytecode.rglob("*.pyc"))
 
 
 def remove_journal(partner: Partner) -> Response:
