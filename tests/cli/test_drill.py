@@ -100,6 +100,13 @@ def test_each_drill_begins_at_a_terminal(project: Project, name: str) -> None:
     assert f"Drill {name}: not passed." in done.out
 
 
+def test_a_killed_command_leaves_a_terminal_to_type_at(project: Project) -> None:
+    """Its progress may have hidden the cursor, and have stood on a line that had not ended."""
+    project.environment["TMPDIR"] = str(project.path)
+    done = at_terminal(project, "drill", "killed-runner", answers={"drill:killed-runner$ ": "exit\n"})
+    assert "\x1b[?25h\n\nYou added `offers`." in done.out
+
+
 @pytest.mark.parametrize("name", SOME_SLOW)
 def test_no_drill_is_passed_by_doing_nothing(tmp_path: Path, name: str) -> None:
     """Each begins with something that is wrong, and the score names it."""
