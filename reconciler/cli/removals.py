@@ -16,6 +16,8 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str) -> int:
     First what was withdrawn in the last 14 days and not observed delivering since: it may be deleted already. For each
     target one message that asks the operator to delete what awaits removal: its ids, since when, and what is delivered
     until then; and the command to run once it is deleted. Exits with 1 if a record is damaged or missing.
+
+    If the operator has deleted another subscription instead, run `state removed --force` with its address, and apply.
     """
     removals = read_removals(Workspace(terminal), targets)
     terminal.print_report(REMOVALS[form](removals.requests))
