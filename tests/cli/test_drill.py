@@ -357,6 +357,7 @@ def test_a_lost_notification_is_found(tmp_path: Path) -> None:
     done = drill(tmp_path, "endpoint-down", "--retry-interval", "0", way=way)
     assert 1 == done.code
     assert "  lost: 1\n    the notification of ONB10011 for http://127.0.0.1:" in done.out
+    assert ": it was lost after 3 retries; --retry-interval 60 leaves more time\n" in done.out
     assert "  to do: nothing\n" in done.out
 
 
