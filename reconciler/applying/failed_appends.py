@@ -29,4 +29,4 @@ class FailedAppends:
     def end(self) -> None:
         """Say how many there were, if that was not said by one warning."""
         if self._count > 1:
-            log.warning("%s: %d appends to the state record failed", self._target, self._count)
+            log.warning("%s: the state record could not be written %d times", self._target, self._count)

@@ -88,6 +88,7 @@ def _refuse_without_terminal(must_ask: bool) -> None:
 
 
 def _carry_out(terminal: Terminal, session: ApplySession, plan: Plan) -> Applied:
+    sys.dont_write_bytecode = True  # on a full disk Python keeps a part of a module's file, and takes it for whole
     with terminal.in_background(), progress(terminal, plan) as observe:
         applied = session.carry_out(observe)
     terminal.work_is_done()

@@ -187,6 +187,7 @@ def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
         case _:
             from reconciler.cli.terminal.logs import kind_and_place  # noqa: PLC0415
 
-            # Its text may hold anything, a secret too.
-            terminal.complain(f"internal error ({kind_and_place(problem)}); please report it")
+            # Its text may hold anything, a secret too. Click gives its own class to an EOFError, and to its place.
+            cause = problem.__cause__ if isinstance(problem, click.Abort) else None
+            terminal.complain(f"internal error ({kind_and_place(cause or problem)}); please report it")
     return 1

@@ -18,6 +18,8 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str) -> int:
     delivered until then; what to be certain of before it is sent; and the command to run once it is deleted. Last the
     requests that are on hold, since config/ wants their subscriptions again. Exits with 1 if a record is damaged or
     missing.
+
+    If the operator has deleted another subscription instead, run `state removed --force` with its address, and apply.
     """
     removals = read_removals(Workspace(terminal), targets)
     terminal.print_report(REMOVALS[form](removals.requests))

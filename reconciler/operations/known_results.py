@@ -1,6 +1,6 @@
 """Results of creates that this machine knows and the record lacks: in recovery files, and in stored responses."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +28,14 @@ class KnownResult(Struct, frozen=True):
 
 
 class KnownResults:
-    """What this machine knows beside the records. Recovery files are read once for all records read with it."""
+    """What this machine knows beside the records. Recovery files are read once for all records read with it.
 
-    def __init__(self, workspace: Workspace) -> None:
+    It warns of none that one of the notices `told` names.
+    """
+
+    def __init__(self, workspace: Workspace, told: Sequence[str] = ()) -> None:
         self._workspace = workspace
+        self._told = told
 
     def read(self, target: TargetName) -> Record:
         """A target's record, read afresh, as `add_to` gives it. Raises StateError."""
@@ -47,7 +51,8 @@ class KnownResults:
         if self._records.isdisjoint(record.ids):
             extended = record
         else:
-            extended = _extended(self._workspace, record, [entry for entry in self._kept if entry.record in record.ids])
+            saved = [entry for entry in self._kept if entry.record in record.ids]
+            extended = _extended(self._workspace, record, saved, self._told)
         return _with_evidence(self._workspace, extended)
 
     @property
@@ -84,18 +89,20 @@ class KnownResults:
         return {entry.record for entry in self._kept}
 
 
-def with_known_results(workspace: Workspace, record: Record) -> Record:
+def with_known_results(workspace: Workspace, record: Record, told: Sequence[str] = ()) -> Record:
     """The record as `KnownResults.add_to` gives it, with the recovery files as they are now. Raises StateError."""
-    return KnownResults(workspace).add_to(record)
+    return KnownResults(workspace, told).add_to(record)
 
 
-def _extended(workspace: Workspace, record: Record, saved: list[Unrecorded]) -> Record:
+def _extended(workspace: Workspace, record: Record, saved: list[Unrecorded], told: Sequence[str]) -> Record:
     """The record with what files have saved of it."""
     try:
         extended, news = counting(record, (entry.entry for entry in saved))
     except MeaninglessEntry as problem:
         raise _undescribed(record, saved, problem.args[1]) from None
     for file in dict.fromkeys(entry.file for entry in saved if _attempt_of(entry) in news):
+        if any(quote(str(file)) in notice for notice in told):
+            continue
         count = len({_attempt_of(entry) for entry in saved if entry.file == file} & news)
         workspace.warn_once(
             f"{record.target}: {file} contains the results of {count} create{'' if count == 1 else 's'} that are not in"

@@ -48,6 +48,7 @@ class ApplySession:
         workspace.notices.start_logging()
         self._workspace = workspace
         self._planned = planned
+        self._unrecorded: list[str] = []
         self._failpoints = Failpoints(os.environ.get("RECONCILER_TEST_FAILPOINT", ""))
         targets = [planned.desired.targets[name] for name in planned.plan.targets]
         self._failpoints.refuse_real_services(url for target in targets for url in (target.auth_url, target.base_url))
@@ -83,7 +84,7 @@ class ApplySession:
                 reach=partial(self._failpoints.reach, handled=lambda: len(caught)),
                 pause=time.sleep,
                 patience=_PATIENCE_IN_CI if workspace.in_ci else _PATIENCE,
-                counted=lambda record: with_known_results(workspace, record),
+                counted=lambda record: with_known_results(workspace, record, self._unrecorded),
                 recorded_services={name: record.base_url for name, record in planned.records.items()},
                 unread=frozenset(unread.target for unread in planned.unread) - planned.records.keys(),
                 on_reread=workspace.responses.forget_recorded,
@@ -92,7 +93,9 @@ class ApplySession:
 
     def _save(self, target: TargetName, record: Record, entries: Sequence[AnyEntry], reason: str) -> str:
         to = None if record.closed is None else record.closed.to
-        return keep_entries(self._workspace.data_directory, target, record.id, entries, reason, to)
+        notice = keep_entries(self._workspace.data_directory, target, record.id, entries, reason, to)
+        self._unrecorded.append(notice)
+        return notice
 
 
 def _check_keeping(workspace: Workspace, planned: Planned, targets: Iterable[TargetName]) -> None:

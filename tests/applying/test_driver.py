@@ -157,7 +157,7 @@ def test_a_record_that_cannot_be_written_or_read_is_told(caplog: pytest.LogCaptu
     drive.run()
     *told, count = [one.getMessage() for one in caplog.records]
     assert ["disk full", f"{TARGET}: no disk"] == told
-    assert f"{TARGET}: {len(drive.store.notes)} appends to the state record failed" == count
+    assert f"{TARGET}: the state record could not be written {len(drive.store.notes)} times" == count
 
 
 def test_what_nobody_expected_is_told_to_whoever_debugs(caplog: pytest.LogCaptureFixture) -> None:

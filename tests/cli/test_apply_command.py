@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
 import socket
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.lending_service import CLIENT_SECRET, refusal
-from support.project import end
+from support.project import end, finish
 from support.terminal import at_terminal
 from werkzeug import Response
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.lending_service import LendingService
     from support.partner import Partner
 
@@ -312,6 +316,42 @@ def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingS
     assert (0, 1) == (done.out.count("Is a directory"), done.err.count("Is a directory"))
     assert "Applied: 1 create call (1 new): 1 created, not recorded." in done.out
     assert '"outcome": "created"' in kept.read_text(encoding="utf-8")
+
+
+def test_no_module_is_compiled_while_calls_are_sent(begun: Partner) -> None:
+    """On a disk that is full then, Python would keep a part of the file, and later commands would fail on it."""
+    bytecode = begun.path / "bytecode"
+    begun.environment.update(PYTHONPYCACHEPREFIX=str(bytecode), PYTHONDONTWRITEBYTECODE="")
+    before: set[Path] = set()
+
+    def answer() -> Response:
+        before.update(bytecode.rglob("*.pyc"))
+        return remove_journal(begun)
+
+    begun.service.answer_next(answer)
+    assert 3 == begun.run("apply", "--auto-approve").code
+    assert before
+    assert before == set(bytecode.rglob("*.pyc"))
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="elsewhere no running program can be given a limit")
+def test_a_full_disk_is_told_once_with_one_command(begun: Partner) -> None:
+    """Why the record cannot be written is said when it comes, and at the end with the file that has the results."""
+    begun.environment["RECONCILER_TEST_FAILPOINT"] = "closing=0.3"
+    running: SimpleQueue[int] = SimpleQueue()
+
+    def answer() -> Response:
+        size = begun.journal.stat().st_size
+        resource.prlimit(running.get(timeout=20), resource.RLIMIT_FSIZE, (size, size))
+        return Response('{"id": 1}', status=201)
+
+    begun.service.answer_next(answer)
+    process = begun.start("apply", "--auto-approve")
+    running.put(process.pid)
+    done = finish(process)
+    assert 3 == done.code, done
+    assert (2, 1) == (done.err.count("File too large"), done.err.count("reconciler state recover "))
+    assert 1 == begun.run("plan").err.count("contains the results of 1 create that are not in the record")
 
 
 def remove_journal(partner: Partner) -> Response:

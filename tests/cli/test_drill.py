@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ FILLED = {
     },
     "swapped-url": {
         "# exchange": "sed -i 's,/loans$,/new,; s,/offers$,/loans,; s,/new$,/offers,' config/subscriptions.yaml #",
-        "operator delete ID\noperator delete ID": "operator | head -n 2 | cut -d ' ' -f 1 | xargs -n 1 operator delete",
+        "operator delete ID ID": "operator delete $(operator | head -n 2 | cut -d ' ' -f 1)",
         f"reconciler state removed -t {P} --attempt ID --attempt ID":
             "reconciler removals | grep -o 'reconciler state removed .*' >asked; . ./asked",
     },
@@ -98,6 +99,13 @@ def test_each_drill_begins_at_a_terminal(project: Project, name: str) -> None:
     assert 1 == done.code, done
     assert done.out.startswith("Setting the scene…\n")
     assert f"Drill {name}: not passed." in done.out
+
+
+def test_a_killed_command_leaves_a_terminal_to_type_at(project: Project) -> None:
+    """Its progress may have hidden the cursor, and have stood on a line that had not ended."""
+    project.environment["TMPDIR"] = str(project.path)
+    done = at_terminal(project, "drill", "killed-runner", answers={"drill:killed-runner$ ": "exit\n"})
+    assert "\x1b[?25h\n\nYou added `offers`." in done.out
 
 
 @pytest.mark.parametrize("name", SOME_SLOW)
@@ -238,6 +246,22 @@ def test_a_new_key_is_taken_as_on_the_page() -> None:
     assert [] == [line for line in commands if f"\n$ {line}\n" not in page]
 
 
+def test_who_sends_requests_finds_what_a_wrong_deletion_takes(project: Project) -> None:
+    """Neither plan nor status can know of one, so that the help of what the operator was sent names the command."""
+    (first, *_) = DRILLS["wrong-one-deleted"].way
+    assert first == f"reconciler state removed {P}/loans --force"
+    assert "`state removed --force`" in " ".join(project.step("removals", "--help").out.split())
+
+
+def test_two_copies_are_merged_as_the_plan_says(tmp_path: Path) -> None:
+    """The page and the recommended way have the commands that the plan prints."""
+    done = drill(tmp_path, "two-histories", way="git pull --no-rebase; reconciler plan")
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    _, *commands = DRILLS["two-histories"].way[:4]
+    assert f"\n    {' && '.join(commands)}\n".replace(">", "> ") in done.err
+    assert [] == [line for line in commands if f"\n$ {line}\n" not in page]
+
+
 def test_every_section_is_on_the_page() -> None:
     """A finding sends nobody to a section that does not exist."""
     page = (ROOT / PAGE).read_text(encoding="utf-8")
@@ -333,7 +357,16 @@ def test_a_lost_notification_is_found(tmp_path: Path) -> None:
     done = drill(tmp_path, "endpoint-down", "--retry-interval", "0", way=way)
     assert 1 == done.code
     assert "  lost: 1\n    the notification of ONB10011 for http://127.0.0.1:" in done.out
+    assert ": it was lost after 3 retries; --retry-interval 60 leaves more time\n" in done.out
     assert "  to do: nothing\n" in done.out
+
+
+@pytest.mark.parametrize("question", ["secret --help", "-h", "delete", "delete -x", "secret"])
+def test_what_the_operator_does_not_understand(question: str) -> None:
+    """The answer is what it can be asked."""
+    command = [sys.executable, "-m", "reconciler.operations.drills.operator", "secrets.json", *question.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (1, "", True) == (done.returncode, done.stdout, done.stderr.startswith("usage: operator  "))
 
 
 def test_what_still_runs_is_ended(tmp_path: Path) -> None:

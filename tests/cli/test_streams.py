@@ -269,6 +269,17 @@ def test_what_nobody_expected(begun: Partner) -> None:
     assert done.err.endswith("); please report it\n")
 
 
+def test_a_module_that_was_cut(begun: Partner) -> None:
+    """What Python raises for one, an EOFError, is told as such; click takes it for the end of somebody's input."""
+    finder = "import sys\n\n\nclass Cut:\n    @staticmethod\n    def find_spec(name, path, target=None):\n"
+    finder += "        if name == 'reconciler.operations.plan':\n            raise EOFError('secret')\n\n\n"
+    folder = begun.write("hooks/sitecustomize.py", f"{finder}sys.meta_path.insert(0, Cut)\n").parent
+    begun.environment["PYTHONPATH"] = str(folder)
+    done = begun.run("plan")
+    problem = "Error: internal error (EOFError at sitecustomize:8); please report it\n"
+    assert (1, "", problem) == (done.code, done.out, done.err.lstrip("\n"))
+
+
 @contextmanager
 def unread_pipe() -> Iterator[int]:
     """The end to write to of a small pipe that nobody reads."""

@@ -24,7 +24,9 @@ from reconciler.reports.wording import duplicate_advice
 @click.option("--created/--not-created", "created", default=None, help="The outcome of the create.")
 @click.option("--note", metavar="TEXT", help="Evidence for the outcome; saved to the record.")
 @click.option(
-    "--force", is_flag=True, help="Resolve even if the call may still be in flight, or if notifications contradict it."
+    "--force",
+    is_flag=True,
+    help="Skip the confirmation, and resolve even if the call may still be in flight, or notifications contradict it.",
 )
 @attempts_option
 @within_option

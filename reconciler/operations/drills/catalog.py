@@ -60,8 +60,8 @@ _DRILLS = (
         deliveries.two_histories,
         (
             "git pull --no-rebase",
-            "git checkout --ours state",
-            f"git show MERGE_HEAD:state/{TARGET}.jsonl >theirs.jsonl",
+            "git -C state/europe checkout --ours production.jsonl",
+            "git -C state/europe show :3:./production.jsonl >theirs.jsonl",
             "reconciler state recover theirs.jsonl",
             "rm theirs.jsonl",
             "git add state && git commit -m 'Merge the records' && git push",
@@ -109,8 +109,7 @@ _DRILLS = (
         (
             "# exchange the URLs in config/subscriptions.yaml",
             "reconciler apply",
-            "operator delete ID",
-            "operator delete ID",
+            "operator delete ID ID",
             f"reconciler state removed -t {TARGET} --attempt ID --attempt ID",
         ),
         deliveries.urls_are_right,

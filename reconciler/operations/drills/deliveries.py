@@ -111,7 +111,8 @@ def notification_was_kept(scene: Scene) -> list[Finding]:
     accepted = Counter((one.code, one.url) for one in attempts if one.status in range(200, 300))
     failed = [one for one in attempts if one.status not in range(200, 300)]
     given_up = Counter((one.code, one.url) for one in failed if one.number == ATTEMPTS)
-    found = [(Kind.LOST, f"{_notification(route)}: it was lost after {ATTEMPTS - 1} retries") for route in given_up]
+    why = f"it was lost after {ATTEMPTS - 1} retries; --retry-interval 60 leaves more time"
+    found = [(Kind.LOST, f"{_notification(route)}: {why}") for route in given_up]
     pending = begun - accepted - given_up
     found += [(Kind.OPEN, f"{_notification(route)}; the service still retries") for route in pending]
     if '"kind":"observed"' not in (scene.journal.read_text(encoding="utf-8") if scene.journal.exists() else ""):

@@ -1,4 +1,4 @@
-"""The operator of the service, as a program: `operator [list] | delete ID | secret ID`.
+"""The operator of the service, as a program: `operator [list] | delete ID... | secret ID`.
 
 In the drill's shell it stands for a letter to the operator and its answer. It sees what exists at the service.
 """
@@ -12,19 +12,21 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 _USAGE = """\
-usage: operator            what exists at the service
-       operator delete ID  delete a subscription
-       operator secret ID  the secret of a subscription
+usage: operator               what exists at the service
+       operator delete ID...  delete subscriptions
+       operator secret ID     the secret of a subscription
 """
 
 
 def main(secrets: str, arguments: list[str]) -> int:
     """Answer one request; the exit code."""
+    if any(argument.startswith("-") for argument in arguments):
+        arguments = ["help"]
     match arguments:
         case [] | ["list"]:
             return _list()
-        case ["delete", subscription]:
-            return _delete(subscription)
+        case ["delete", _, *_]:
+            return max(map(_delete, arguments[1:]))
         case ["secret", subscription]:
             return _secret(Path(secrets), subscription)
     sys.stderr.write(_USAGE)
@@ -44,9 +46,9 @@ def _delete(subscription: str) -> int:
     try:
         _ask("remove", {"subscriptionId": subscription})
     except HTTPError:
-        sys.stderr.write("A subscription with this id was not found.\n")
+        sys.stderr.write(f"A subscription with the id {subscription} was not found.\n")
         return 1
-    sys.stdout.write("It is deleted.\n")
+    sys.stdout.write(f"{subscription} is deleted.\n")
     return 0
 
 

@@ -25,6 +25,8 @@ CODES = {"loans": "LOA10013", "offers": "ONB10011", "leads": "ONB10001", "agreem
 
 _PEOPLE = ("-c", "user.name=Drill", "-c", "user.email=drill@partner.example", "-c", "init.defaultBranch=main")
 
+_SHOW_CURSOR = "\x1b[?25h\n"
+
 
 class Scene:
     """A drill below the directory `place`: in `project/`, the person works; the rest is the world around them.
@@ -128,7 +130,9 @@ class Scene:
 
     def run(self, *arguments: str, failpoint: str = "") -> None:
         """Run a command in the person's name, with its output as they would have seen it."""
-        self._start(arguments, failpoint).wait()
+        code = self._start(arguments, failpoint).wait()
+        if code < 0 and sys.stderr.isatty():  # killed, it could not put the terminal right
+            sys.stderr.write(_SHOW_CURSOR)
 
     @contextmanager
     def during_create(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
