@@ -124,7 +124,7 @@ def test_plan_without_any_record(partner: Partner) -> None:
     step = run(partner, "plan", INPUT_SKIP_UNINITIALIZED="true")
     assert 1 == step.ended.code
     assert (
-        "### No plan: there is no state record in <code>state</code>\n\n"
+        "### No plan: no target has a state record in <code>state</code>\n\n"
         "1. If there was one, its branch may have been deleted, or <code>state</code> is the wrong place. Initialize"
         " nothing: on a machine that has used the record, run `reconciler state recover -t '*/*'`, or restore a"
         " backup.\n"
