@@ -1,6 +1,7 @@
 """The comment on a pull request: whose it is, what it is about, and the plan or why there is none."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from shlex import quote
 
 from reconciler.errors import ConfigError, ReconcilerError
 from reconciler.model.address import TargetName
@@ -9,6 +10,8 @@ from reconciler.reports.cutting import COMMENT_LIMIT, cut
 from reconciler.reports.markdown import plan_markdown
 from reconciler.reports.paper import Paper, code
 from reconciler.reports.wording import counted
+
+_ALL = quote("*/*")
 
 
 def comment(marker: str, commit: str | None, run_url: str | None, report: str) -> str:
@@ -35,6 +38,30 @@ def uninitialized(targets: Iterable[TargetName]) -> str:
         for name in targets
     ]
     return f"**Not initialized**\n\n{''.join(rows)}"
+
+
+def not_comparable(before: str, stage: str, targets: Sequence[TargetName]) -> str:
+    """Why a stage must wait for the one before it: targets of that one have no record, so nothing is in force there."""
+    return (
+        f"**{code(stage)} waits for {code(before)}**\n\nNothing is wrong with {code(stage)}: in {code(before)},"
+        f" {', '.join(map(code, targets))} {'is' if len(targets) == 1 else 'are'} not initialized yet, so"
+        " nothing can be in force there. Initialize and apply"
+        f" {code(before)} first: *Run workflow*, operation `state init`, address {code(' '.join(targets))}; then run"
+        " this again.\n\n"
+    )
+
+
+def nothing_recorded(place: str, targets: Iterable[TargetName]) -> str:
+    """What to do where no target has a record: it cannot be told from a branch that was deleted."""
+    return (
+        f"### No plan: no target has a state record in {code(place)}\n\n"
+        f"1. If there was one, its branch may have been deleted, or {code(place)} is the wrong place. Initialize"
+        " nothing: on a machine that has used the record, run `reconciler state recover -t"
+        f" {_ALL}`, or restore a"
+        " backup.\n"
+        "2. If this is the first run after the set-up: *Run workflow*, operation `state init`, address"
+        f" {code(' '.join(targets))}.\n"
+    )
 
 
 def plan_report(planned: Plan | ReconcilerError) -> str:

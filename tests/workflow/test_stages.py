@@ -127,3 +127,20 @@ def test_nothing_to_do_is_no_job(project: Project) -> None:
     """Without changes there are no jobs, so nobody is asked."""
     file = project.write("plan.json", json.dumps({"targets": {}, "changes": []}))
     assert {"targets": "[]"} == run(project, "targets", PLAN=str(file), PATTERNS="")[1]
+
+
+def test_a_stage_before_the_one_before_it(project: Project) -> None:
+    """Production initialized before staging: the gate stays shut, and the summary tells what is to be done first."""
+    targets(project, "europe/staging", "europe/production")
+    project.step("state", "init", "-t", "europe/production")
+    project.step("plan", "-t", "*/production", "--out", "plan.json")
+    given = {"AFTER": "staging", "STAGE": "production", "PLAN": "plan.json"}
+    summary = project.write("summary", "")
+    code, _, err = run(project, "gate", **given, GITHUB_STEP_SUMMARY=str(summary))
+    assert (1, True) == (code, "no state record for europe/staging" in err)
+    assert "Initialize and apply <code>staging</code> first: *Run workflow*, operation `state init`, address" in (
+        summary.read_text()
+    )
+    project.step("state", "init", "-t", "europe/staging")
+    run(project, "gate", **given, GITHUB_STEP_SUMMARY=str(summary))
+    assert 1 == summary.read_text().count("waits for")

@@ -118,6 +118,26 @@ def test_plan_that_fails(partner: Partner, command: str) -> None:
     assert partner.service.untouched
 
 
+def test_plan_without_any_record(partner: Partner) -> None:
+    """The summary has both ways, in order: a record that was deleted is restored, and only a new one initialized."""
+    partner.want(offers=["ONB10011"])
+    step = run(partner, "plan", INPUT_SKIP_UNINITIALIZED="true")
+    assert 1 == step.ended.code
+    assert (
+        "### No plan: no target has a state record in <code>state</code>\n\n"
+        "1. If there was one, its branch may have been deleted, or <code>state</code> is the wrong place. Initialize"
+        " nothing: on a machine that has used the record, run `reconciler state recover -t '*/*'`, or restore a"
+        " backup.\n"
+        "2. If this is the first run after the set-up: *Run workflow*, operation `state init`, address"
+        " <code>europe/staging</code>.\n"
+    ) == step.summary
+    partner.step("state", "init")
+    partner.journal.unlink()
+    lost = run(partner, "plan", INPUT_SKIP_UNINITIALIZED="true")
+    assert "reconciler ended before there was a report; the log says why.\n" == lost.summary
+    assert "is missing: it was last read here" in lost.ended.err
+
+
 @pytest.mark.parametrize(("codes", "code"), [(["ONB10011"], 0), (["wrong"], 1)], ids=["valid", "invalid"])
 def test_validate(partner: Partner, codes: list[str], code: int) -> None:
     """Validating has the exit code of the command, and needs no record."""

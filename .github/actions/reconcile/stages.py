@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import job
 import operations
 
+from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address, matches
 from reconciler.model.selection import Selection
+from reconciler.model.url import is_placeholder
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.digest import plan_digest
+from reconciler.reports.comments import not_comparable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +30,6 @@ MOST = 4
 """Stages that reconcile.yml has: a workflow has no loops."""
 DIFFERENT = 2
 """The exit code of `parity` where two targets differ."""
-_PLACEHOLDER = ".example"
-"""The top-level domain of the example's addresses, which can never be a service's (RFC 2606)."""
 
 
 def request() -> int:
@@ -84,7 +85,7 @@ def _is_example(stages: Sequence[str]) -> bool:
 
 
 def _is_placeholder(target: Target) -> bool:
-    return all((urlsplit(url).hostname or "").endswith(_PLACEHOLDER) for url in (target.base_url, target.auth_url))
+    return is_placeholder(target.base_url) and is_placeholder(target.auth_url)
 
 
 def targets() -> int:
@@ -145,8 +146,19 @@ def left_out(file: Path) -> list[TargetName]:
 
 def _compare(before: str, after: str, *options: str) -> int:
     code, text = job.reconciler("parity", before, after, *options, "--format", "markdown")
-    job.summarise(text)
+    job.summarise(text or _why_not(before, after))
     return code
+
+
+def _why_not(before: str, after: str) -> str:
+    """Why two stages could not be compared, where records of the first are missing; else the log has it."""
+    with suppress(ReconcilerError):
+        workspace = Workspace(job.INVOCATION.terminal)
+        recorded = {*workspace.store.targets(), *workspace.targets_seen()}
+        missing = [name for name in workspace.read_desired().targets if matches(before, name) and name not in recorded]
+        if missing:
+            return not_comparable(before.rpartition("/")[2], after.rpartition("/")[2], missing)
+    return ""
 
 
 COMMANDS = {"request": request, "targets": targets, "parity": parity, "gate": gate}

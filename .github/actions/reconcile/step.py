@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,10 @@ from tip import refuse_moved
 
 from reconciler.cli.main import leave
 from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.model.selection import Selection
 from reconciler.operations.github_settings import run_url
 from reconciler.operations.workspace import Workspace
-from reconciler.reports.comments import page_in_artifact, uninitialized
+from reconciler.reports.comments import nothing_recorded, page_in_artifact, uninitialized
 from reconciler.reports.cutting import SUMMARY_LIMIT, cut
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def _plan(folder: Path, *, report: bool) -> int:
             text.write(f"\n{page_in_artifact(run_url())}\n")
     if skips and file.exists():
         _tell_left_out(stages.left_out(file), folder / "plan.md")
+    elif skips and code not in PLANNED:
+        _tell_without_record(folder / "plan.md")
     if report:
         _summarise(folder / "plan.md", code)
     return code
@@ -98,6 +102,16 @@ def _tell_left_out(targets: Sequence[TargetName], report: Path) -> None:
         text.write(f"\n{uninitialized(targets)}")
     for name in targets:
         sys.stdout.write(f"::warning::{name} is not initialized: Run workflow, operation state init, address {name}\n")
+
+
+def _tell_without_record(report: Path) -> None:
+    """Tell what to do if no plan was made since no target has a record, nor had one that is known here."""
+    with suppress(ReconcilerError, OSError):  # the log has it already
+        workspace = Workspace(job.INVOCATION.terminal)
+        selection = Selection.of(tuple(os.environ.get("INPUT_TARGET", "").split()))
+        declared = [name for name in workspace.read_desired().targets if selection.touches(name)]
+        if not (workspace.store.targets() or workspace.targets_seen()):
+            report.write_text(nothing_recorded(workspace.store.location, declared), encoding="utf-8")
 
 
 def _apply(folder: Path) -> int:
