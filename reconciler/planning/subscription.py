@@ -62,7 +62,7 @@ def surplus_of(wanted: Subscription, attempts: Sequence[Attempt]) -> list[Surplu
             if extra:
                 found = Surplus(wanted.address, attempt.id, extra)
                 surplus.append(twins.get(attempt.id, found) if extra == attempt.codes else found)
-    return surplus
+    return sorted(surplus, key=lambda one: one.attempt)
 
 
 def duplicates_of(attempts: Sequence[Attempt]) -> list[Surplus]:

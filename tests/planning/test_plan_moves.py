@@ -186,6 +186,14 @@ def test_duplicate(scene: Scene) -> None:
     assert ([], []) == (scene.changes(), scene.surplus())
 
 
+def test_surplus_of_one_address_is_sorted_by_attempt(scene: Scene) -> None:
+    """However old each is: a list that is read by programs has one order."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    kept, *more = [scene.hold("offers", "ONB10001", hooks("offers")) for _ in range(11)]
+    assert more != sorted(more)
+    assert [(one, kept) for one in sorted(more)] == [(one.attempt, one.twin) for one in scene.surplus()]
+
+
 def test_surplus_of_what_is_partly_to_be_renamed(scene: Scene) -> None:
     """Of the codes too many, only those that no other subscription is to take over are surplus."""
     scene.hold("a", "ONB10001 ONB10002 ONB10003", hooks("a"))
