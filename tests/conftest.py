@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -35,6 +36,15 @@ def pytest_configure() -> None:
     """Have SIGINT end what tests start, also where they run in the background of a shell, which ignores it there."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+gc.disable()  # until all tests are collected, which makes a million objects, and no garbage
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, and never look for it among the collected tests."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
