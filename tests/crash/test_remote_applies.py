@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 STOP = "before-append:1:stop"
 SOON = "grace=0.5,closing=0.5"
 
+database_by_default = pytest.mark.parametrize(
+    "remote_store", [pytest.param("s3", marks=pytest.mark.soak), "postgres"], indirect=True
+)
+"""Where the rule is not the store's own."""
 
+
+@database_by_default
 @pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.soak)])
 def test_eight_applies_of_one_plan_create_each_route_once(
     tmp_path: Path, remote_store: RemoteStore, count: int
@@ -51,6 +57,7 @@ def test_an_apply_on_a_bad_network(tmp_path: Path, remote_store: RemoteStore) ->
         work.assert_done()
 
 
+@database_by_default
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
 def test_a_server_that_goes_away(tmp_path: Path, remote_store: RemoteStore, number: signal.Signals | None) -> None:
     """As an outcome is to be appended: it is kept in a file, a signal is obeyed, and nothing is created twice."""
@@ -73,7 +80,7 @@ def test_a_server_that_goes_away(tmp_path: Path, remote_store: RemoteStore, numb
         work.recover()
 
 
-@pytest.mark.parametrize("command", ["plan", "apply"])
+@pytest.mark.parametrize("command", [pytest.param("plan", marks=pytest.mark.soak), "apply"])
 def test_a_server_that_does_not_answer(tmp_path: Path, remote_store: RemoteStore, command: str) -> None:
     """One signal ends the wait for it."""
     with Proxy(remote_store.port, b"") as proxy, RemoteProject(tmp_path, remote_store, 1, proxy.port) as work:
