@@ -617,7 +617,9 @@ TOLD_LATE = Fall(Moment.DONE, back=True)
     ("falls", "outcomes", "committed"),
     [
         ([TOLD_LATE] * 3, ["skipped"] * 2 + ["unknown"] * 3, 3),
-        ([TOLD_LATE] * 2 + [Fall(Moment.DONE)], ["skipped"] * 2 + ["unknown"] * 3, 3),
+        pytest.param(
+            [TOLD_LATE] * 2 + [Fall(Moment.DONE)], ["skipped"] * 2 + ["unknown"] * 3, 3, marks=pytest.mark.soak
+        ),
         ([TOLD_LATE, Fall(Moment.DONE)], ["not_sent"] * 3 + ["unknown"] * 2, 2),
         ([TOLD_LATE, TOLD_LATE, Fall(Moment.ANSWERED, back=True)], ["created"] * 3 + ["unknown"] * 2, 5),
     ],

@@ -1,6 +1,6 @@
 """Whatever is put into the readers, an error of our own comes out, or what was really said: nothing else, and no less.
 
-By default each property meets some two hundred examples. With `-m soak` they share the seconds of RECONCILER_SOAK_SECONDS.
+By default each property meets some two hundred examples. With `-m soak` they share RECONCILER_SOAK_SECONDS seconds.
 """
 
 from __future__ import annotations
