@@ -545,10 +545,10 @@ def rejected(status: str, *headers: str, moment: Moment = Moment.ANSWERED) -> Ca
 
 @cases(
     whole_400_soak=rejected("400 Bad Request"),
-    head_of_a_403=rejected("403 Forbidden", moment=Moment.AFTER_HEAD),
+    head_of_a_403_soak=rejected("403 Forbidden", moment=Moment.AFTER_HEAD),
     half_the_body_of_a_404_soak=rejected("404 Not Found", moment=Moment.IN_BODY),
     half_the_body_of_a_409=rejected("409 Conflict", moment=Moment.IN_BODY),
-    whole_422=rejected("422 Unprocessable Entity"),
+    whole_422_soak=rejected("422 Unprocessable Entity"),
     whole_301=rejected("301 Moved Permanently", "Location: /elsewhere"),
     head_of_a_307_soak=rejected("307 Temporary Redirect", "Location: /elsewhere", moment=Moment.AFTER_HEAD),
     half_the_body_of_a_308_soak=rejected("308 Permanent Redirect", "Location: /elsewhere", moment=Moment.IN_BODY),
@@ -572,7 +572,7 @@ def unknown(answer: bytes, moment: Moment = Moment.ANSWERED, *, committed: bool 
 
 @cases(
     accepted=lost(Moment.ACCEPTED, committed=False),
-    in_the_request=lost(Moment.IN_REQUEST, committed=False),
+    in_the_request_soak=lost(Moment.IN_REQUEST, committed=False),
     with_the_request_soak=lost(Moment.READ, committed=False),
     created=lost(Moment.DONE),
     in_the_status_line=lost(Moment.IN_STATUS_LINE),

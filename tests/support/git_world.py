@@ -115,6 +115,9 @@ def _template(object_format: str) -> Path:
     init = ("init", "--quiet", "--template=", f"--object-format={object_format}")  # without samples, to be copied fast
     _git(root, *init, "--bare", "origin.git")
     _git(root, *init, "checkout")
+    for repository in ("origin.git", "checkout"):  # else git looks after each push whether there is garbage
+        _git(root / repository, "config", "receive.autogc", "false")
+        _git(root / repository, "config", "maintenance.auto", "false")
     _git(checkout, "remote", "add", "origin", "../origin.git")
     (checkout / "deep").mkdir()
     (checkout / "deep" / "code.py").write_text("pass\n")
