@@ -13,6 +13,7 @@ from support.certificates import write_certificate
 from support.project import Project
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
 pytest_plugins = [
@@ -38,13 +39,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-gc.disable()  # until all tests are collected, which makes a million objects, and no garbage
-
-
-def pytest_collection_finish() -> None:
-    """Collect garbage from here on, and never look for it among the collected tests."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are collected, which makes a million objects, nor ever among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
