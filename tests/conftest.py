@@ -34,9 +34,14 @@ _FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "
 
 
 def pytest_configure() -> None:
-    """Have SIGINT end what tests start, also where they run in the background of a shell, which ignores it there."""
+    """Have SIGINT and SIGHUP end what tests start, also where a shell or nohup has them ignored.
+
+    The tests themselves still do not end with their terminal there, nor do their workers.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)
