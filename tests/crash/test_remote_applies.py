@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
 STOP = "before-append:1:stop"
 SOON = "grace=0.5,closing=0.5"
 
+database_by_default = pytest.mark.parametrize(
+    "remote_store", [pytest.param("s3", marks=pytest.mark.soak), "postgres"], indirect=True
+)
+"""Where the rule is not the store's own."""
 
-@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.soak)])
+
+@database_by_default
+@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.soak)])
 def test_eight_applies_of_one_plan_create_each_route_once(
     tmp_path: Path, remote_store: RemoteStore, count: int
 ) -> None:
@@ -50,6 +57,7 @@ def test_an_apply_on_a_bad_network(tmp_path: Path, remote_store: RemoteStore) ->
         work.assert_done()
 
 
+@database_by_default
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
 def test_a_server_that_goes_away(tmp_path: Path, remote_store: RemoteStore, number: signal.Signals | None) -> None:
     """As an outcome is to be appended: it is kept in a file, a signal is obeyed, and nothing is created twice."""
@@ -72,7 +80,7 @@ def test_a_server_that_goes_away(tmp_path: Path, remote_store: RemoteStore, numb
         work.recover()
 
 
-@pytest.mark.parametrize("command", ["plan", "apply"])
+@pytest.mark.parametrize("command", [pytest.param("plan", marks=pytest.mark.soak), "apply"])
 def test_a_server_that_does_not_answer(tmp_path: Path, remote_store: RemoteStore, command: str) -> None:
     """One signal ends the wait for it."""
     with Proxy(remote_store.port, b"") as proxy, RemoteProject(tmp_path, remote_store, 1, proxy.port) as work:
@@ -80,6 +88,7 @@ def test_a_server_that_does_not_answer(tmp_path: Path, remote_store: RemoteStore
         process = work.project.start(command)
         while proxy.mishaps:
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         done = finish(process, timeout=20)
         assert (130, "Interrupted.") == (done.code, done.err.strip().splitlines()[-1])

@@ -321,10 +321,13 @@ def check(falling: Falling, case: Case) -> Finished:
 
 
 def cases(**named: Case) -> pytest.MarkDecorator:
-    """A test for each case."""
-    return pytest.mark.parametrize(
-        "case", [pytest.param(case, id=name.replace("_", " ")) for name, case in named.items()]
-    )
+    """A test for each case; a name that ends in `_soak` is left out by default."""
+    found = []
+    for name, case in named.items():
+        usual = name.removesuffix("_soak")
+        marks = () if usual == name else pytest.mark.soak
+        found.append(pytest.param(case, id=usual.replace("_", " "), marks=marks))
+    return pytest.mark.parametrize("case", found)
 
 
 def said(status: str, *headers: str) -> bytes:
@@ -343,13 +346,13 @@ def created(fall: Fall, status: int = 201) -> Case:
 
 @cases(
     whole_201=created(Fall(Moment.ANSWERED)),
-    head_of_a_201=created(Fall(Moment.AFTER_HEAD)),
+    head_of_a_201_soak=created(Fall(Moment.AFTER_HEAD)),
     half_the_body_of_a_201=created(Fall(Moment.IN_BODY)),
     in_a_chunk_of_a_201=created(Fall(Moment.ANSWERED, CHUNKED)),
-    half_the_body_of_a_200=created(Fall(Moment.IN_BODY, said("200 OK")), 200),
-    whole_202_that_is_empty=created(Fall(Moment.ANSWERED, response("", "202 Accepted")), 202),
-    whole_204=created(Fall(Moment.ANSWERED, b"HTTP/1.1 204 No Content\r\n\r\n"), 204),
-    half_a_299_that_is_no_json=created(Fall(Moment.IN_BODY, response("thank you", "299 Fine")), 299),
+    half_the_body_of_a_200_soak=created(Fall(Moment.IN_BODY, said("200 OK")), 200),
+    whole_202_that_is_empty_soak=created(Fall(Moment.ANSWERED, response("", "202 Accepted")), 202),
+    whole_204_soak=created(Fall(Moment.ANSWERED, b"HTTP/1.1 204 No Content\r\n\r\n"), 204),
+    half_a_299_that_is_no_json_soak=created(Fall(Moment.IN_BODY, response("thank you", "299 Fine")), 299),
 )
 def test_a_service_that_falls_after_a_2xx_has_created(make: Make, case: Case) -> None:
     """2xx, whatever the body: `created`, and nothing of it is lost where the body breaks off."""
@@ -430,10 +433,17 @@ def test_a_service_whose_name_goes_with_it_was_sent_nothing(
 @pytest.mark.parametrize(
     "fall",
     [
-        *map(Fall, (Moment.ACCEPTED, Moment.IN_REQUEST, Moment.READ, Moment.DONE, Moment.MUTE)),
-        *map(Fall, (Moment.IN_STATUS_LINE, Moment.IN_HEADERS, Moment.AFTER_HEAD, Moment.IN_BODY)),
+        *map(Fall, (Moment.ACCEPTED, Moment.DONE, Moment.IN_BODY)),
         Fall(Moment.ANSWERED, PAGE),
-        *(Fall(moment, back=True) for moment in (Moment.DONE, Moment.IN_BODY)),
+        Fall(Moment.DONE, back=True),
+        *(
+            pytest.param(fall, marks=pytest.mark.soak)
+            for fall in (
+                *map(Fall, (Moment.IN_REQUEST, Moment.READ, Moment.MUTE)),
+                *map(Fall, (Moment.IN_STATUS_LINE, Moment.IN_HEADERS, Moment.AFTER_HEAD)),
+                Fall(Moment.IN_BODY, back=True),
+            )
+        ),
     ],
     ids=lambda fall: fall.moment.name.lower().replace("_", " ") + (", again and again" if fall.back else ""),
 )
@@ -474,10 +484,10 @@ ONCE_DENIED = Fall(Moment.ANSWERED, DENIED, commits=False, back=True)
     before_the_new_token=Case(
         [Fall(Moment.ANSWERED, DENIED, commits=False)], outcome="rejected", status=401
     ),
-    with_half_of_the_401=Case(
+    with_half_of_the_401_soak=Case(
         [Fall(Moment.IN_BODY, DENIED, commits=False)], outcome="rejected", status=401
     ),
-    while_the_new_token_is_issued=Case(
+    while_the_new_token_is_issued_soak=Case(
         [ONCE_DENIED], [Fall(Moment.ANSWERED, alone=True, back=True), Fall(Moment.DONE)],
         outcome="rejected", status=401,
     ),
@@ -485,7 +495,7 @@ ONCE_DENIED = Fall(Moment.ANSWERED, DENIED, commits=False, back=True)
         [Fall(Moment.ANSWERED, DENIED, commits=False, alone=True)], outcome="not_sent", failpoint=SOON
     ),
     in_the_repeat=Case([ONCE_DENIED, Fall(Moment.DONE)], committed=1, calls=2),
-    in_the_answer_to_the_repeat=Case(
+    in_the_answer_to_the_repeat_soak=Case(
         [ONCE_DENIED, Fall(Moment.IN_BODY)], outcome="created", committed=1, calls=2, status=201
     ),
     in_the_second_401=Case(
@@ -505,11 +515,11 @@ ONCE_BUSY = Fall(Moment.ANSWERED, BUSY, commits=False, back=True)
 
 @cases(
     before_the_repeat=Case([replace(ONCE_BUSY, back=False)], outcome="not_sent", failpoint=SOON),
-    with_half_of_the_429=Case(
+    with_half_of_the_429_soak=Case(
         [Fall(Moment.IN_BODY, BUSY, commits=False)], outcome="not_sent", failpoint=SOON
     ),
     in_the_repeat=Case([ONCE_BUSY, Fall(Moment.DONE)], committed=1, calls=2),
-    in_the_answer_to_the_repeat=Case(
+    in_the_answer_to_the_repeat_soak=Case(
         [ONCE_BUSY, Fall(Moment.AFTER_HEAD)], outcome="created", committed=1, calls=2, status=201
     ),
     and_is_back_for_the_repeat=Case([ONCE_BUSY], outcome="created", committed=1, calls=2, status=201),
@@ -534,14 +544,14 @@ def rejected(status: str, *headers: str, moment: Moment = Moment.ANSWERED) -> Ca
 
 
 @cases(
-    whole_400=rejected("400 Bad Request"),
-    head_of_a_403=rejected("403 Forbidden", moment=Moment.AFTER_HEAD),
-    half_the_body_of_a_404=rejected("404 Not Found", moment=Moment.IN_BODY),
+    whole_400_soak=rejected("400 Bad Request"),
+    head_of_a_403_soak=rejected("403 Forbidden", moment=Moment.AFTER_HEAD),
+    half_the_body_of_a_404_soak=rejected("404 Not Found", moment=Moment.IN_BODY),
     half_the_body_of_a_409=rejected("409 Conflict", moment=Moment.IN_BODY),
-    whole_422=rejected("422 Unprocessable Entity"),
+    whole_422_soak=rejected("422 Unprocessable Entity"),
     whole_301=rejected("301 Moved Permanently", "Location: /elsewhere"),
-    head_of_a_307=rejected("307 Temporary Redirect", "Location: /elsewhere", moment=Moment.AFTER_HEAD),
-    half_the_body_of_a_308=rejected("308 Permanent Redirect", "Location: /elsewhere", moment=Moment.IN_BODY),
+    head_of_a_307_soak=rejected("307 Temporary Redirect", "Location: /elsewhere", moment=Moment.AFTER_HEAD),
+    half_the_body_of_a_308_soak=rejected("308 Permanent Redirect", "Location: /elsewhere", moment=Moment.IN_BODY),
 )
 def test_a_service_that_falls_after_it_refused_has_created_nothing(make: Make, case: Case) -> None:
     """Other 4xx, 301, 307 and 308: `rejected`; the next apply tries again; on 409, `state import` is named."""
@@ -562,24 +572,24 @@ def unknown(answer: bytes, moment: Moment = Moment.ANSWERED, *, committed: bool 
 
 @cases(
     accepted=lost(Moment.ACCEPTED, committed=False),
-    in_the_request=lost(Moment.IN_REQUEST, committed=False),
-    with_the_request=lost(Moment.READ, committed=False),
+    in_the_request_soak=lost(Moment.IN_REQUEST, committed=False),
+    with_the_request_soak=lost(Moment.READ, committed=False),
     created=lost(Moment.DONE),
     in_the_status_line=lost(Moment.IN_STATUS_LINE),
-    after_the_status_line=lost(Moment.AFTER_STATUS_LINE),
-    in_the_headers=lost(Moment.IN_HEADERS),
+    after_the_status_line_soak=lost(Moment.AFTER_STATUS_LINE),
+    in_the_headers_soak=lost(Moment.IN_HEADERS),
     mute=Case([Fall(Moment.MUTE)], committed=1, timeout="1.5"),
-    whole_500=unknown(said("500 Internal Server Error"), committed=False),
+    whole_500_soak=unknown(said("500 Internal Server Error"), committed=False),
     whole_500_created=unknown(said("500 Internal Server Error")),
-    half_the_body_of_a_503=unknown(said("503 Service Unavailable", "Retry-After: 0"), Moment.IN_BODY),
-    head_of_a_502=unknown(said("502 Bad Gateway"), Moment.AFTER_HEAD),
-    whole_408=unknown(said("408 Request Timeout"), committed=False),
-    half_the_body_of_a_499=unknown(said("499 Client Closed Request"), Moment.IN_BODY),
-    whole_303=unknown(said("303 See Other", "Location: /elsewhere")),
-    head_of_a_302=unknown(said("302 Found", "Location: /elsewhere"), Moment.AFTER_HEAD),
+    half_the_body_of_a_503_soak=unknown(said("503 Service Unavailable", "Retry-After: 0"), Moment.IN_BODY),
+    head_of_a_502_soak=unknown(said("502 Bad Gateway"), Moment.AFTER_HEAD),
+    whole_408_soak=unknown(said("408 Request Timeout"), committed=False),
+    half_the_body_of_a_499_soak=unknown(said("499 Client Closed Request"), Moment.IN_BODY),
+    whole_303_soak=unknown(said("303 See Other", "Location: /elsewhere")),
+    head_of_a_302_soak=unknown(said("302 Found", "Location: /elsewhere"), Moment.AFTER_HEAD),
     whole_page=unknown(PAGE, committed=False),
-    half_a_page=unknown(PAGE, Moment.IN_BODY),
-    head_of_a_page=unknown(PAGE, Moment.AFTER_HEAD),
+    half_a_page_soak=unknown(PAGE, Moment.IN_BODY),
+    head_of_a_page_soak=unknown(PAGE, Moment.AFTER_HEAD),
 )
 def test_a_service_that_falls_without_a_clear_word_leaves_it_unknown(make: Make, case: Case) -> None:
     """5xx, 408, 499, other 3xx, a page, no answer, or none whose head is whole: `unknown`, and not repeated."""
@@ -607,7 +617,9 @@ TOLD_LATE = Fall(Moment.DONE, back=True)
     ("falls", "outcomes", "committed"),
     [
         ([TOLD_LATE] * 3, ["skipped"] * 2 + ["unknown"] * 3, 3),
-        ([TOLD_LATE] * 2 + [Fall(Moment.DONE)], ["skipped"] * 2 + ["unknown"] * 3, 3),
+        pytest.param(
+            [TOLD_LATE] * 2 + [Fall(Moment.DONE)], ["skipped"] * 2 + ["unknown"] * 3, 3, marks=pytest.mark.soak
+        ),
         ([TOLD_LATE, Fall(Moment.DONE)], ["not_sent"] * 3 + ["unknown"] * 2, 2),
         ([TOLD_LATE, TOLD_LATE, Fall(Moment.ANSWERED, back=True)], ["created"] * 3 + ["unknown"] * 2, 5),
     ],

@@ -117,7 +117,7 @@ def test_a_state_that_is_written_is_read_back(desired: Desired, data: st.DataObj
 
 
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass")))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_bytes_are_a_configuration_or_a_mistake(content: bytes) -> None:
     """Nothing but a ConfigError comes of a file that is not YAML, not text or not sound."""
     load_or_refuse(content)
@@ -129,14 +129,14 @@ FRAGMENTS = st.sampled_from([*WORDS.split(), "\n", "\n  ", "\n    ", "\n      ",
 
 
 @given(st.lists(FRAGMENTS, max_size=30).map(" ".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_words_of_the_grammar_are_a_configuration_or_a_mistake(text: str) -> None:
     """The same for text that is nearly a configuration."""
     load_or_refuse(text.encode())
 
 
 @given(st.integers(min_value=0), st.integers(0, 2), st.characters())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_slip_of_the_keyboard_is_survived(where: int, kind: int, typed: str) -> None:
     """One character inserted, replaced or left out makes a mistake or another configuration, never a crash."""
     text = "".join(EXAMPLE.values())

@@ -13,6 +13,8 @@ from reconciler.operations.variables import SECRETS
 from reconciler.state.stores.objects.places import SCHEMES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from support.project import Project
 
 SECRET = "Zk3v+Qw8/r'T5uX2yB9nM4cL"
@@ -59,19 +61,40 @@ def said(project: Project, *commands: str) -> str:
     return "".join(one.out + one.err for one in done)
 
 
+def write_everywhere(project: Project, secret: str, places: Iterable[str], before: str = "") -> dict[str, int]:
+    """Write a file for each place, with the secret there; the files, and the column it is in."""
+    columns = {}
+    for number, place in enumerate(places):
+        text = PLACES[place].format(secret)
+        columns[f"config/pasted-{number}.yaml"] = text.index(secret) + 1
+        project.write(f"config/pasted-{number}.yaml", before + text)
+    return columns
+
+
 @pytest.mark.parametrize("secret", [SECRET, PLAIN], ids=["with signs", "plain"])
-@pytest.mark.parametrize("place", PLACES)
-def test_the_value_of_a_variable_is_not_shown(project: Project, place: str, secret: str) -> None:
+def test_the_value_of_a_variable_is_not_shown(project: Project, secret: str) -> None:
     """Wherever it is pasted, the mistake names the variable, file and line; and no part of it is printed."""
     declare(project)
     project.environment[NAME] = secret
-    project.write("config/pasted.yaml", "# two\n# lines\n" + PLACES[place].format(secret))
+    columns = write_everywhere(project, secret, PLACES, before="# two\n# lines\n")
     text = said(project, *COMMANDS)
-    column = PLACES[place].format(secret).index(secret) + 1
-    message = f"config/pasted.yaml:3:{column}: the file contains {VALUE}; remove it, and replace the secret"
-    assert message in " ".join(text.split())
+    words = " ".join(text.split())
+    for file, column in columns.items():
+        assert f"{file}:3:{column}: the file contains {VALUE}; remove it, and replace the secret" in words
     assert secret[:8] not in text
     assert secret[-8:] not in text
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_alone_is_not_shown(project: Project, place: str) -> None:
+    """Nor where there is no other mistake to report."""
+    declare(project)
+    project.environment[NAME] = SECRET
+    write_everywhere(project, SECRET, [place])
+    text = said(project, "plan -vv")
+    assert f"the file contains {VALUE}; remove it" in " ".join(text.split())
+    assert SECRET[:8] not in text
+    assert SECRET[-8:] not in text
 
 
 @pytest.mark.parametrize(
@@ -79,13 +102,14 @@ def test_the_value_of_a_variable_is_not_shown(project: Project, place: str, secr
     [(AGE_KEY, "an age secret key"), (AGE_KEY.lower(), "an age secret key"), (TOKEN, "an access token")],
     ids=["age", "age in lower case", "token"],
 )
-@pytest.mark.parametrize("place", [place for place in PLACES if place != "a path"])
-def test_what_looks_like_a_secret_is_not_shown(project: Project, place: str, secret: str, what: str) -> None:
+def test_what_looks_like_a_secret_is_not_shown(project: Project, secret: str, what: str) -> None:
     """It needs no variable."""
     declare(project)
-    project.write("config/pasted.yaml", PLACES[place].format(secret))
+    files = write_everywhere(project, secret, [place for place in PLACES if place != "a path"])
     text = said(project, *COMMANDS)
-    assert f"the file contains {what}; remove it" in " ".join(text.split())
+    words = " ".join(text.split())
+    for file in files:
+        assert re.search(rf"{file}:1:\d+: the file contains {what}; remove it", words), file
     assert secret[20:40] not in text
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Parting = tuple[list["AnyEntry"], list["AnyEntry"], list["AnyEntry"]]
 
-thorough = settings(max_examples=80, deadline=None)
+thorough = settings(max_examples=40, deadline=None)
 INTENT = Intent(
     at=AT, by=BY, attempt="a", address=Address.of(TARGET, "offers"), action="create", codes=("ONB10011",),
     url="https://hooks.example/offers", send_by=1.0, settled_by=2.0,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 @quick

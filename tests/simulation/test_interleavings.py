@@ -46,12 +46,24 @@ def test_two_targets_of_a_service_in_every_order_with_a_fault() -> None:
     assert (10_222, 5_546) == count(two_targets())
 
 
+def test_a_create_with_a_word_of_people() -> None:
+    """Two runs, one subscription, a fault, or a person's word in between: 1,422 orders."""
+    assert (1_422, 1_038) == count(one_record(1, people=True))
+
+
+@pytest.mark.soak
 def test_a_create_with_two_faults_and_words_of_people() -> None:
     """Two runs, one subscription, two faults, of which one may be a person's word in between: 85,174 orders."""
     assert (85_174, 18_572) == count(one_record(1, faults=2, people=True))
 
 
 def test_a_record_that_is_closed_at_any_moment() -> None:
+    """Two runs, one subscription, and at any moment the record is closed to be copied: 1,432 orders."""
+    assert (1_432, 1_046) == count(one_record(1, copies=True))
+
+
+@pytest.mark.soak
+def test_a_record_that_is_closed_at_any_moment_with_a_fault() -> None:
     """Two runs, one subscription, a fault, and at any moment the record is closed to be copied: 85,052 orders."""
     assert (85_052, 18_041) == count(copied_record())
 

@@ -26,14 +26,14 @@ def run_seeds(seeds: range) -> None:
             raise
 
 
-@pytest.mark.parametrize("first", range(0, 2_000, _CHUNK))
+@pytest.mark.parametrize("first", range(0, 500, _CHUNK))
 def test_no_seed_breaks_a_promise(first: int) -> None:
     """Whatever crashes, is lost or comes late: no route is created twice, nothing is forgotten, all comes right."""
     run_seeds(range(first, first + _CHUNK))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("first", range(2_000, 102_000, _SOAK_CHUNK))
+@pytest.mark.parametrize("first", range(500, 102_500, _SOAK_CHUNK))
 def test_no_seed_of_many_breaks_a_promise(first: int) -> None:
     """The same for a hundred thousand seeds more."""
     run_seeds(range(first, first + _SOAK_CHUNK))
@@ -46,7 +46,7 @@ def trace_of(seed: int) -> list[str]:
 
 def digest_of_stories() -> str:
     """A hash over what happens under some seeds."""
-    return hashlib.sha256(repr([trace_of(seed) for seed in range(20)]).encode()).hexdigest()
+    return hashlib.sha256(repr([trace_of(seed) for seed in range(8)]).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("seed", [1, 7, 1409])
@@ -59,7 +59,7 @@ def test_a_seed_tells_the_same_story_every_time(seed: int) -> None:
 
 def test_different_seeds_tell_different_stories() -> None:
     """The stories are not all one."""
-    assert 100 == len({tuple(trace_of(seed)) for seed in range(100)})
+    assert 40 == len({tuple(trace_of(seed)) for seed in range(40)})
 
 
 def test_a_seed_tells_the_same_story_in_every_process() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reconciler.state.stores.git.command import Ran
     from reconciler.state.stores.store import Store
 
-RACERS = 8
+RACERS = 8  # in the long runs
 
 APPEND_IN_A_PROCESS = """
 import os, sys
@@ -61,6 +61,8 @@ class TestGitStore(StoreConformance):
     """The git store is a store."""
 
     turns = 1
+    racers = 3
+    watched_appends = 6
 
     @pytest.fixture
     def another_handle(self, world: GitWorld) -> Callable[[], Store]:
@@ -88,6 +90,11 @@ class TestGitStore(StoreConformance):
         world.origin.rename(world.origin.with_name("away"))
         return store
 
+    @pytest.mark.soak
+    def test_contended_applies_share_the_work(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """By default with quicker stores only: it is the protocol that shares."""
+        super().test_contended_applies_share_the_work(another_handle, tmp_path)
+
     @pytest.fixture
     def tear(self, world: GitWorld) -> Callable[[TargetName, bytes], None]:
         """Pushed by hand: a blob is never torn by itself."""
@@ -99,6 +106,7 @@ class TestGitStore(StoreConformance):
         return tear
 
 
+@pytest.mark.soak
 def test_racing_processes(world: GitWorld) -> None:
     """Of many processes that append to one head at once, one wins, and says so."""
     world.begin()
@@ -118,10 +126,11 @@ def test_racing_processes(world: GitWorld) -> None:
     assert [winner, f"{TARGET}: begun"] == world.log()
 
 
-def test_racing_targets(world: GitWorld) -> None:
+@pytest.mark.parametrize("count", [3, pytest.param(RACERS, marks=pytest.mark.soak)])
+def test_racing_targets(world: GitWorld, count: int) -> None:
     """Appends to different journals of one branch, from different machines, all get there, one commit each."""
-    targets = [TargetName(f"europe/t{number}") for number in range(RACERS)]
-    barrier = threading.Barrier(RACERS)
+    targets = [TargetName(f"europe/t{number}") for number in range(count)]
+    barrier = threading.Barrier(count)
 
     def begin(target: TargetName) -> None:
         store = world.open(cache=target.environment)
@@ -129,7 +138,7 @@ def test_racing_targets(world: GitWorld) -> None:
         barrier.wait()
         store.append(target, None, 1, journal_bytes(entries(2, target)), f"{target}: begun")
 
-    with ThreadPoolExecutor(RACERS) as pool:
+    with ThreadPoolExecutor(count) as pool:
         list(pool.map(begin, targets))
     assert targets == world.open().targets()
     assert sorted(f"{target}: begun" for target in targets) == sorted(world.log())

@@ -23,6 +23,7 @@ from reconciler.errors import HeadMoved, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.state.heads.remembered import Heads
 from reconciler.state.heads.tracking import append_entries
+from reconciler.state.stores.git import branch
 from reconciler.state.stores.git import mirror as git_mirror
 from reconciler.state.stores.git.command import Git, clean, reason
 from reconciler.state.stores.git.mirror import Mirror
@@ -140,6 +141,7 @@ def test_ref_that_cannot_be_locked(world: GitWorld, monkeypatch: pytest.MonkeyPa
 def test_name_that_another_branch_rules_out(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """A branch `state` cannot be beside `state/x`: the error says so, and to choose another name."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(branch, "_ATTEMPTS", 2)
     world.git("push", "--quiet", "origin", "HEAD:refs/heads/state/x")
     told = "'refs/heads/state/x' exists; .*; the name conflicts with an existing branch; use another branch name$"
     with pytest.raises(StoreUnavailable, match=told):
@@ -160,7 +162,8 @@ def test_branch_that_moves_all_the_time(world: GitWorld, monkeypatch: pytest.Mon
         return push(mirror, tip, commit)
 
     monkeypatch.setattr(Mirror, "push", push_late)
-    with pytest.raises(StoreUnavailable, match=r"could not push in 12 attempts: .*other runs keep pushing"):
+    monkeypatch.setattr(branch, "_ATTEMPTS", 3)
+    with pytest.raises(StoreUnavailable, match=r"could not push in 3 attempts: .*other runs keep pushing"):
         append_third(store)
 
 

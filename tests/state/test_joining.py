@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 LATER = "2026-11-21T13:30:00Z"
 OFFERS, DEALS, LOANS = (Address.of(TARGET, name) for name in ("offers", "deals", "loans"))
 
-thorough = settings(max_examples=100, deadline=None)
+thorough = settings(max_examples=40, deadline=None)
 
 Parting = tuple[list[AnyEntry], list[AnyEntry], list[AnyEntry]]
 

@@ -74,7 +74,7 @@ def objects(draw: DrawFn) -> bytes:
     return b"{%b}" % members
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(objects())
 @example(b'{"kind":"outcome",%b' % INTENT[1:])
 @example(b'%b,"kind":"outcome"}' % INTENT[:-1])
@@ -84,7 +84,7 @@ def test_a_member_more(data: bytes) -> None:
     assert outcome(data, at_once=False) == outcome(data, at_once=True)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(mutated(LINES, [*VALUES[:-2], b",", b":", b'"', b"}", b" ", b"\x0b", b"\xef\xbb\xbf", b'"x":1,']))
 def test_an_accident(data: bytes) -> None:
     """Whatever happens to the bytes, both ways agree."""

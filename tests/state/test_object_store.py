@@ -83,6 +83,11 @@ class TestS3(OnServer):
     def server(self, s3: ObjectServer) -> ObjectServer:
         return s3
 
+    @pytest.mark.soak
+    def test_contended_applies_share_the_work(self, another_handle: Callable[[], Store], tmp_path: Path) -> None:
+        """By default with the bucket in memory only, which the same code of the program works with."""
+        super().test_contended_applies_share_the_work(another_handle, tmp_path)
+
 
 class TestAzure(OnServer):
     """Azure Blob Storage, by Azurite. What takes long runs by default with S3 only: the program does the same."""

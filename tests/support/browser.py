@@ -24,7 +24,9 @@ class Browser:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: Path, **options: Any) -> Any:
-        """The page of a file, in a context of its own."""
+        """The page of a file, in a context of its own; the one that was open is closed."""
+        for context in self.engine.contexts:
+            context.close()
         page = self.engine.new_context(**{"viewport": DESKTOP, **options}).new_page()
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))

@@ -112,8 +112,12 @@ def _template(object_format: str) -> Path:
     _templates.append(TemporaryDirectory())
     root = Path(_templates[-1].name)
     checkout = root / "checkout"
-    _git(root, "init", "--quiet", "--bare", f"--object-format={object_format}", "origin.git")
-    _git(root, "init", "--quiet", f"--object-format={object_format}", "checkout")
+    init = ("init", "--quiet", "--template=", f"--object-format={object_format}")  # without samples, to be copied fast
+    _git(root, *init, "--bare", "origin.git")
+    _git(root, *init, "checkout")
+    for repository in ("origin.git", "checkout"):  # else git looks after each push whether there is garbage
+        _git(root / repository, "config", "receive.autogc", "false")
+        _git(root / repository, "config", "maintenance.auto", "false")
     _git(checkout, "remote", "add", "origin", "../origin.git")
     (checkout / "deep").mkdir()
     (checkout / "deep" / "code.py").write_text("pass\n")

@@ -35,17 +35,22 @@ if TYPE_CHECKING:
     from reconciler.state.journal.chain import Journal
     from reconciler.state.stores.store import Store
 
-RACERS = 6
-
-APPEND_IN_A_PROCESS = """
+APPEND_IN_PROCESSES = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from reconciler.state.stores.location import open_store
 from support.store_conformance import append_one
-store = open_store(sys.argv[2], Path(sys.argv[3]), os.environ)
-for turn in range(int(sys.argv[4])):
-    assert any(append_one(store, f"{sys.argv[5]}-{turn}") for _ in range(1000))
+processes = []
+for number in range(4):
+    processes.append(os.fork())
+    if not processes[-1]:
+        store = open_store(sys.argv[2], Path(sys.argv[3]), os.environ)
+        for turn in range(int(sys.argv[4])):
+            assert any(append_one(store, f"p{number}-{turn}") for _ in range(1000))
+        break
+else:
+    assert [0] * 4 == [os.waitpid(process, 0)[1] for process in processes]
 """
 
 
@@ -84,6 +89,10 @@ class StoreConformance:
 
     turns = 5
     """How often each process appends."""
+    racers = 6
+    """How many threads race."""
+    watched_appends = 20
+    """How many appends a reader watches."""
 
     @pytest.fixture
     def another_handle(self) -> Callable[[], Store]:
@@ -202,7 +211,7 @@ class StoreConformance:
 
     def test_racers_to_begin(self, another_handle: Callable[[], Store]) -> None:
         """Of many that begin a journal at once one wins, and it is the journal."""
-        barrier = threading.Barrier(RACERS)
+        barrier = threading.Barrier(self.racers)
 
         def begin(number: int) -> bool:
             store, lines = another_handle(), journal_bytes([begun(record=f"{number:032x}")])
@@ -213,13 +222,13 @@ class StoreConformance:
                 return False
             return True
 
-        with ThreadPoolExecutor(RACERS) as pool:
-            won = list(pool.map(begin, range(RACERS)))
+        with ThreadPoolExecutor(self.racers) as pool:
+            won = list(pool.map(begin, range(self.racers)))
         assert [f"{won.index(True):032x}"] == [read_back(another_handle()).record().id] * sum(won)
 
     def test_racers_for_a_head(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """Of many appends for one head one wins, and nothing of the others is left."""
-        barrier = threading.Barrier(RACERS)
+        barrier = threading.Barrier(self.racers)
         journal = read_back(store)
 
         def append(number: int) -> bool:
@@ -232,8 +241,8 @@ class StoreConformance:
                 return False
             return True
 
-        with ThreadPoolExecutor(RACERS) as pool:
-            won = list(pool.map(append, range(RACERS)))
+        with ThreadPoolExecutor(self.racers) as pool:
+            won = list(pool.map(append, range(self.racers)))
         winner = won.index(True)
         assert sum(won) == 1
         assert journal_bytes([*entries(2), imported(f"r{winner}"), imported(f"s{winner}")]) == store.read(TARGET)
@@ -246,11 +255,11 @@ class StoreConformance:
             for turn in range(3):
                 assert any(append_one(racer, f"r{number}-{turn}") for _ in range(1_000))
 
-        with ThreadPoolExecutor(RACERS) as pool:
-            list(pool.map(append, range(RACERS)))
-        expected = {"a2"} | {f"r{number}-{turn}" for number in range(RACERS) for turn in range(3)}
+        with ThreadPoolExecutor(self.racers) as pool:
+            list(pool.map(append, range(self.racers)))
+        expected = {"a2"} | {f"r{number}-{turn}" for number in range(self.racers) for turn in range(3)}
         journal = read_back(store)
-        assert (expected, 2 + RACERS * 3) == (set(journal.record().attempts), len(journal.lines))
+        assert (expected, 2 + self.racers * 3) == (set(journal.record().attempts), len(journal.lines))
 
     def test_a_stamp_tells_of_each_append(self, store: Store, another_handle: Callable[[], Store]) -> None:
         """It is another after an append, whoever made it, unless the store cannot tell."""
@@ -279,7 +288,7 @@ class StoreConformance:
         with ThreadPoolExecutor(1) as pool:
             watched = pool.submit(watch)
             try:
-                assert all(append_one(store, f"w{number}") for number in range(20))
+                assert all(append_one(store, f"w{number}") for number in range(self.watched_appends))
             finally:
                 done.set()
             lengths = watched.result()
@@ -291,19 +300,18 @@ class StoreConformance:
         def append(number: int) -> None:
             assert any(append_one(store, f"t{number}") for _ in range(1_000))
 
-        with ThreadPoolExecutor(RACERS) as pool:
-            list(pool.map(append, range(RACERS)))
-        assert {"a2"} | {f"t{number}" for number in range(RACERS)} == set(read_back(store).record().attempts)
+        with ThreadPoolExecutor(self.racers) as pool:
+            list(pool.map(append, range(self.racers)))
+        assert {"a2"} | {f"t{number}" for number in range(self.racers)} == set(read_back(store).record().attempts)
 
     def test_racing_processes(self, store: Store, spec: str, tmp_path: Path) -> None:
         """Processes that append again and again leave every entry there once."""
         tests = str(Path(__file__).parents[1])
-        command = [sys.executable, "-c", APPEND_IN_A_PROCESS, tests, spec, str(tmp_path / "cache"), str(self.turns)]
-        racers = [
-            subprocess.Popen([*command, f"p{number}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            for number in range(4)
-        ]
-        assert [""] * 4 == [racer.communicate(timeout=60)[0] for racer in racers]
+        command = [sys.executable, "-c", APPEND_IN_PROCESSES, tests, spec, str(tmp_path / "cache"), str(self.turns)]
+        racing = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
+        )
+        assert (0, "") == (racing.returncode, racing.stdout)
         expected = {"a2"} | {f"p{number}-{turn}" for number in range(4) for turn in range(self.turns)}
         assert (expected, len(expected) + 1) == (
             set(read_back(store).record().attempts),
