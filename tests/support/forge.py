@@ -224,7 +224,7 @@ class Forge:
             "TEST_ARTIFACTS": str(self.path / "artifacts"),
             "TEST_CACHE": str(self.path / "cache"),
             "TEST_ENVIRONMENTS": str(self.path / "environments"),
-            "PATH": self._path(),
+            "PATH": path_of_runner(),
             **_QUIET,
             **(extra or {}),
         }
@@ -238,16 +238,17 @@ class Forge:
 
     def _environment(self) -> dict[str, str]:
         """A runner's environment. Nobody has told its git a name, as on a runner of GitHub's."""
-        return {**os.environ, **_QUIET, "HOME": str(self.path / "home"), "PATH": self._path()}
-
-    @staticmethod
-    def _path() -> str:
-        return f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, **_QUIET, "HOME": str(self.path / "home"), "PATH": path_of_runner()}
 
     @staticmethod
     def _git_environment() -> dict[str, str]:
         names = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         return {**names, **_QUIET}
+
+
+def path_of_runner() -> str:
+    """PATH on a runner. This Python comes first: any other `python3` may be a script that takes long to find one."""
+    return os.pathsep.join(map(str, (STAND_INS / "bin", Path(sys.executable).parent, os.environ["PATH"])))
 
 
 def from_elsewhere(text: str) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.forge import ACTION
+from support.scripts import run_script
 
 from reconciler.planning.digest import plan_digest
 
@@ -40,12 +37,8 @@ def run(project: Project, command: str, event: object = None, **environment: str
         "STAGES": "staging production",
         **environment,
     }
-    done = subprocess.run(
-        [sys.executable, ACTION.parent / "stages.py", command],
-        cwd=project.path, env={**os.environ, **project.variables(), **given}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    return done.returncode, dict(line.split("=", 1) for line in outputs.read_text().splitlines()), done.stderr
+    done = run_script("stages.py", command, path=project.path, environment={**project.variables(), **given})
+    return done.code, dict(line.split("=", 1) for line in outputs.read_text().splitlines()), done.err
 
 
 def test_every_stage(project: Project) -> None:
