@@ -33,6 +33,7 @@ PUBLISHED = "partner/reconciler"
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 _USES = re.compile(r"uses: ([a-z-]+/[a-z-]+)(/[a-z]+)?@([0-9a-f]{40})")
 _GATE = "    if: needs.plan.outputs.targets != '[]'\n"
+_STAGES = "{stages: staging production}"
 _SUMMARY = re.compile(r"^\[[^\n]*\]   \S+  Summary - (.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _NAMES = {
     "actions/checkout": "checkout",
@@ -109,8 +110,10 @@ class Forge:
 
     `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
-    `upstream` is the origin of another forge: then this is one more runner of the same repository. `approved` are the
-    stages that are approved at once, by default all; the jobs of others do not start.
+    `stages` are those that its workflow has, in order. `approved` are the stages that are approved at once, by default
+    all; the jobs of others do not start.
+
+    `upstream` is the origin of another forge: then this is one more runner of the same repository.
     """
 
     path: Path
@@ -119,6 +122,7 @@ class Forge:
     upstream: Path | None = None
     workflow: str = ".github/workflows/subscriptions.yml"
     approved: tuple[str, ...] | None = None
+    stages: tuple[str, ...] = ("staging", "production")
 
     def __post_init__(self) -> None:
         for name in ("artifacts", "cache", "environments", "home"):
@@ -134,7 +138,9 @@ class Forge:
         """The caller, and nothing else: what it uses is in another repository."""
         target = self.work / WORKFLOW.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(from_elsewhere(WORKFLOW.read_text()))
+        text = WORKFLOW.read_text()
+        assert 2 == text.count(_STAGES)
+        target.write_text(from_elsewhere(text.replace(_STAGES, f"{{stages: {' '.join(self.stages)}}}")))
 
     @property
     def _published(self) -> Path:
