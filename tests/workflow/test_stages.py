@@ -120,3 +120,17 @@ def test_nothing_to_do_is_no_job(project: Project) -> None:
     """Without changes there are no jobs, so nobody is asked."""
     file = project.write("plan.json", json.dumps({"targets": {}, "changes": []}))
     assert {"targets": "[]"} == run(project, "targets", PLAN=str(file), PATTERNS="")[1]
+
+
+def test_the_gate_waits_for_no_target_that_was_left_out(project: Project) -> None:
+    """It is shut until the stage before has everything, except where nothing can be sent: there is no record yet."""
+    targets(project, "a/staging", "b/staging", "a/production", "b/production")
+    project.step("state", "init", "-t", "a/*")
+    project.step("plan", "-t", "*/production", "--skip-uninitialized", "--out", "plan.json")
+    given = {"PLAN": str(project.path / "plan.json"), "AFTER": "staging", "STAGE": "production"}
+    assert 2 == run(project, "gate", **given)[0]
+    project.step("state", "import", "--all", "-t", "a/staging")
+    assert 0 == run(project, "gate", **given)[0]
+    project.step("state", "init")
+    project.step("plan", "-t", "*/production", "--out", "plan.json")
+    assert 2 == run(project, "gate", **given)[0]
