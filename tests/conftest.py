@@ -60,6 +60,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 3 * (os.cpu_count() or 1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the longest scenes begin first: one that began last would keep the others waiting for its end."""
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
+
+
 def pytest_sessionfinish() -> None:
     """End and delete what this process has made for all its tests."""
     warm.end()

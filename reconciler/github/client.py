@@ -10,10 +10,11 @@ import httpx
 
 from reconciler import __version__
 from reconciler.errors import GitHubError
-from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from reconciler.github.access import Access
 
 _PAGE = 100  # items, the most that a page may have
 _TIMEOUT = 20.0  # seconds for each phase of a call
@@ -21,17 +22,6 @@ _LIMITED = (403, 429)
 _SHOWN = 200  # characters of what GitHub says
 
 PERMISSION = "check `permissions:` of the job; the token of a pull request from a fork may only read"
-
-
-class Access(Discreet, frozen=True):
-    """Where the API is, and the repository and the token to call it with."""
-
-    unprinted = ("token",)
-
-    api_url: str
-    graphql_url: str
-    repository: str
-    token: str
 
 
 class Client:

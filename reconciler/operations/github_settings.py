@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from reconciler.errors import GitHubError
-from reconciler.github.client import Access
+from reconciler.github.access import Access
 
 if TYPE_CHECKING:
     from reconciler.operations.variables import Variables

@@ -67,11 +67,13 @@ def tell(notices: Notices, heads: Heads, witnessed: Sequence[WitnessedHead], wit
 
 
 def _github(variables: Variables) -> Witness:
-    from reconciler.github.client import Client  # noqa: PLC0415 - an HTTP client takes longer to load than a plan
-    from reconciler.github.statuses import CommitStatuses  # noqa: PLC0415
     from reconciler.operations.github_settings import access, run_url  # noqa: PLC0415
 
-    return CommitStatuses(Client(access(variables)), run_url())
+    found = access(variables)
+    from reconciler.github.client import Client  # noqa: PLC0415 - an HTTP client takes longer to load than a plan
+    from reconciler.github.statuses import CommitStatuses  # noqa: PLC0415
+
+    return CommitStatuses(Client(found), run_url())
 
 
 _KINDS: dict[str, Callable[[Variables], Witness]] = {"github": _github}

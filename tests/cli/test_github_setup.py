@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ SECRETS = [
 @pytest.fixture
 def clone(project: Project) -> Project:
     """A directory with a `gh` that keeps a repository."""
-    project.environment["PATH"] = f"{STAND_IN}{os.pathsep}{os.environ['PATH']}"
+    here = (STAND_IN, Path(sys.executable).parent)  # with this Python first: gh is a script of it
+    project.environment["PATH"] = os.pathsep.join(map(str, (*here, os.environ["PATH"])))
     project.environment["TEST_REPOSITORY"] = str(project.path.parent / "repository.json")
     return project
 
@@ -36,8 +38,16 @@ def repository(project: Project) -> Any:
     return json.loads(Path(project.environment["TEST_REPOSITORY"]).read_text(encoding="utf-8"))
 
 
+def save(project: Project, now: Any) -> None:
+    """Have the repository be like this."""
+    Path(project.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
+
+
 def test_all_of_it_once(clone: Project) -> None:
-    """Environments, rulesets, the key and the variables are set; a second run changes nothing."""
+    """Environments, rulesets, the key and the variables are set; a second run changes nothing, or has nothing left.
+
+    The private key is on no command line, nor in the output: it goes from memory to gh's standard input.
+    """
     done = clone.succeed("init", "--github", "--age-key", "--apply")
     now = repository(clone)
     assert list(STAGES) == list(now["environments"])
@@ -59,40 +69,27 @@ def test_all_of_it_once(clone: Project) -> None:
     (key,) = now["keys"]
     assert (False, True) == (key["read_only"], key["key"].startswith("ssh-ed25519 "))
     assert all(f"gh secret set {name} -e " in done.out for name in SECRETS)
-    calls = now["calls"]
-    again = clone.succeed("init", "--github", "--apply")
-    assert calls == repository(clone)["calls"]
-    assert all(f"gh secret set {name} -e " in again.out for name in SECRETS)
-
-
-def test_what_is_whole(clone: Project) -> None:
-    """With the secrets there too, it says that nothing is left."""
-    clone.succeed("init", "--github", "--apply")
-    now = repository(clone)
-    for stage in STAGES:
-        now["environments"][stage]["secrets"] += [{"name": name} for name in SECRETS]
-    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
-    assert "Nothing to set up" in clone.succeed("init", "--github", "--apply").out
-
-
-def test_the_private_key_is_on_no_command_line(clone: Project) -> None:
-    """Nor in the output: it goes from memory to gh's standard input."""
-    done = clone.succeed("init", "--github", "--apply")
-    now = repository(clone)
     values = now["values"]
     assert len({*values.values()}) == 1
     assert "BEGIN OPENSSH PRIVATE KEY" in values["staging/RECORD_KEY"]
     body = values["staging/RECORD_KEY"].splitlines()[1]
     assert body not in done.out + done.err + "".join(now["calls"])
+    again = clone.succeed("init", "--github", "--apply")
+    assert now == repository(clone)
+    assert all(f"gh secret set {name} -e " in again.out for name in SECRETS)
+    for stage in STAGES:
+        now["environments"][stage]["secrets"] += [{"name": name} for name in SECRETS]
+    save(clone, now)
+    assert "Nothing to set up" in clone.succeed("init", "--github", "--apply").out
 
 
 def test_a_lost_key_is_replaced(clone: Project) -> None:
     """An environment without the key gets a new one, and so do the others; the one before is deleted."""
-    clone.succeed("init", "--github", "--apply")
+    clone.step("init", "--github", "--apply")
     now = repository(clone)
     before = now["keys"][0]["key"]
     now["environments"]["production"]["secrets"] = []
-    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
+    save(clone, now)
     clone.succeed("init", "--github", "--apply")
     (key,) = repository(clone)["keys"]
     assert before != key["key"]
@@ -100,7 +97,7 @@ def test_a_lost_key_is_replaced(clone: Project) -> None:
 
 def test_it_asks_first(clone: Project) -> None:
     """At a terminal it shows what it will do, and without a yes does none of it."""
-    clone.succeed("init", "--github")
+    clone.step("init", "--github")
     done = at_terminal(clone, "init", "--github", "--apply", answers={"Type 'yes' to continue: ": "no\n"})
     assert 1 == done.code
     assert "environment staging: required reviewer someone" in done.out
@@ -121,7 +118,7 @@ def test_what_the_plan_does_not_offer(clone: Project, refused: str, what: str, i
     if "environments" in refused:
         bare: dict[str, object] = {"protection_rules": [], "deployment_branch_policy": None}
         empty["environments"] = {stage: {**bare, "branches": [], "secrets": [], "variables": []} for stage in STAGES}
-    Path(clone.environment["TEST_REPOSITORY"]).write_text(json.dumps(empty), encoding="utf-8")
+    save(clone, empty)
     done = clone.run("init", "--github", "--apply")
     assert 1 == done.code
     said = " ".join(done.err.split())
@@ -134,7 +131,7 @@ def test_what_the_plan_does_not_offer(clone: Project, refused: str, what: str, i
 
 def test_a_variable_that_differs(clone: Project) -> None:
     """An address that was approved is not replaced by the one in config/."""
-    clone.succeed("init", "--github", "--apply")
+    clone.step("init", "--github", "--apply")
     text = clone.read("config/targets.yaml")
     clone.write("config/targets.yaml", text.replace("https://api.usa.lending.example", "https://evil.example"))
     calls = repository(clone)["calls"]
@@ -143,14 +140,9 @@ def test_a_variable_that_differs(clone: Project) -> None:
     assert "RECONCILER_USA_PRODUCTION_BASE_URL is https://api.usa.lending.example, but config/ has" in done.err
 
 
-def save(project: Project, now: Any) -> None:
-    """Have the repository be like this."""
-    Path(project.environment["TEST_REPOSITORY"]).write_text(json.dumps(now), encoding="utf-8")
-
-
 def test_who_reviews_already_stays(clone: Project) -> None:
     """Of an environment that lacks its branches, the reviewers and the rules of their review stay as they are."""
-    clone.succeed("init", "--github", "--apply")
+    clone.step("init", "--github", "--apply")
     now = repository(clone)
     team = {"type": "Team", "reviewer": {"id": 42, "name": "reviewers"}}
     rules = [
@@ -169,7 +161,7 @@ def test_who_reviews_already_stays(clone: Project) -> None:
 
 def test_protection_that_was_loosened(clone: Project) -> None:
     """Other branches that may use an environment, and a ruleset that is off, are told, and left to a person."""
-    clone.succeed("init", "--github", "--apply")
+    clone.step("init", "--github", "--apply")
     now = repository(clone)
     now["environments"]["production"]["branches"].append({"name": "feature/*"})
     now["rulesets"][1]["enforcement"] = "disabled"

@@ -13,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from support.hub import Hub
     from support.project import Project
 
 # What is loaded before ours, by whatever measures coverage for instance, does not count.
@@ -136,6 +137,16 @@ def test_help_loads_next_to_nothing(project: Project, completes: bool) -> None:
     assert start.libraries <= {"click", "typing_extensions"}
     assert not {*NEEDLESS, "pathlib"} & start.modules
     assert [] == [found for found in start.patterns if found[0].startswith("reconciler")]
+
+
+def test_a_witness_takes_an_http_client_alone(project: Project, hub: Hub) -> None:
+    """Not what a plan at a terminal is printed with, which an HTTP client brings along unless it is kept from that."""
+    project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
+    project.step("state", "init")
+    project.environment |= {"RECONCILER_WITNESS": "github", **hub.environment}
+    libraries = started(project, "plan").libraries
+    assert ({"httpx"}, []) == ({"httpx"} & libraries, hub.written)
+    assert {"rich", "pydantic", "cryptography"}.isdisjoint(libraries)
 
 
 def test_the_check_would_notice(project: Project) -> None:

@@ -72,8 +72,8 @@ class TestTold:
     def test_only_what_was_appended(self, witnessed: Partner, hub: Hub) -> None:
         """A plan tells nothing, nor does a command that changes nothing."""
         before = hub.texts()
-        witnessed.succeed("plan", fresh())
-        witnessed.succeed("state", "init", fresh())
+        witnessed.step("plan", fresh())
+        witnessed.step("state", "init", fresh())
         assert before == hub.texts()
 
     def test_calls_of_a_plan(self, witnessed: Partner, hub: Hub) -> None:
@@ -84,7 +84,7 @@ class TestTold:
             hub.forge(f"{TARGET}/{commit}", "built", commit)
         hub.statuses[commit_id(38)] = []
         hub.calls.clear()
-        witnessed.succeed("plan", fresh())
+        witnessed.step("plan", fresh())
         read = [f"/commits/{commit_id(commit)}/statuses" for commit in (40, 39, 20, 11)]
         assert [("POST", "/api/graphql"), *(("GET", path) for path in read)] == sorted(hub.calls, reverse=True)
 
@@ -94,7 +94,7 @@ class TestTold:
         hub.commits = list(range(40, 0, -1))
         hub.calls.clear()
         hub.fail("POST", "/graphql", status)
-        assert "" == witnessed.succeed("plan", fresh()).err
+        assert "" == witnessed.step("plan", fresh()).err
         assert 31 == len(hub.called("GET"))
 
     def test_a_part_of_an_answer(self, witnessed: Partner, hub: Hub) -> None:
@@ -103,7 +103,7 @@ class TestTold:
         hub.commits.insert(0, 4)
         hub.errors = [{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]
         witnessed.journal.write_bytes(whole.splitlines(keepends=True)[0])
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
     def test_a_later_status_hides_nothing(self, witnessed: Partner, hub: Hub) -> None:
         """Of all statuses of a target on a commit the highest counts, whichever is the latest."""
@@ -113,7 +113,7 @@ class TestTold:
         hub.commits.insert(0, 4)
         hub.forge(TARGET, early, 4)
         witnessed.journal.write_bytes(whole.splitlines(keepends=True)[0])
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
     def test_all_pages(self, witnessed: Partner, hub: Hub) -> None:
         """Other statuses of a commit do not hide those that count."""
@@ -121,7 +121,7 @@ class TestTold:
         for number in range(250):
             hub.forge(f"{TARGET}/{number}", "built")
         witnessed.journal.write_bytes(whole.splitlines(keepends=True)[0])
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
 
 class TestNoticed:
@@ -145,7 +145,9 @@ class TestNoticed:
         witnessed.environment.pop("RECONCILER_WITNESS")
         imported(witnessed, "deals")
         witnessed.environment["RECONCILER_WITNESS"] = "github"
-        assert "entry 2 differs from the one last seen by a status of " in refused(witnessed.run("plan", fresh()))
+        assert "entry 2 differs from the one last seen by a status of " in refused(
+            witnessed.step("plan", fresh(), code=1)
+        )
 
     def test_a_second_record(self, witnessed: Partner) -> None:
         """A record that somebody without the witness has begun in the place of another."""
@@ -154,25 +156,25 @@ class TestNoticed:
         witnessed.environment.pop("RECONCILER_WITNESS")
         witnessed.step("state", "init", fresh())
         witnessed.environment["RECONCILER_WITNESS"] = "github"
-        assert "was replaced: expected record " in refused(witnessed.run("plan", fresh()))
+        assert "was replaced: expected record " in refused(witnessed.step("plan", fresh(), code=1))
 
     def test_none(self, witnessed: Partner) -> None:
         """A record that is gone; with the witness, no new one is begun."""
         imported(witnessed, "offers")
         witnessed.journal.unlink()
-        err = refused(witnessed.run("plan", fresh()))
+        err = refused(witnessed.step("plan", fresh(), code=1))
         assert f"the state record of {TARGET} is missing: it was last seen by a status of commit " in err
-        refused(witnessed.run("state", "init", fresh()))
+        refused(witnessed.step("state", "init", fresh(), code=1))
         assert not witnessed.journal.exists()
 
     def test_another_store(self, witnessed: Partner) -> None:
         """A record in another store is another record; that one was seen elsewhere is told."""
         imported(witnessed, "offers")
-        done = witnessed.run("plan", "--state", "other", fresh())
+        done = witnessed.step("plan", "--state", "other", fresh(), code=None)
         assert "was last seen in another store by a status of commit" in done.err
-        witnessed.succeed("state", "init", "--state", "other", fresh())
-        witnessed.succeed("plan", "--state", "other", fresh())
-        witnessed.succeed("plan", fresh())
+        witnessed.step("state", "init", "--state", "other", fresh())
+        witnessed.step("plan", "--state", "other", fresh())
+        witnessed.step("plan", fresh())
 
 
 class TestAccepted:
@@ -185,20 +187,20 @@ class TestAccepted:
         imported(witnessed, "offers", "deals", "loans")
         witnessed.journal.write_bytes(before)
         with witnessed.appending("rollback", "rollback"):
-            assert f"  {TARGET}: accepted\n" == witnessed.succeed(*ACCEPT, fresh()).out
-        witnessed.succeed("plan", fresh())
+            assert f"  {TARGET}: accepted\n" == witnessed.step(*ACCEPT, fresh()).out
+        witnessed.step("plan", fresh())
         accepted = witnessed.journal.read_bytes()
         imported(witnessed, "offers", "loans")
         witnessed.journal.write_bytes(accepted)
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
     def test_gone(self, witnessed: Partner) -> None:
         """A new record begins, which accepts all that the witness has seen of the other."""
         imported(witnessed, "offers")
         witnessed.journal.unlink()
-        witnessed.succeed(*ACCEPT, fresh())
+        witnessed.step(*ACCEPT, fresh())
         assert ["begun", "rollback", "rollback"] == witnessed.kinds
-        witnessed.succeed("plan", fresh())
+        witnessed.step("plan", fresh())
 
     def test_what_this_machine_has_seen_too_is_accepted_once(self, witnessed: Partner) -> None:
         """One entry for each head."""
@@ -206,7 +208,7 @@ class TestAccepted:
         imported(witnessed, "offers")
         witnessed.journal.write_bytes(before)
         with witnessed.appending("rollback"):
-            witnessed.succeed(*ACCEPT)
+            witnessed.step(*ACCEPT)
 
 
 @pytest.mark.parametrize("diverged", [False, True])
@@ -249,9 +251,11 @@ class TestForged:
     def test_it_stops_the_program(self, witnessed: Partner, hub: Hub, record: str | None) -> None:
         """As a rollback would, until a person has looked; the error says which status it is."""
         hub.forge(TARGET, self.text(witnessed, hub, 9, self.HEAD, record), commit=2)
-        assert f"a status of commit {commit_id(2)[:10]} in {REPOSITORY}" in refused(witnessed.run("plan", fresh()))
-        witnessed.succeed(*ACCEPT, fresh())
-        witnessed.succeed("plan", fresh())
+        assert f"a status of commit {commit_id(2)[:10]} in {REPOSITORY}" in refused(
+            witnessed.step("plan", fresh(), code=1)
+        )
+        witnessed.step(*ACCEPT, fresh())
+        witnessed.step("plan", fresh())
 
     def test_it_hides_nothing(self, witnessed: Partner, hub: Hub) -> None:
         """However many say that the record is as short as somebody has made it."""
@@ -261,17 +265,17 @@ class TestForged:
         for _ in range(150):
             hub.forge(TARGET, short)
         witnessed.journal.write_bytes(before)
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
     def test_a_line_that_is_there_may_be_accepted(self, witnessed: Partner, hub: Hub) -> None:
         """Whoever loses the line, after a wrong status was believed, loses the entry that accepts it too."""
         before = witnessed.journal.read_bytes()
         imported(witnessed, "offers")
         hub.forge(TARGET, self.text(witnessed, hub, 7, witnessed.entries[1]["hash"]))
-        refused(witnessed.run("plan", fresh()))
-        witnessed.succeed(*ACCEPT, fresh())
+        refused(witnessed.step("plan", fresh(), code=1))
+        witnessed.step(*ACCEPT, fresh())
         witnessed.journal.write_bytes(before)
-        refused(witnessed.run("plan", fresh()))
+        refused(witnessed.step("plan", fresh(), code=1))
 
     @pytest.mark.parametrize(
         "text",
@@ -290,7 +294,7 @@ class TestForged:
         """Whatever it is, and whatever it is about."""
         hub.forge(TARGET, text)
         hub.forge("../../etc/passwd", hub.texts()[0])
-        assert "" == witnessed.succeed("plan", fresh()).err
+        assert "" == witnessed.step("plan", fresh()).err
 
     def test_another_target(self, witnessed: Partner, hub: Hub) -> None:
         """One that nobody declares, said to have had a record here, stops creates until a person has looked."""
@@ -308,7 +312,7 @@ class TestUnavailable:
     def test_reading(self, witnessed: Partner, hub: Hub, status: int, path: str) -> None:
         """A warning, once, and a plan as without a witness; the token is never shown."""
         hub.fail("GET", path, status, retry_after="3600")
-        done = witnessed.succeed("plan", fresh())
+        done = witnessed.step("plan", fresh())
         assert 1 == done.err.count("Warning: the witness could not be read completely: GitHub: GET /"), done.err
         assert f"HTTP {status}" in done.err
         assert TOKEN not in done.err
@@ -317,7 +321,7 @@ class TestUnavailable:
     def test_telling(self, witnessed: Partner, hub: Hub, status: int) -> None:
         """A warning; what was applied is recorded, and the exit code says so."""
         hub.fail("POST", "/statuses", status)
-        done = witnessed.succeed("apply", "--auto-approve")
+        done = witnessed.step("apply", "--auto-approve")
         assert "created" == witnessed.entries[-1]["outcome"]
         assert "Warning: the witness could not record this run: GitHub: POST /" in done.err
         assert TOKEN not in done.err
@@ -345,7 +349,7 @@ class TestUnavailable:
     def test_what_it_takes_is_not_set(self, witnessed: Partner, name: str) -> None:
         """It is off, with a warning that names the variable."""
         witnessed.environment.pop(name)
-        assert f"Warning: the witness is not used: {name}: " in witnessed.succeed("plan", fresh()).err
+        assert f"Warning: the witness is not used: {name}: " in witnessed.step("plan", fresh()).err
 
     def test_a_witness_that_does_not_exist(self, witnessed: Partner) -> None:
         """A setting that is wrong is an error."""

@@ -10,7 +10,8 @@ A project, from the plainest to the richest:
   what the record says. `sandbox_pace` holds or slows down the answers.
 - `glass_house.GlassHouse`: the same with secrets (`leaks`) looked for in all that is printed and written.
 - `set_up.SetUp`: a sandbox project in which nothing is wrong, webhooks over TLS and all, to be spoilt for `doctor`.
-- `sandbox_forge`: a repository (`forge.Forge`, workflows run by `act`) whose workflow applies to the sandbox.
+- `sandbox_forge`: a repository (`forge.Forge`, workflows run by `act`) whose workflow applies to the sandbox. `scripts`
+  runs a script of the action alone, as a fork.
 - `disk_machine.DiskMachine`: state, cache and data on a recorded disk (`disk_recorder`), to be cut off at each write
   (`disk_model`).
 - `git_world.GitWorld`: a remote and a checkout for the git store. `stopped_process`: a process that holds a lock.

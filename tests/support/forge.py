@@ -33,6 +33,7 @@ PUBLISHED = "partner/reconciler"
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 _USES = re.compile(r"uses: ([a-z-]+/[a-z-]+)(/[a-z]+)?@([0-9a-f]{40})")
 _GATE = "    if: needs.plan.outputs.targets != '[]'\n"
+_STAGES = "{stages: staging production}"
 _SUMMARY = re.compile(r"^\[[^\n]*\]   \S+  Summary - (.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _NAMES = {
     "actions/checkout": "checkout",
@@ -109,8 +110,10 @@ class Forge:
 
     `environments` has the environment of each third-party action that ran last, as `env -0` prints it.
 
-    `upstream` is the origin of another forge: then this is one more runner of the same repository. `approved` are the
-    stages that are approved at once, by default all; the jobs of others do not start.
+    `stages` are those that its workflow has, in order. `approved` are the stages that are approved at once, by default
+    all; the jobs of others do not start.
+
+    `upstream` is the origin of another forge: then this is one more runner of the same repository.
     """
 
     path: Path
@@ -119,6 +122,7 @@ class Forge:
     upstream: Path | None = None
     workflow: str = ".github/workflows/subscriptions.yml"
     approved: tuple[str, ...] | None = None
+    stages: tuple[str, ...] = ("staging", "production")
 
     def __post_init__(self) -> None:
         for name in ("artifacts", "cache", "environments", "home"):
@@ -134,7 +138,9 @@ class Forge:
         """The caller, and nothing else: what it uses is in another repository."""
         target = self.work / WORKFLOW.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(from_elsewhere(WORKFLOW.read_text()))
+        text = WORKFLOW.read_text()
+        assert 2 == text.count(_STAGES)
+        target.write_text(from_elsewhere(text.replace(_STAGES, f"{{stages: {' '.join(self.stages)}}}")))
 
     @property
     def _published(self) -> Path:
@@ -224,7 +230,7 @@ class Forge:
             "TEST_ARTIFACTS": str(self.path / "artifacts"),
             "TEST_CACHE": str(self.path / "cache"),
             "TEST_ENVIRONMENTS": str(self.path / "environments"),
-            "PATH": self._path(),
+            "PATH": path_of_runner(),
             **_QUIET,
             **(extra or {}),
         }
@@ -238,16 +244,17 @@ class Forge:
 
     def _environment(self) -> dict[str, str]:
         """A runner's environment. Nobody has told its git a name, as on a runner of GitHub's."""
-        return {**os.environ, **_QUIET, "HOME": str(self.path / "home"), "PATH": self._path()}
-
-    @staticmethod
-    def _path() -> str:
-        return f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, **_QUIET, "HOME": str(self.path / "home"), "PATH": path_of_runner()}
 
     @staticmethod
     def _git_environment() -> dict[str, str]:
         names = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         return {**names, **_QUIET}
+
+
+def path_of_runner() -> str:
+    """PATH on a runner. This Python comes first: any other `python3` may be a script that takes long to find one."""
+    return os.pathsep.join(map(str, (STAND_INS / "bin", Path(sys.executable).parent, os.environ["PATH"])))
 
 
 def from_elsewhere(text: str) -> str:

@@ -18,17 +18,21 @@ REGIONS = ("europe", "usa")
 ENVIRONMENTS = ("staging", "production")
 
 
-def one_client_sandbox(regions: Sequence[str] = REGIONS) -> Sandbox:
+def one_client_sandbox(regions: Sequence[str] = REGIONS, environments: Sequence[str] = ENVIRONMENTS) -> Sandbox:
     """The service, with one client for every target."""
-    targets = [f"{region}/{environment}" for region in regions for environment in ENVIRONMENTS]
+    targets = [f"{region}/{environment}" for region in regions for environment in environments]
     return Sandbox(
         targets=targets, credentials=dict.fromkeys(targets, (CREDENTIALS["CLIENT_ID"], CREDENTIALS["CLIENT_SECRET"]))
     )
 
 
 def declared_repository(path: Path, sandbox: Sandbox, initialized: Sequence[str] = ("*",)) -> Forge:
-    """A repository that declares two subscriptions on each target of the sandbox, with a record of these regions."""
-    forge = Forge(path)
+    """A repository that declares two subscriptions on each target of the sandbox, with a record of these regions.
+
+    The stages of its workflow are the environments of the targets.
+    """
+    stages = dict.fromkeys(TargetName(target).environment for target in sandbox.world.targets)
+    forge = Forge(path, stages=tuple(stages))
     forge.secrets = {
         f"{TargetName(target).variable_prefix}{name}": value
         for target in sandbox.world.targets

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.forge import ACTION, ROOT, STAND_INS, WORKFLOW
-from support.project import Finished, Project
+from support.forge import ACTION, ROOT, WORKFLOW, path_of_runner
+from support.scripts import run_script
 from support.terminal import at_terminal
 from werkzeug import Response
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.partner import Partner
+    from support.project import Finished, Project
 
 OFFERS = "europe/staging/offers"
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -54,15 +54,11 @@ def step(project: Project, script: str, command: str, given: Mapping[str, str], 
         "GITHUB_EVENT_PATH": str(event), "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary),
         "GITHUB_REPOSITORY": "partner/hooks", "GITHUB_REF_NAME": "main", "GITHUB_RUN_ATTEMPT": "1",
         "GITHUB_SHA": "ours", "RUNNER_TEMP": str(project.path), "STAGES": "staging production",
-        "TEST_RUNS": str(project.path / "runs"), "PATH": f"{STAND_INS / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "TEST_RUNS": str(project.path / "runs"), "PATH": path_of_runner(),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, ACTION.parent / script, command],
-        cwd=project.path, env={**project.variables(), **variables, **environment}, stdin=subprocess.DEVNULL,
-        capture_output=True, check=False, timeout=60,
-    )  # fmt: skip
-    told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
-    return Step(Finished(done.returncode, done.stdout.decode(), done.stderr.decode()), told, summary.read_text())
+    given_to_it = {**project.variables(), **variables, **environment}
+    ended = run_script(script, command, path=project.path, environment=given_to_it)
+    return Step(ended, dict(line.split("=", 1) for line in outputs.read_text().splitlines()), summary.read_text())
 
 
 def ask(operation: str, address: str, **given: str) -> dict[str, str]:

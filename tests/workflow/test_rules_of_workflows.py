@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from support.forge import ROOT, WORKFLOW, WORKFLOWS
+from support.forge import ACTION, ROOT, WORKFLOW, WORKFLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,3 +107,17 @@ def test_what_was_typed_reaches_no_shell() -> None:
         fields = re.findall(r"(?:github\.event\.)?inputs\.(operation|address|value|note|force)\b", path.read_text())
         assert (set(fields) <= {"operation", "address", "value", "note"}) if path == WORKFLOW else not fields, path
     assert "run:" not in WORKFLOW.read_text()
+
+
+def test_an_apply_is_of_what_was_approved() -> None:
+    """The stage applies by digest, to addresses that were approved, and only while the branch has not moved on."""
+    (action,) = [
+        step["with"]
+        for name, job in jobs(STAGE)
+        for step in job["steps"]
+        if name == "stage.yml/apply" and step.get("uses", "").endswith("/actions/reconcile")
+    ]
+    assert (True, "${{ matrix.digest }}") == (action["pinned"], action["expect-digest"])
+    assert {"auto-approve", "check-tip"}.isdisjoint(action)
+    inputs = yaml.safe_load(ACTION.read_text())["inputs"]
+    assert ("false", "true") == tuple(inputs[name]["default"] for name in ("auto-approve", "check-tip"))

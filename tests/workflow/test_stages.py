@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.forge import ACTION
+from support.scripts import run_script
 
 from reconciler.planning.digest import plan_digest
 
@@ -40,12 +37,8 @@ def run(project: Project, command: str, event: object = None, **environment: str
         "STAGES": "staging production",
         **environment,
     }
-    done = subprocess.run(
-        [sys.executable, ACTION.parent / "stages.py", command],
-        cwd=project.path, env={**os.environ, **project.variables(), **given}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    return done.returncode, dict(line.split("=", 1) for line in outputs.read_text().splitlines()), done.stderr
+    done = run_script("stages.py", command, path=project.path, environment={**project.variables(), **given})
+    return done.code, dict(line.split("=", 1) for line in outputs.read_text().splitlines()), done.err
 
 
 def test_every_stage(project: Project) -> None:
@@ -144,3 +137,17 @@ def test_a_stage_before_the_one_before_it(project: Project) -> None:
     project.step("state", "init", "-t", "europe/staging")
     run(project, "gate", **given, GITHUB_STEP_SUMMARY=str(summary))
     assert 1 == summary.read_text().count("waits for")
+
+
+def test_the_gate_waits_for_no_target_that_was_left_out(project: Project) -> None:
+    """It is shut until the stage before has everything, except where nothing can be sent: there is no record yet."""
+    targets(project, "a/staging", "b/staging", "a/production", "b/production")
+    project.step("state", "init", "-t", "a/*")
+    project.step("plan", "-t", "*/production", "--skip-uninitialized", "--out", "plan.json")
+    given = {"PLAN": str(project.path / "plan.json"), "AFTER": "staging", "STAGE": "production"}
+    assert 2 == run(project, "gate", **given)[0]
+    project.step("state", "import", "--all", "-t", "a/staging")
+    assert 0 == run(project, "gate", **given)[0]
+    project.step("state", "init")
+    project.step("plan", "-t", "*/production", "--out", "plan.json")
+    assert 2 == run(project, "gate", **given)[0]

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 STEP = Path(__file__).parents[2] / ".github/actions/reconcile/step.py"
 
 
+def test_a_step_loads_what_it_uses() -> None:
+    """A plan in a job takes no HTTP client to load, nor what writes to a terminal."""
+    script = f"import sys; sys.path.insert(0, {str(STEP.parent)!r}); import step; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"httpx", "rich", "pydantic", "cryptography", "jinja2"}.isdisjoint(done.stdout.split())
+
+
 @contextmanager
 def stuck() -> Iterator[int]:
     """A pipe that is full, and that nobody reads."""

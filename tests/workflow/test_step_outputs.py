@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.lending_service import refusal
-from support.project import finish
-from support.warm import Started
+from support.scripts import run_script
 
 if TYPE_CHECKING:
     from support.partner import Partner
     from support.project import Finished
     from werkzeug import Response
-
-ACTION = Path(__file__).parents[2] / ".github/actions/reconcile"
 
 PLANNED = ["changes", "digest", "plan-file", "create", "extend", "replace", "restore", "retire", "blocked"]
 
@@ -44,9 +41,7 @@ def run(partner: Partner, command: str, *, script: str = "step.py", **environmen
     files = {"RUNNER_TEMP": str(temporary), "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
     given = {"INPUT_COMMAND": command, "INPUT_AUTO_APPROVE": str("INPUT_EXPECT_DIGEST" not in environment).lower()}
     variables = {**partner.variables(), **given, **files, **environment}
-    script = f"runpy.run_path({str(ACTION / script)!r}, run_name='__main__')"
-    script = f"import runpy, sys; sys.path.insert(0, {str(ACTION)!r}); {script}"
-    ended = finish(Started([], partner.path, variables, before=script), timeout=None)
+    ended = run_script(script, path=partner.path, environment=variables)
     told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     assert "1" == told.pop("earlier")
     assert summary.read_text().startswith("Earlier.\n")

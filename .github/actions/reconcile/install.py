@@ -103,7 +103,7 @@ def install(venv: Path, wheels: Path, *, from_cache: bool) -> None:
     how = ["install", "--no-compile"]
     if from_cache:
         take(wheels, own, *WHEELS, lambda data: hashlib.sha256(data).hexdigest() in hashes)
-        if not _pip(venv, *how, "--no-index", "--find-links", str(own), quiet=True):
+        if not any(own.iterdir()) or not _pip(venv, *how, "--no-index", "--find-links", str(own), quiet=True):
             _pip(venv, "download", "--dest", str(own), must=True)
             _pip(venv, *how, "--no-index", "--find-links", str(own), must=True)
         _delete(wheels)
