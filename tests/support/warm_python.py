@@ -32,7 +32,8 @@ _FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 
 if __name__ == "__main__":
     code = main()
-    if code < 0:
-        _signal.signal(-code, _signal.SIG_DFL)
+    if code < 0:  # a signal has ended it
+        if -code in _FORWARDED:
+            _signal.signal(-code, _signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
