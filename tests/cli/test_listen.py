@@ -184,7 +184,7 @@ class TestRefusals:
     def test_is_said(self, project: Project, arguments: list[str], told: str) -> None:
         """In one line, before anything is listened to."""
         project.declare({})
-        done = project.run("listen", *arguments)
+        done = project.run_fork("listen", *arguments)
         assert (1, "", True) == (done.code, done.out, told in done.err)
         assert "Traceback" not in done.err
 
@@ -192,14 +192,14 @@ class TestRefusals:
         """By somebody else."""
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
             port = other.getsockname()[1]
-            done = project.run("listen", "--record", "r.jsonl", "--port", str(port))
+            done = project.run_fork("listen", "--record", "r.jsonl", "--port", str(port))
         assert (1, True) == (done.code, f"127.0.0.1:{port}: cannot listen on this port" in done.err)
 
     def test_a_home_that_is_none(self, project: Project) -> None:
         """There is nowhere to keep notifications, unless a file is named."""
         project.write("data", "")
         project.environment["XDG_DATA_HOME"] = str(project.path / "data")
-        done = project.run("listen")
+        done = project.run_fork("listen")
         assert (1, True) == (done.code, "choose another file with --record" in done.err)
 
 
@@ -210,7 +210,7 @@ class TestWithTheSandbox:
         """From `sandbox trigger` to the record."""
         with listening(served, "--record", "r.jsonl") as listen:
             sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"{listen.url}/offers")
-            assert "2 deliveries started\n" == served.succeed("sandbox", "trigger", "ONB10011", "--count", "2").out
+            assert "2 deliveries started\n" == served.step("sandbox", "trigger", "ONB10011", "--count", "2").out
             told = listen.wait_told(2)
         assert [(200, "ONB10011", [])] * 2 == [(one["status"], one["eventCode"], one["mistakes"]) for one in told]
 
@@ -396,7 +396,7 @@ class TestIdentity:
         project.write("config/signed.yaml", SIGNED)
         if content is not None:
             project.write("key.txt", content)
-        done = project.run("listen", "--verify", "--identity", "key.txt")
+        done = project.run_fork("listen", "--verify", "--identity", "key.txt")
         assert (1, True) == (done.code, f"--identity key.txt: cannot read the identity file: {told}" in done.err)
 
 

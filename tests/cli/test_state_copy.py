@@ -70,7 +70,7 @@ def test_a_record_continues_in_the_other_store(applied: Partner, branch: str, wa
     if way == "back to files":
         applied.step("state", "copy", "state", branch)
     before = kinds_at(applied, source)
-    told = applied.run("state", "copy", source, to)
+    told = applied.run_fork("state", "copy", source, to)
     assert 0 == told.code, told
     assert f"Use --state {to} from now on, or set RECONCILER_STATE" in told.err
     left, copied = journal_at(applied, source), journal_at(applied, to)
@@ -78,7 +78,7 @@ def test_a_record_continues_in_the_other_store(applied: Partner, branch: str, wa
     assert [*before, "closed", "closed"] == kinds_at(applied, source)
     assert [*before, "closed", "closed", "opened"] == kinds_at(applied, to)
     applied.want(offers=["ONB10011"], loans=["LOA10013"])
-    refused = applied.run("apply", "--auto-approve", "--state", source)
+    refused = applied.run_fork("apply", "--auto-approve", "--state", source)
     assert 1 == refused.code
     assert f"is closed here: it was copied to {to}; use it there, with --state {shlex.quote(to)}" in refused.err
     assert f"run:\n    export RECONCILER_STATE={shlex.quote(to)}\n" in refused.err

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import marshal
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping, Sequence
 
 
@@ -29,16 +29,21 @@ class Started:
     """A command that was started: as much of a `subprocess.Popen` as tests use, its streams read at its end."""
 
     def __init__(
-        self, arguments: Sequence[str], path: Path, environment: Mapping[str, str], stdin: str = "", before: str = ""
+        self,
+        arguments: Sequence[str],
+        path: Path,
+        environment: Mapping[str, str],
+        stdin: str = "",
+        before: str = "",
+        terminal: int | None = None,
     ) -> None:
-        """Start `reconciler` in a directory, and run Python code `before` it."""
+        """Start `reconciler` in a directory, and run Python code `before` it; `terminal`: all its streams."""
         self.returncode: int | None = None
-        self._streams = TemporaryFile(), TemporaryFile(), TemporaryFile()  # noqa: SIM115 - until the command has ended
-        self._streams[0].write(stdin.encode())
-        self._streams[0].seek(0)
+        self._files = [_file(stdin), _file(), _file()] if terminal is None else []
+        streams = [terminal] * 3 if terminal is not None else [file.fileno() for file in self._files]
         self._connection = _server().connect()
         call = ("reconciler", [*arguments], str(path), dict(environment), before)
-        socket.send_fds(self._connection, [marshal.dumps(call)], [stream.fileno() for stream in self._streams])
+        socket.send_fds(self._connection, [marshal.dumps(call)], streams)
         self.pid = int(self._connection.recv(64))
 
     def poll(self) -> int | None:
@@ -51,6 +56,9 @@ class Started:
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end."""
@@ -67,14 +75,21 @@ class Started:
         """What it has written to stdout and to stderr, once it has ended."""
         self.wait(timeout)
         said = []
-        for stream in self._streams:
-            with stream:
-                stream.seek(0)
-                said.append(stream.read())
+        for file in self._files:
+            with file:
+                file.seek(0)
+                said.append(file.read())
         _, out, err = said
         assert b"Traceback" not in err, err
         assert b"internal error" not in err, err
         return out, err
+
+
+def _file(text: str = "") -> IO[bytes]:
+    file = TemporaryFile()  # noqa: SIM115 - open for as long as a process has it
+    file.write(text.encode())
+    file.seek(0)
+    return file
 
 
 def python() -> Path:
@@ -83,7 +98,7 @@ def python() -> Path:
 
 
 class _Server:
-    """The process, and a folder with its socket."""
+    """The process, in a session of its own, so that no terminal is asked, and a folder with its socket."""
 
     def __init__(self) -> None:
         self._temporary = TemporaryDirectory(prefix="warm-")
@@ -93,7 +108,7 @@ class _Server:
         self.folder.joinpath("python").chmod(0o700)
         program = Path(__file__).with_name("warm_server.py")
         command = [sys.executable, "-P", str(program), str(self.folder / "socket")]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"listening\n"
 
