@@ -59,7 +59,7 @@ class TestReceiving:
         """Off a terminal; the notification in it to the letter."""
         body = b'{"EventCode": "LOA10013",\r\n "Message": "##[error]\xc3\xa4\xe2\x80\xa8", '
         body += b'"EventProperties": {"n": 1.10, "m": 1E400}}'
-        with listening(project, "--record", "r.jsonl") as listen:
+        with listening(project, "--record", "r.jsonl", fork=False) as listen:
             assert (200, "") == post(f"{listen.url}/a?b", body)
             (told,) = listen.wait_told(1)
         raw = (project.path / "listen-0.out").read_bytes()
@@ -116,7 +116,7 @@ class TestReceiving:
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
     def test_stops_when_it_is_told_to(self, project: Project, number: signal.Signals, code: int) -> None:
         """A delivery that is waiting for its answer gets it first, and nothing is left untold."""
-        with listening(project, "--record", "r.jsonl", "--delay", "600") as listen:
+        with listening(project, "--record", "r.jsonl", "--delay", "600", fork=False) as listen:
             port = int(listen.url.rpartition(":")[2])
             with socket.create_connection(("127.0.0.1", port), timeout=20) as sender:
                 sender.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
@@ -220,7 +220,7 @@ class TestWithTheSandbox:
         port = str(free_port())
         sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"http://127.0.0.1:{port}/offers")
         record = served.path / "r.jsonl"
-        with listening(served, "--port", port, "--record", "r.jsonl", "--delay", "60") as listen:
+        with listening(served, "--port", port, "--record", "r.jsonl", "--delay", "60", fork=False) as listen:
             sandbox.deliveries.trigger("ONB10011")
             wait_until(lambda: record.stat().st_size, bool)
             listen.process.kill()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from support.project import Project
+    from support.warm import Started
 
 CREDENTIALS = "RECONCILER_MY_REAL_CLIENT_SECRET=1\n"
 
@@ -27,14 +28,14 @@ CREDENTIALS = "RECONCILER_MY_REAL_CLIENT_SECRET=1\n"
 def serving(project: Project, *options: str, number: signal.Signals = signal.SIGTERM) -> Iterator[str]:
     """A sandbox that remembers, with its variables in `.env`, until it is told to stop or killed; its URL."""
     (project.path / ".env").unlink(missing_ok=True)
-    process = project.start("sandbox", "serve", "--data", "data", "--env-file", ".env", *options)
+    process = project.start_step("sandbox", "serve", "--data", "data", "--env-file", ".env", *options)
     try:
         yield variables(project, process)["RECONCILER_SANDBOX_URL"]
     finally:
         end(process, number)
 
 
-def variables(project: Project, process: Popen[bytes] | None = None) -> dict[str, str]:
+def variables(project: Project, process: Popen[bytes] | Started | None = None) -> dict[str, str]:
     """What `.env` holds, once it is there."""
     path = project.path / ".env"
     wait_until(path.exists, lambda exists: exists or (process is not None and process.poll() is not None))

@@ -869,7 +869,7 @@ def test_two_at_once_lose_nothing(partner: Partner) -> None:
     """Whoever appends second reads again, and appends to what is there then."""
     names = {f"s{number}": [f"ONB1000{number}"] for number in range(5)}
     partner.begin(**names)
-    started = [partner.start("-q", "state", "import", f"europe/staging/{name}") for name in names]
+    started = [partner.start_step("-q", "state", "import", f"europe/staging/{name}") for name in names]
     for process in started:
         out, err = process.communicate(timeout=60)
         assert (0, b"") == (process.returncode, err), out

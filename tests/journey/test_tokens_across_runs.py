@@ -30,7 +30,7 @@ def test_four_targets_in_three_runs_ask_for_three_tokens(project: Project) -> No
 def test_concurrent_processes_ask_once_between_them(partner: Partner, lending_service: LendingService) -> None:
     """All of them print the one token."""
     partner.want(offers=["ONB10011"])
-    processes = [partner.start("token", "-t", "europe/staging") for _ in range(4)]
+    processes = [partner.start_step("token", "-t", "europe/staging") for _ in range(4)]
     ended = [process.communicate(timeout=60) for process in processes]
     assert {b"token-number-1\n"} == {out for out, _ in ended}
     assert [b""] * 4 == [err for _, err in ended]

@@ -42,7 +42,7 @@ def at_terminal(
     environment = {"TERM": "xterm", **project.variables(), "COLUMNS": project.environment.get("COLUMNS", "1000")}
     process: subprocess.Popen[bytes] | warm.Started
     if fork:
-        process = warm.Started(arguments, project.path, environment, terminal=theirs)
+        process = warm.Started(arguments, project.path, environment, streams=[theirs] * 3)
     else:
         process = subprocess.Popen(
             [program, *arguments],

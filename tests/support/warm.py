@@ -35,15 +35,14 @@ class Started:
         environment: Mapping[str, str],
         stdin: str = "",
         before: str = "",
-        terminal: int | None = None,
+        streams: Sequence[int] = (),
     ) -> None:
-        """Start `reconciler` in a directory, and run Python code `before` it; `terminal`: all its streams."""
+        """Start `reconciler` in a directory, with these streams, if any; run Python code `before` it."""
         self.returncode: int | None = None
-        self._files = [_file(stdin), _file(), _file()] if terminal is None else []
-        streams = [terminal] * 3 if terminal is not None else [file.fileno() for file in self._files]
+        self._files = [] if streams else [_file(stdin), _file(), _file()]
         self._connection = _server().connect()
         call = ("reconciler", [*arguments], str(path), dict(environment), before)
-        socket.send_fds(self._connection, [marshal.dumps(call)], streams)
+        socket.send_fds(self._connection, [marshal.dumps(call)], [*streams] or [file.fileno() for file in self._files])
         self.pid = int(self._connection.recv(64))
 
     def poll(self) -> int | None:
@@ -79,7 +78,7 @@ class Started:
             with file:
                 file.seek(0)
                 said.append(file.read())
-        _, out, err = said
+        _, out, err = said or [b""] * 3
         assert b"Traceback" not in err, err
         assert b"internal error" not in err, err
         return out, err
