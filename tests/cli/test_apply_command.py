@@ -284,12 +284,17 @@ class TestSignals:
         assert "Traceback" not in done.err
 
 
+IMPATIENT = "from reconciler.applying import run; run._PATIENCE_WITH_EARLIER = 0.1"
+"""Has an apply not wait for seconds whether an earlier one still records its outcomes."""
+
+
 @pytest.mark.parametrize("step", ["before-append", "after-append", "before-send", "after-send"])
 def test_killed(begun: Partner, step: str) -> None:
     """Wherever it dies, the record is whole, and what may have been sent is not sent again."""
     begun.environment["RECONCILER_TEST_FAILPOINT"] = f"{step}:1:kill"
     begun.step("apply", "--auto-approve", code=-9)
     del begun.environment["RECONCILER_TEST_FAILPOINT"]
+    begun.before_steps = IMPATIENT
     begun.step("state", "verify")
     expected = [("offers", "create" if step == "before-append" else "blocked")]
     assert expected == begun.planned()

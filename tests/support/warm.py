@@ -1,7 +1,8 @@
 """Commands as forks of one process that has loaded the program: starting it is most of what a command costs.
 
 What a test does on the way to what it is about, or to look at the result, it does so; and so it starts processes that
-meet, are stopped or are killed, where it is their meeting that the test is about.
+meet, are stopped or are killed, where it is their meeting that the test is about. `warm_server` is the process,
+`warm_python` a program with which other programs ask for such forks.
 """
 
 from __future__ import annotations
