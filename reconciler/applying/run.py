@@ -29,7 +29,7 @@ from reconciler.applying.verdict import (
 from reconciler.applying.waiting import unless_interrupted
 from reconciler.applying.writing import not_repeated
 from reconciler.errors import ReconcilerError, RecordMissing
-from reconciler.model.address import TargetName
+from reconciler.model.address import Address, TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.desired import Desired
 from reconciler.model.entry import AnyEntry, Settled
@@ -159,7 +159,8 @@ class Apply(Struct, dict=True):
         results = self._save_unrecorded(name, run)
         record = run.appends.record
         try:
-            record, standing = self._reread(name, planned)
+            kept = {result.address for result in results if not result.recorded}
+            record, standing = self._reread(name, planned, kept)
         except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
             detail = not_repeated(describe(problem))
             self._troubles.append(f"{name}: could not re-read the record after the apply: {detail}")
@@ -223,15 +224,18 @@ class Apply(Struct, dict=True):
         saved = {entry.attempt for entry in pending if isinstance(entry, Settled)}
         return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
 
-    def _reread(self, name: TargetName, planned: TargetPlan) -> tuple[Record, TargetPlan]:
-        """The record and what is left to do; a create that another run has in flight is given a moment to end."""
+    def _reread(self, name: TargetName, planned: TargetPlan, kept: set[Address]) -> tuple[Record, TargetPlan]:
+        """The record and what is left to do; a create that another run has in flight is given a moment to end.
+
+        Not one whose outcome this run has `kept` elsewhere: nobody is about to record it.
+        """
         begun = self.clock().steady
         before = {change.address for change in planned.changes if is_unresolved(change)}
         pause = 0.2
         while True:
             read = unless_interrupted(lambda: self._left(name), self.inbox.interrupted, self.limits.parting)
             now = self.clock()
-            under_way = in_flight(read[0], read[1].changes, now.wall)
+            under_way = in_flight(read[0], read[1].changes, now.wall) - kept
             patience = self.patience if under_way - before else min(self.patience, _PATIENCE_WITH_EARLIER)
             if not under_way or now.steady - begun >= patience or self.inbox.interrupted.is_set():
                 return read

@@ -418,6 +418,7 @@ def test_what_could_not_be_recorded_is_kept_and_is_3() -> None:
     applied = office.apply()
     assert ({f"{TARGET}/a": "created"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
     assert ((f"{TARGET}: kept",), [(TARGET, TARGET, 2, "disk full")]) == (applied.unrecorded, office.kept)
+    assert [] == office.pauses, "nobody else records it"
     assert [False] == [result.recorded for result in applied.results]
     assert ("disk full",) == applied.problems
 

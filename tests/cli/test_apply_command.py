@@ -52,7 +52,7 @@ class TestApproval:
 
     def test_without_creates(self, begun: Partner) -> None:
         """The question of a plan that creates nothing does not speak of creates."""
-        begun.succeed("apply", "--auto-approve", "--unsealed")
+        begun.step("apply", "--auto-approve", "--unsealed")
         begun.want()
         done = at_terminal(begun, "apply", "--allow-empty", answers={"Apply this plan? Type": "yes\n"})
         assert "\nApply this plan? Type 'yes' to continue: " in done.out
@@ -88,14 +88,14 @@ class TestApproval:
 
     def test_max_creates(self, begun: Partner) -> None:
         """As many as are allowed go through."""
-        begun.succeed("apply", "--auto-approve", "--max-creates", "1")
+        begun.step("apply", "--auto-approve", "--max-creates", "1")
         assert 1 == len(begun.service.creates)
 
     def test_unsealed_responses_in_ci(self, begun: Partner) -> None:
         """On a runner they would be lost with its disk: refused before any call, unless that is accepted."""
         begun.environment["CI"] = "true"
         with begun.appending():
-            done = begun.run("apply", "--auto-approve")
+            done = begun.run_fork("apply", "--auto-approve")
         assert (1, "") == (done.code, done.out)
         assert (
             "Error: create responses may contain secrets that the service sends only once; without `recipients`, they"
@@ -159,7 +159,7 @@ class TestOutcomes:
     def test_no_answer(self, begun: Partner) -> None:
         """Unknown after --timeout seconds, and blocked from then on."""
         begun.service.answer_next(begun.service.hang)
-        done = begun.run("apply", "--auto-approve", "--timeout", "0.5")
+        done = begun.run_fork("apply", "--auto-approve", "--timeout", "0.5")
         assert 3 == done.code
         assert f"! {OFFERS}  blocked" in begun.step("plan").out
         assert ("outcome", "unknown") == (begun.entries[-1]["kind"], begun.entries[-1]["outcome"])
@@ -169,7 +169,7 @@ class TestOutcomes:
         begun.step("token", "-t", "europe/staging")
         begun.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = closed_port()
         begun.step("state", "rebind", "--force")
-        done = begun.run("apply", "--auto-approve", "--format", "json")
+        done = begun.run_fork("apply", "--auto-approve", "--format", "json")
         assert 1 == done.code
         assert ["not_sent"] == [result["outcome"] for result in done.document["results"]]
         assert [("offers", "create")] == begun.planned()
@@ -177,7 +177,7 @@ class TestOutcomes:
     def test_a_token_that_is_refused_once(self, begun: Partner) -> None:
         """On 401 it is thrown away, another one fetched, and the call repeated once."""
         begun.service.answer_next(refusal(401))
-        begun.succeed("apply", "--auto-approve")
+        begun.step("apply", "--auto-approve")
         assert ["Bearer token-number-1", "Bearer token-number-2"] == [
             one.headers["authorization"] for one in begun.service.creates
         ]
@@ -192,7 +192,7 @@ class TestOutcomes:
         begun.environment |= {"RECONCILER_USA_X_CLIENT_ID": "c", "RECONCILER_USA_X_CLIENT_SECRET": "s"}
         begun.service.answer_next_token(denial())
         with begun.appending():
-            done = begun.run("apply", "--auto-approve", "--format", "json")
+            done = begun.run_fork("apply", "--auto-approve", "--format", "json")
         assert 1 == done.code
         denied, created = done.document["results"]
         assert (OFFERS, "not_sent", None) == (denied["address"], denied["outcome"], denied["attempt"])
@@ -207,7 +207,7 @@ class TestOutcomes:
         """The run ends with a summary of every address."""
         partner.begin(a=["ONB10001"], b=["ONB10002"], c=["ONB10003"])
         partner.service.answer_next(refusal(422))
-        done = partner.run("apply", "--auto-approve", "--parallelism", "1")
+        done = partner.run_fork("apply", "--auto-approve", "--parallelism", "1")
         assert 1 == done.code
         for line in ("a  rejected (422): HTTP 422", "b  created (201)", "c  created (201)"):
             assert f"  + europe/staging/{line}" in done.out
@@ -217,7 +217,7 @@ class TestOutcomes:
         """Three unknown outcomes in a row, and the rest is skipped."""
         partner.begin(**{f"s{number}": [f"ONB1000{number}"] for number in range(6)})
         partner.service.answer_next(*[refusal(500)] * 6)
-        done = partner.run("apply", "--auto-approve", "--format", "json")
+        done = partner.run_fork("apply", "--auto-approve", "--format", "json")
         assert 3 == done.code
         assert {"unknown": 3, "skipped": 3} == {
             name: count for name, count in done.document["summary"].items() if count
@@ -270,7 +270,7 @@ class TestSignals:
         """What was in flight is created; what was not begun is skipped, and left for the next apply."""
         partner.begin(a=["ONB10001"], b=["ONB10002"])
         partner.environment["RECONCILER_TEST_FAILPOINT"] = "after-send:1:int"
-        done = partner.run("apply", "--auto-approve", "--format", "json")
+        done = partner.run_fork("apply", "--auto-approve", "--format", "json")
         assert 130 == done.code
         assert ["created", "skipped"] == [result["outcome"] for result in done.document["results"]]
         del partner.environment["RECONCILER_TEST_FAILPOINT"]
@@ -288,12 +288,17 @@ class TestSignals:
         assert "Traceback" not in done.err
 
 
+IMPATIENT = "from reconciler.applying import run; run._PATIENCE_WITH_EARLIER = 0.1"
+"""Has an apply not wait for seconds whether an earlier one still records its outcomes."""
+
+
 @pytest.mark.parametrize("step", ["before-append", "after-append", "before-send", "after-send"])
 def test_killed(begun: Partner, step: str) -> None:
     """Wherever it dies, the record is whole, and what may have been sent is not sent again."""
     begun.environment["RECONCILER_TEST_FAILPOINT"] = f"{step}:1:kill"
     begun.step("apply", "--auto-approve", code=-9)
     del begun.environment["RECONCILER_TEST_FAILPOINT"]
+    begun.before_steps = IMPATIENT
     begun.step("state", "verify")
     expected = [("offers", "create" if step == "before-append" else "blocked")]
     assert expected == begun.planned()
@@ -304,7 +309,7 @@ def test_killed(begun: Partner, step: str) -> None:
 def test_a_failing_store_loses_nothing(begun: Partner, lending_service: LendingService) -> None:
     """An outcome that cannot be appended is kept beside the record, and that is said, with -q too."""
     begun.service.answer_next(lambda: remove_journal(begun))
-    done = begun.run("apply", "--auto-approve", "-q")
+    done = begun.run_fork("apply", "--auto-approve", "-q")
     assert 3 == done.code
     (kept,) = (begun.path.parent / "home" / "data" / "reconciler" / "unrecorded").iterdir()
     problem = f"europe/staging: results could not be saved to the record; they are in {kept}. Cause: {begun.journal}: "
@@ -363,7 +368,7 @@ def remove_journal(partner: Partner) -> Response:
 
 def test_documents_are_alone_on_stdout(begun: Partner) -> None:
     """Progress, warnings and notices go to stderr; the document has the keys that are promised."""
-    done = begun.succeed("apply", "--auto-approve", "--format", "json")
+    done = begun.step("apply", "--auto-approve", "--format", "json")
     assert "" == done.err
     assert ["format_version", "results", "removal_requests", "summary", "not_recorded"] == list(done.document)
     assert ["address", "action", "outcome", "status", "attempt", "detail"] == list(done.document["results"][0])

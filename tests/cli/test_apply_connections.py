@@ -71,8 +71,8 @@ def test_without_approval_nothing_is_opened(
     """Neither for a plan nor for an apply that is refused."""
     server = lender()
     begin(project, 3, certificate, auth_url=server.url, base_url=server.url)
-    assert (0, 1) == (project.run("plan").code, project.run("apply").code)
-    assert 1 == project.run("apply", "--auto-approve", "--max-creates", "2").code
+    assert (0, 1) == (project.run_fork("plan").code, project.run_fork("apply").code)
+    assert 1 == project.run_fork("apply", "--auto-approve", "--max-creates", "2").code
     assert 0 == server.accepted
 
 

@@ -214,19 +214,19 @@ def test_every_mistake_in_one_run(prepared: Partner) -> None:
     """Each has its place, and validate, plan and apply say the same."""
     prepared.write("config/all.yaml", "targets:\n  europe/staging: {auth_url: x}\nsubscriptions: [1]\n  bad\n")
     prepared.write("config/more.yaml", "recipient: []\nsubscriptions:\n  asia/x:\n    a: {eventCodes: [ONB1]}\n")
-    validated = prepared.run("validate")
+    validated = prepared.run_fork("validate")
     assert (1, "") == (validated.code, validated.out)
     *mistakes, count = validated.err.splitlines()
     assert f"Error: {len(mistakes)} mistakes in the configuration" == count
     assert {"config/all.yaml", "config/more.yaml"} == {line.split()[1].partition(":")[0] for line in mistakes}
     for command in (["plan"], ["apply", "--auto-approve"]):
-        assert validated == prepared.run(*command)
+        assert validated == prepared.run_fork(*command)
 
 
 def test_credentials_in_the_configuration_are_not_echoed(prepared: Partner) -> None:
     """They are an error."""
     prepared.write("config/secret.yaml", "targets:\n  usa/staging:\n    client_secret: hunter2\n")
-    done = prepared.run("validate")
+    done = prepared.run_fork("validate")
     assert done.code == 1
     assert "config/secret.yaml:3:" in done.err
     assert "hunter2" not in done.err
@@ -235,7 +235,7 @@ def test_credentials_in_the_configuration_are_not_echoed(prepared: Partner) -> N
 def test_two_targets_with_one_name_for_their_variables(prepared: Partner) -> None:
     """Whose credentials would they be?"""
     prepared.write("config/twin.yaml", TWINS)
-    done = prepared.run("validate")
+    done = prepared.run_fork("validate")
     assert done.code == 1
     assert "RECONCILER_EUROPE_STAGING_X_" in done.err
 
@@ -243,9 +243,9 @@ def test_two_targets_with_one_name_for_their_variables(prepared: Partner) -> Non
 def test_every_target_without_credentials_is_named(prepared: Partner) -> None:
     """In one line, before anybody is asked for approval."""
     prepared.write("config/usa.yaml", USA)
-    prepared.succeed("state", "init", "-t", "usa/*")
+    prepared.step("state", "init", "-t", "usa/*")
     prepared.environment.clear()
-    done = prepared.run("apply", "--auto-approve")
+    done = prepared.run_fork("apply", "--auto-approve")
     assert done.code == 1
     assert "Error: europe/staging: RECONCILER_EUROPE_STAGING_CLIENT_ID is not set" in done.err
     assert "; usa/staging: RECONCILER_USA_STAGING_CLIENT_ID is not set" in done.err

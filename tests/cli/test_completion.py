@@ -85,7 +85,7 @@ def test_no_command_is_loaded_for_its_name(project: Project) -> None:
     project.environment |= {
         "_RECONCILER_COMPLETE": "zsh_complete", "COMP_WORDS": "reconciler sta", "COMP_CWORD": "1",
     }  # fmt: skip
-    assert COMMANDS["status"] in project.succeed().out
+    assert COMMANDS["status"] in project.step().out
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_how_much_is_said(partner: Partner) -> None:
     """Warnings without a flag, settings with -v, calls with -vv, errors alone with -q."""
     partner.want(**WARNED)
     partner.write("state/asia/x.jsonl", "")
-    partner.succeed("state", "init", "-q")
+    partner.step("state", "init", "-q")
     plan = ("plan", "--accept-possible-duplicates", "asia/x")
     plain, more, quiet = (partner.step(*plan, *flag).err for flag in ([], ["-v"], ["-v", "-q"]))
     assert ["Warning", "Warning", "Warning"] == [
@@ -40,7 +40,7 @@ def test_objects(partner: Partner) -> None:
     """With --log-format json every line is an object: warnings, progress, log records and errors."""
     partner.begin(**WARNED)
     partner.service.answer_next(refusal(500))
-    done = partner.run("apply", "--auto-approve", "-vv", "--log-format", "json")
+    done = partner.run_fork("apply", "--auto-approve", "-vv", "--log-format", "json")
     assert 3 == done.code
     told = [json.loads(line) for line in done.err.splitlines()]
     assert all(["time", "level", "logger", "message"] == list(one) for one in told)
@@ -70,7 +70,7 @@ def test_time_of_an_object_is_utc(partner: Partner) -> None:
 def test_objects_are_no_commands(partner: Partner) -> None:
     """What was given may be a command for a runner of Actions; the object holds it, and is none."""
     partner.want(**WARNED)
-    done = partner.run("plan", "--log-format", "json", "-t", "##[group]/y")
+    done = partner.run_fork("plan", "--log-format", "json", "-t", "##[group]/y")
     assert (1, False) == (done.code, "##[" in done.err)
     assert json.loads(done.err.splitlines()[-1])["message"].startswith("-t ##[group]/y: ")
 
@@ -78,7 +78,7 @@ def test_objects_are_no_commands(partner: Partner) -> None:
 def test_log_records_from_the_libraries(partner: Partner) -> None:
     """A cache that cannot be written is warned of in our own words, on a line that begins with them."""
     partner.want(**WARNED)
-    done = partner.succeed("token", "-t", "europe/staging", "--cache-dir", "/proc/reconciler")
+    done = partner.step("token", "-t", "europe/staging", "--cache-dir", "/proc/reconciler")
     assert "Warning: cannot cache tokens: /proc/reconciler/tokens: No such file or directory\n" in done.err
     quiet = partner.step("-q", "token", "-t", "europe/staging", "--cache-dir", "/proc/reconciler")
     assert "" == quiet.err
@@ -89,7 +89,7 @@ def test_no_secret_at_any_level(partner: Partner, form: str) -> None:
     """Not of the client, not a token, not a subscription's."""
     partner.begin(**WARNED)
     partner.service.answer_next(refusal(401))
-    done = partner.run("apply", "--auto-approve", "-vv", "--log-format", form)
+    done = partner.run_fork("apply", "--auto-approve", "-vv", "--log-format", form)
     assert 0 == done.code
     for secret in (CLIENT_SECRET, "token-number", SIGNING_KEY):
         assert secret not in done.out + done.err
@@ -111,7 +111,7 @@ def test_mistakes_are_annotated_in_actions(partner: Partner) -> None:
     """Beside the line they are in."""
     partner.write("config/all.yaml", "bogus: 1\n")
     partner.environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(partner.path)}
-    done = partner.run("validate")
+    done = partner.run_fork("validate")
     assert 1 == done.code
     assert done.err.startswith("::error file=config/all.yaml,line=1,col=1::")
     del partner.environment["GITHUB_WORKSPACE"]

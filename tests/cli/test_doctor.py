@@ -43,7 +43,7 @@ class TestInOrder:
     def test_all_is_well(self, set_up: SetUp) -> None:
         """A table and 0; the token is from the cache the second time; nothing but it is left, and nothing was sent."""
         before = snapshot(set_up.path)
-        done = set_up.project.run("doctor")
+        done = set_up.project.run_fork("doctor")
         assert (0, "") == (done.code, done.err)
         assert f"  ok       token        {HERE}: requested\n" in done.out
         assert f"  ok       record       {HERE}: read from state: 1 entry\n" in done.out

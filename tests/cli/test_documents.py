@@ -15,7 +15,7 @@ def test_the_plan_document(partner: Partner) -> None:
     partner.begin(offers=["ONB10011"])
     partner.step("state", "import", "--all")
     partner.want(offers=["ONB10004"], others=["XYZ00001"])
-    done = partner.succeed("plan", "--format", "json", "-t", "europe/*")
+    done = partner.step("plan", "--format", "json", "-t", "europe/*")
     assert done.err.startswith("Warning: config/all.yaml:")
     document = done.document
     assert ["1.0", __version__, ["europe/*"]] == [
@@ -59,7 +59,7 @@ def test_the_plan_document_is_stable(partner: Partner) -> None:
 def test_a_thousand_subscriptions(partner: Partner) -> None:
     """A large case is as right as a small one."""
     partner.begin(**{f"s{number}": [f"ABC{number:05}"] for number in range(1000)})
-    done = partner.succeed("state", "import", "--all")
+    done = partner.step("state", "import", "--all")
     assert 1000 == done.out.count(": imported, ABC")
     assert "\nNo changes. 1000 subscriptions match the configuration.\n" in partner.step("plan").out
 
@@ -67,7 +67,7 @@ def test_a_thousand_subscriptions(partner: Partner) -> None:
 def test_nothing_at_all(partner: Partner) -> None:
     """A target without subscriptions: nothing to do is no error."""
     partner.begin()
-    assert "The configuration is valid: 0 subscriptions on 1 target.\n" == partner.succeed("validate").out
+    assert "The configuration is valid: 0 subscriptions on 1 target.\n" == partner.step("validate").out
     planned = partner.step("plan", "--detailed-exitcode").out
     assert "\nNo changes. 0 subscriptions match the configuration.\n" in planned
     assert "Nothing to do.\n" == partner.step("apply").out
@@ -78,7 +78,7 @@ def test_records_that_nobody_declares(partner: Partner) -> None:
     partner.begin(offers=["ONB10011"])
     partner.write("config/all.yaml", partner.read("config/all.yaml").replace("europe/staging", "europe/test"))
     partner.step("state", "init")
-    done = partner.succeed("plan")
+    done = partner.step("plan")
     told = "europe/staging has a state record but is not declared in config/: its subscriptions are not managed"
     assert f"Warning: {told}\n" in done.err
     assert "" == partner.step("plan", "-t", "europe/test").err
@@ -89,7 +89,7 @@ def test_a_service_that_two_targets_share(partner: Partner) -> None:
     partner.begin(offers=["ONB10011"])
     twin = partner.read("config/all.yaml").replace("europe/staging", "usa/staging").replace("offers", "chances")
     partner.write("config/usa.yaml", twin.replace("ONB10011", "ONB10012"))
-    assert "2 subscriptions on 2 targets" in partner.succeed("validate").out
+    assert "2 subscriptions on 2 targets" in partner.step("validate").out
     partner.step("plan", "-t", "europe/*")
     partner.step("state", "init")
     partner.step("plan", "-t", "europe/*")

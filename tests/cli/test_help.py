@@ -54,7 +54,7 @@ class TestEveryCommand:
     def test_help(self, project: Project, path: tuple[str, ...], line: str, command: click.Command) -> None:
         """`--help` works from nowhere, names every option, and begins with the first sentence."""
         project.environment["COLUMNS"] = "200"
-        done = project.succeed(*path, "--help")
+        done = project.step(*path, "--help")
         assert done.err == ""
         assert done.out.startswith(f"Usage: reconciler {' '.join(path)} ")
         assert line in one_line(done.out)
@@ -77,7 +77,7 @@ def test_common_options_are_explained_once(project: Project, words: list[str]) -
 def test_the_root_help_names_every_command(project: Project) -> None:
     """With its line, and with what the exit codes mean."""
     project.environment["COLUMNS"] = "200"
-    text = one_line(project.succeed("-h").out)
+    text = one_line(project.step("-h").out)
     assert [] == [path for path, line, _ in COMMANDS if len(path) == 1 and f"{path[0]} {line}" not in text]
     assert "Exit codes: 0 success; 1 error; 2 " in text
 
@@ -88,7 +88,7 @@ def test_the_root_help_names_every_command(project: Project) -> None:
 def test_the_help_is_as_wide_as_the_terminal(project: Project, columns: str, longest: int) -> None:
     """Or as a terminal is taken to be where there is none; never so wide that lines are hard to follow."""
     project.environment["COLUMNS"] = columns
-    widths = {len(line) for line in project.succeed("apply", "--help").out.splitlines()}
+    widths = {len(line) for line in project.step("apply", "--help").out.splitlines()}
     assert longest - 8 < max(widths) <= longest
 
 
@@ -117,11 +117,11 @@ def test_the_readme_names_every_command_and_its_formats() -> None:
 @pytest.mark.parametrize("group", [[], ["state"], ["secret"]], ids=" ".join)
 def test_without_a_command_there_is_help(project: Project, group: list[str]) -> None:
     """On stderr, since nothing was done."""
-    done = project.run(*group)
+    done = project.run_fork(*group)
     assert (1, "") == (done.code, done.out)
     assert done.err.startswith(f"Usage: {' '.join(['reconciler', *group])} [OPTIONS] COMMAND")
 
 
 def test_version(project: Project) -> None:
     """One line."""
-    assert f"reconciler {__version__}\n" == project.succeed("--version").out
+    assert f"reconciler {__version__}\n" == project.step("--version").out

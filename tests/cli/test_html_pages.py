@@ -29,8 +29,8 @@ def test_a_page_beside_another_format(project: Project) -> None:
     """One run gives the plan in three forms, each as it would be alone."""
     project.declare(OFFERS)
     project.step("state", "init")
-    alone = project.succeed("plan", "--format", "markdown").out
-    assert alone == project.succeed("plan", "--format", "markdown", "--out", "plan.json", "--page", "plan.html").out
+    alone = project.step("plan", "--format", "markdown").out
+    assert alone == project.step("plan", "--format", "markdown", "--out", "plan.json", "--page", "plan.html").out
     (document,) = re.findall(r'<script type="application/json" id="plan">(.*?)</script>', project.read("plan.html"))
     assert json.loads(project.read("plan.json")) == json.loads(document)
 
@@ -42,7 +42,7 @@ def test_the_status_as_a_page(project: Project) -> None:
     project.step("state", "import", "--all")
     config = project.read("config/all.yaml")
     project.write("config/all.yaml", config.replace("subscriptions:", f"{SECOND}subscriptions:"))
-    done = project.run("status", "--format", "html", "--detailed-exitcode")
+    done = project.run_fork("status", "--format", "html", "--detailed-exitcode")
     assert 0 == done.code
     assert "usa/staging" in done.err
     assert "what exists on usa/staging: no usable record" in re.sub("<[^>]*>", "", done.out)
@@ -53,7 +53,7 @@ def test_an_address_alone(project: Project) -> None:
     """What is not selected is not on the page; the approval has the same selection."""
     project.declare({**OFFERS, "others": (["ONB10001"], "https://hooks.partner.example/others")})
     project.step("state", "init")
-    page = project.succeed("plan", "--format", "html", "-t", "europe/staging/offers").out
+    page = project.step("plan", "--format", "html", "-t", "europe/staging/offers").out
     assert "reconciler apply -t europe/staging/offers --expect-digest sha256:" in page
     assert "europe/staging/others" not in page
 

@@ -46,7 +46,7 @@ def blocks(out: str) -> list[str]:
 
 def test_what_it_shows_can_be_pasted(project: Project) -> None:
     """In an empty directory without options: the files are valid, a rehearsal creates, and git sees what it should."""
-    done = project.succeed("init", "my hooks")
+    done = project.step("init", "my hooks")
     assert 80 >= max(len(line) for line in done.out.splitlines() if str(project.path) not in line)
     check, rehearse, real = blocks(done.out)
     path = f"PATH={EXECUTABLE.parent}:$PATH; set -e\n"
@@ -384,7 +384,7 @@ def test_the_workflow_is_that_of_the_commit_that_is_installed(
 
 def test_the_workflow_can_be_made_that_of_a_commit(project: Project) -> None:
     """Where the commit is not known, the command that is shown names it, once it is filled in."""
-    shown = project.succeed("init", "--github").out
+    shown = project.step("init", "--github").out
     (command,) = re.findall(r"^  (sed .*)$", shown, re.MULTILINE)
     done = project.shell(command.replace("O/R", "o/r").replace("COMMIT", "abc"))
     assert 0 == done.code, done

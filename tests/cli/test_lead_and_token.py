@@ -32,7 +32,7 @@ class TestLead:
     def test_the_request_is_the_one_documented(self, declared: Partner, source: str) -> None:
         """SERVICE.md, section 4.3: method, path, headers, and the file as it is; the answer is printed as it came."""
         declared.write("lead.json", LEAD)
-        done = declared.succeed(*CREATE, source, stdin=LEAD)
+        done = declared.step(*CREATE, source, stdin=LEAD)
         assert ('{"lead": {"ref": 1.10}}\n', "") == (done.out, done.err)
         (lead,) = declared.service.leads
         assert ("POST", "/eu/v9/onboarding/leads") == (lead.method, lead.path)
@@ -51,14 +51,14 @@ class TestLead:
     def test_failures(self, declared: Partner, status: int, said: str) -> None:
         """One line that says whether the lead may exist; it is never sent twice."""
         declared.service.answer_next(refusal(status))
-        done = declared.run(*CREATE, "-", stdin=LEAD)
+        done = declared.run_fork(*CREATE, "-", stdin=LEAD)
         assert (1, "", 1) == (done.code, done.out, len(declared.service.leads))
         assert f"Error: europe/staging: {said}" in done.err
 
     def test_no_answer(self, declared: Partner) -> None:
         """After --timeout seconds nobody knows."""
         declared.service.answer_next(declared.service.hang)
-        done = declared.run(*CREATE, "-", "--timeout", "0.5", stdin=LEAD)
+        done = declared.run_fork(*CREATE, "-", "--timeout", "0.5", stdin=LEAD)
         assert 1 == done.code
         assert "check with the operator before you send it again" in done.err
 
@@ -88,7 +88,7 @@ class TestLead:
     def test_an_answer_that_breaks_off(self, declared: Partner) -> None:
         """What came of it is printed, with a warning."""
         declared.service.answer_next(Response(iter([b'{"ref":']), status=201, headers={"Content-Length": "99"}))
-        done = declared.succeed(*CREATE, "-", stdin=LEAD)
+        done = declared.step(*CREATE, "-", stdin=LEAD)
         assert '{"ref":\n' == done.out
         assert "Warning: the response was cut off after 7 bytes\n" == done.err
 
@@ -99,7 +99,7 @@ class TestToken:
     def test_it_is_printed_from_the_cache(self, declared: Partner) -> None:
         """A second time nobody is asked."""
         for _ in range(2):
-            done = declared.succeed("token", "-t", "europe/staging")
+            done = declared.step("token", "-t", "europe/staging")
             assert ("token-number-1\n", "") == (done.out, done.err)
         assert 1 == len(declared.service.token_requests)
         assert "token-number-1\n" in at_terminal(declared, "token", "-t", "europe/staging").out
@@ -107,7 +107,7 @@ class TestToken:
     def test_in_actions_it_is_masked(self, declared: Partner) -> None:
         """On stderr, so that a capture holds the token alone."""
         declared.environment["GITHUB_ACTIONS"] = "true"
-        done = declared.succeed("token", "-t", "europe/staging")
+        done = declared.step("token", "-t", "europe/staging")
         assert ("token-number-1\n", "::add-mask::token-number-1\n") == (done.out, done.err)
 
     @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ class TestToken:
     def test_failures(self, declared: Partner, answer: Response, said: str) -> None:
         """One line: the target, the status, what was said, what to check; never the secret."""
         declared.service.answer_next_token(answer)
-        done = declared.run("token", "-t", "europe/staging")
+        done = declared.run_fork("token", "-t", "europe/staging")
         assert (1, "", 1) == (done.code, done.out, done.err.count("\n"))
         assert f"Error: europe/staging: {said}" in done.err
         assert CLIENT_SECRET not in done.err

@@ -59,7 +59,7 @@ class TestReceiving:
         """Off a terminal; the notification in it to the letter."""
         body = b'{"EventCode": "LOA10013",\r\n "Message": "##[error]\xc3\xa4\xe2\x80\xa8", '
         body += b'"EventProperties": {"n": 1.10, "m": 1E400}}'
-        with listening(project, "--record", "r.jsonl") as listen:
+        with listening(project, "--record", "r.jsonl", fork=False) as listen:
             assert (200, "") == post(f"{listen.url}/a?b", body)
             (told,) = listen.wait_told(1)
         raw = (project.path / "listen-0.out").read_bytes()
@@ -116,7 +116,7 @@ class TestReceiving:
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
     def test_stops_when_it_is_told_to(self, project: Project, number: signal.Signals, code: int) -> None:
         """A delivery that is waiting for its answer gets it first, and nothing is left untold."""
-        with listening(project, "--record", "r.jsonl", "--delay", "600") as listen:
+        with listening(project, "--record", "r.jsonl", "--delay", "600", fork=False) as listen:
             port = int(listen.url.rpartition(":")[2])
             with socket.create_connection(("127.0.0.1", port), timeout=20) as sender:
                 sender.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
@@ -184,7 +184,7 @@ class TestRefusals:
     def test_is_said(self, project: Project, arguments: list[str], told: str) -> None:
         """In one line, before anything is listened to."""
         project.declare({})
-        done = project.run("listen", *arguments)
+        done = project.run_fork("listen", *arguments)
         assert (1, "", True) == (done.code, done.out, told in done.err)
         assert "Traceback" not in done.err
 
@@ -192,14 +192,14 @@ class TestRefusals:
         """By somebody else."""
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
             port = other.getsockname()[1]
-            done = project.run("listen", "--record", "r.jsonl", "--port", str(port))
+            done = project.run_fork("listen", "--record", "r.jsonl", "--port", str(port))
         assert (1, True) == (done.code, f"127.0.0.1:{port}: cannot listen on this port" in done.err)
 
     def test_a_home_that_is_none(self, project: Project) -> None:
         """There is nowhere to keep notifications, unless a file is named."""
         project.write("data", "")
         project.environment["XDG_DATA_HOME"] = str(project.path / "data")
-        done = project.run("listen")
+        done = project.run_fork("listen")
         assert (1, True) == (done.code, "choose another file with --record" in done.err)
 
 
@@ -210,7 +210,7 @@ class TestWithTheSandbox:
         """From `sandbox trigger` to the record."""
         with listening(served, "--record", "r.jsonl") as listen:
             sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"{listen.url}/offers")
-            assert "2 deliveries started\n" == served.succeed("sandbox", "trigger", "ONB10011", "--count", "2").out
+            assert "2 deliveries started\n" == served.step("sandbox", "trigger", "ONB10011", "--count", "2").out
             told = listen.wait_told(2)
         assert [(200, "ONB10011", [])] * 2 == [(one["status"], one["eventCode"], one["mistakes"]) for one in told]
 
@@ -220,7 +220,7 @@ class TestWithTheSandbox:
         port = str(free_port())
         sandbox.world.commit_subscription("europe/staging", ("ONB10011",), f"http://127.0.0.1:{port}/offers")
         record = served.path / "r.jsonl"
-        with listening(served, "--port", port, "--record", "r.jsonl", "--delay", "60") as listen:
+        with listening(served, "--port", port, "--record", "r.jsonl", "--delay", "60", fork=False) as listen:
             sandbox.deliveries.trigger("ONB10011")
             wait_until(lambda: record.stat().st_size, bool)
             listen.process.kill()
@@ -396,7 +396,7 @@ class TestIdentity:
         project.write("config/signed.yaml", SIGNED)
         if content is not None:
             project.write("key.txt", content)
-        done = project.run("listen", "--verify", "--identity", "key.txt")
+        done = project.run_fork("listen", "--verify", "--identity", "key.txt")
         assert (1, True) == (done.code, f"--identity key.txt: cannot read the identity file: {told}" in done.err)
 
 

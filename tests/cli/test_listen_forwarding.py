@@ -51,7 +51,7 @@ class TestPassingOn:
 
     def test_to_the_byte(self, project: Project, endpoint: RecordingEndpoint) -> None:
         """Body, order, case and number of headers; all but Host and what is for the connection only."""
-        with listening(project, "--record", "r.jsonl", "--forward-to", endpoint.url) as listen:
+        with listening(project, "--record", "r.jsonl", "--forward-to", endpoint.url, fork=False) as listen:
             port = int(listen.url.rpartition(":")[2])
             for number, body in enumerate(HOSTILE):
                 headers = [

@@ -39,7 +39,7 @@ def rename(partner: Partner) -> None:
 def test_renamed_target(applied: Partner, selected: list[str]) -> None:
     """What was created under the old name is not created again, and can be given up there."""
     rename(applied)
-    done = applied.run("apply", "--auto-approve", *selected)
+    done = applied.run_fork("apply", "--auto-approve", *selected)
     assert 1 == done.code
     assert IN_FORCE in done.out
     assert 1 == len(applied.service.creates)
@@ -57,7 +57,7 @@ def test_neighbour_that_moved_away(applied: Partner) -> None:
     applied.write("config/all.yaml", text.replace("subscriptions:\n  europe/", "subscriptions:\n  eu/"))
     applied.step("state", "init", "-t", "eu/staging")
     applied.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://elsewhere.example"
-    done = applied.run("plan", "-t", "eu/staging", "--detailed-exitcode")
+    done = applied.run_fork("plan", "-t", "eu/staging", "--detailed-exitcode")
     assert (2, True) == (done.code, IN_FORCE in done.out)
 
 
@@ -66,7 +66,7 @@ def test_neighbour_that_cannot_be_read(applied: Partner) -> None:
     rename(applied)
     applied.journal.write_text("damaged")
     for command in (["plan"], ["apply", "--auto-approve"]):
-        done = applied.run(*command, "-t", "eu/staging")
+        done = applied.run_fork(*command, "-t", "eu/staging")
         assert (1, "") == (done.code, done.out)
         assert (
             "Error: europe/staging: refusing to create subscriptions: this state record cannot be used, and it may list"
@@ -82,7 +82,7 @@ def test_possible_duplicates_are_accepted(applied: Partner) -> None:
     rename(applied)
     applied.journal.write_text("damaged")
     accept = ["-t", "eu/staging", "--accept-possible-duplicates", "europe/staging"]
-    done = applied.succeed("plan", *accept)
+    done = applied.step("plan", *accept)
     assert "Warning: europe/staging: cannot use its state record: " in done.err
     assert "1 create call (1 new)" in done.out
     applied.step("apply", "--auto-approve", *accept)
@@ -92,7 +92,7 @@ def test_possible_duplicates_are_accepted(applied: Partner) -> None:
 def test_nothing_to_accept(applied: Partner) -> None:
     """Where the record is whole, the flag does nothing, and is not to be left in a script."""
     rename(applied)
-    done = applied.run("plan", "-t", "eu/staging", "--accept-possible-duplicates", "europe/staging")
+    done = applied.run_fork("plan", "-t", "eu/staging", "--accept-possible-duplicates", "europe/staging")
     assert IN_FORCE in done.out
     assert (
         "Warning: --accept-possible-duplicates europe/staging: not needed; the record of this target is neither missing"
@@ -107,7 +107,11 @@ def test_a_plan_without_creates_goes_on(applied: Partner) -> None:
     applied.journal.write_text("damaged")
     applied.step("state", "import", "--all")
     for command in (["plan", "--detailed-exitcode"], ["apply", "--auto-approve"], ["status"]):
-        done = applied.run(*command, "-t", "eu/staging") if command != ["status"] else applied.step(*command, code=None)
+        done = (
+            applied.run_fork(*command, "-t", "eu/staging")
+            if command != ["status"]
+            else applied.step(*command, code=None)
+        )
         assert 0 == done.code, done
         assert "Warning: europe/staging: cannot use its state record: " in done.err
 
@@ -150,7 +154,7 @@ def test_a_neighbour_that_was_seen(
     """A record of the service that is gone, damaged or rolled back stops every create there, declared or not."""
     change(applied)
     spoil(applied.journal)
-    done = applied.run("apply", "--auto-approve", *selected)
+    done = applied.run_fork("apply", "--auto-approve", *selected)
     assert (1, 1) == (done.code, len(applied.service.creates)), done
     assert "europe/staging" in done.err
     assert "accept-rollback -t europe/staging" in done.err or "restore the journal" in done.err
@@ -172,7 +176,7 @@ def test_a_lost_neighbour_whose_target_moved_away(applied: Partner) -> None:
     applied.journal.unlink()
     applied.environment["RECONCILER_EUROPE_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "init", "-t", "europe/staging")
-    done = applied.run("apply", "--auto-approve", "-t", "eu/staging")
+    done = applied.run_fork("apply", "--auto-approve", "-t", "eu/staging")
     assert (1, 1) == (done.code, len(applied.service.creates)), done
     assert "the state record of europe/staging was replaced: expected record " in done.err
 
@@ -183,7 +187,7 @@ def test_another_service_is_no_matter(applied: Partner) -> None:
     applied.journal.unlink()
     applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force")
-    done = applied.succeed("plan")
+    done = applied.step("plan")
     assert ("1 create call (1 new)" in done.out, "cannot be used" in done.err) == (True, False)
 
 
@@ -193,7 +197,7 @@ def test_a_damaged_record_of_another_service_is_no_matter(applied: Partner) -> N
     spoil_the_end(applied.journal)
     applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force", "--cache-dir", "another machine")
-    done = applied.succeed("plan", "-t", "eu/staging", "--cache-dir", "another machine")
+    done = applied.step("plan", "-t", "eu/staging", "--cache-dir", "another machine")
     assert "1 create call (1 new)" in done.out
 
 
@@ -204,7 +208,7 @@ def test_a_damaged_record_whose_target_moved_here(applied: Partner) -> None:
     for name in ("EU", "EUROPE"):
         applied.environment[f"RECONCILER_{name}_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force")
-    done = applied.run("plan", "-t", "eu/staging")
+    done = applied.run_fork("plan", "-t", "eu/staging")
     assert (1, True) == (done.code, "Error: europe/staging: refusing to create subscriptions: " in done.err)
 
 
@@ -216,7 +220,7 @@ def test_heads_of_an_earlier_version(applied: Partner) -> None:
     applied.journal.unlink()
     applied.environment["RECONCILER_EU_STAGING_BASE_URL"] = "https://elsewhere.example"
     applied.step("state", "rebind", "-t", "eu/staging", "--force")
-    done = applied.run("plan")
+    done = applied.run_fork("plan")
     assert 1 == done.code
     assert "the state record of europe/staging is missing" in done.err
 
@@ -234,7 +238,7 @@ def apply_and_delete(partner: Partner) -> tuple[int, int, str]:
         return Response("{}", status=201)
 
     partner.service.answer_next(delete_and_answer)
-    done = partner.run("apply", "--auto-approve", "-t", "eu/staging")
+    done = partner.run_fork("apply", "--auto-approve", "-t", "eu/staging")
     return done.code, len(partner.service.creates) - before, done.out + done.err
 
 
@@ -275,7 +279,7 @@ class TestUndeclaredUnknown:
     @pytest.mark.parametrize("command", ["plan", "status"])
     def test_it_counts(self, unknown: Partner, command: str) -> None:
         """It waits for a person as much as any other, and how to settle it is said."""
-        done = unknown.run(command, "--detailed-exitcode")
+        done = unknown.run_fork(command, "--detailed-exitcode")
         assert 3 == done.code
         assert "if it does, run:\n    reconciler state resolve europe/staging/offers --created\n  if it " in done.err
         unknown.step("state", "resolve", "europe/staging/offers", "--not-created", "--force")
@@ -283,11 +287,11 @@ class TestUndeclaredUnknown:
 
     def test_it_is_not_selected(self, unknown: Partner) -> None:
         """Where other targets are selected it does not count."""
-        assert 0 == unknown.run("plan", "--detailed-exitcode", "-t", "eu/staging").code
+        assert 0 == unknown.run_fork("plan", "--detailed-exitcode", "-t", "eu/staging").code
 
     def test_status_shows_it(self, unknown: Partner) -> None:
         """In every format, with how to settle it."""
-        shown = unknown.succeed("status").out
+        shown = unknown.step("status").out
         assert "europe/staging\n  europe/staging/offers  unknown  -> " in shown
         assert "reconciler state resolve europe/staging/offers" in shown
         assert "  not declared in config/: not managed\n" in shown

@@ -51,7 +51,7 @@ def line(path: str, code: str = "ONB10011", at: datetime | None = None, **more: 
 
 def test_in_line(partner: Project) -> None:
     """Two targets that desire the same match: 0."""
-    done = partner.run("parity", "europe/staging", "europe/production")
+    done = partner.run_fork("parity", "europe/staging", "europe/production")
     assert (0, "europe/staging and europe/production match.\n") == (done.code, done.out)
 
 
@@ -72,7 +72,7 @@ def test_the_block_of_exceptions_can_be_pasted(partner: Project) -> None:
 def test_differ(partner: Project, form: str) -> None:
     """Two that do not are not: 2, and what differs."""
     partner.write("config/more.yaml", "subscriptions: {europe/staging: {offers: {eventCodes: [ONB10011, ONB10012]}}}\n")
-    done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+    done = partner.run_fork("parity", "europe/staging", "europe/production", "--format", form)
     assert 2 == done.code
     assert "offers" in done.out
     assert "ONB10012" in done.out
@@ -86,7 +86,7 @@ def test_missing_side(partner: Project) -> None:
     partner.step("state", "removed", "europe/production/offers", "--force")
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
     for form in PARITY.keys() - {"json"}:
-        done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+        done = partner.run_fork("parity", "europe/staging", "europe/production", "--format", form)
         told = "desired and in force in europe/staging only"
         assert (2, 1) == (done.code, unescape(done.out).count(told))
         assert "europe/staging and europe/production differ in 1 subscription." in unescape(done.out)
@@ -99,7 +99,7 @@ def test_declared_and_unused(partner: Project) -> None:
     partner.write("config/more.yaml", "subscriptions: {europe/production: {offers: null}}\n")
     partner.write("config/parity.yaml", "parity: {ignore: [{address: offers, reason: not yet}]}\n")
     for form in PARITY:
-        done = partner.run("parity", "europe/staging", "europe/production", "--format", form)
+        done = partner.run_fork("parity", "europe/staging", "europe/production", "--format", form)
         assert (0, True, "") == (done.code, "not yet" in done.out, done.err)
     partner.write("config/more.yaml", "")
     done = partner.step("parity", "europe/staging", "europe/production", code=None)
@@ -109,7 +109,7 @@ def test_declared_and_unused(partner: Project) -> None:
 def test_gate(partner: Project) -> None:
     """Production may follow once staging has it in force."""
     gate = ("parity", "europe/staging", "europe/production", "--gate")
-    done = partner.run(*gate)
+    done = partner.run_fork(*gate)
     assert (2, True) == (done.code, "desired in europe/production, but not in force in europe/staging" in done.out)
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
     partner.step(*gate, code=0)
@@ -119,7 +119,7 @@ def test_gate(partner: Project) -> None:
 @pytest.mark.parametrize("pair", [("europe/staging", "europe/nowhere"), ("staging", "europe/production")])
 def test_unknown_target(partner: Project, pair: tuple[str, str]) -> None:
     """A target that nobody declared is an error that names those there are."""
-    done = partner.run("parity", *pair)
+    done = partner.run_fork("parity", *pair)
     assert (1, "") == (done.code, done.out)
     assert "declared targets: europe/production, europe/staging" in done.err
 
@@ -128,7 +128,7 @@ def test_gate_without_a_record(partner: Project) -> None:
     """A gate cannot be judged without the first one's record; comparing what is desired can."""
     partner.environment["RECONCILER_STATE"] = "elsewhere"
     partner.step("parity", "europe/staging", "europe/production", code=0)
-    done = partner.run("parity", "europe/staging", "europe/production", "--gate")
+    done = partner.run_fork("parity", "europe/staging", "europe/production", "--gate")
     assert (1, True) == (done.code, "state init" in done.err)
 
 
@@ -138,7 +138,7 @@ def test_status(partner: Project, form: str) -> None:
     partner.step("apply", "--auto-approve", "-t", "europe/staging")
     at = received()
     partner.write("seen.jsonl", line("/staging/offers", at=at))
-    observed = partner.succeed("state", "observe", "seen.jsonl")
+    observed = partner.step("state", "observe", "seen.jsonl")
     assert f"europe/staging/offers  ONB10011  last {at:%Y-%m-%dT%H:%M:%SZ}" in observed.out
     done = partner.step("status", "--format", form, "--detailed-exitcode", code=None)
     assert (2, True) == (done.code, "proven" in done.out)
@@ -159,7 +159,7 @@ def test_status_of_what_waits(partner: Project, form: str) -> None:
     del partner.environment["RECONCILER_TEST_FAILPOINT"]
     partner.step("state", "import", "europe/production/offers")
     partner.step("state", "retire", "europe/production/offers")
-    assert "check with the operator" in partner.run("status").out
+    assert "check with the operator" in partner.run_fork("status").out
     partner.write("seen.jsonl", line("/staging/offers"))
     partner.step("state", "observe", "seen.jsonl")
     done = partner.step("status", "--format", form, "--detailed-exitcode", code=None)
@@ -176,7 +176,7 @@ def test_observed_twice(partner: Project) -> None:
     before = partner.read("state/europe/staging.jsonl")
     partner.step("state", "observe", "seen.jsonl")
     assert before == partner.read("state/europe/staging.jsonl")
-    assert "notifications received" in partner.succeed("state", "history", "europe/staging/offers").out
+    assert "notifications received" in partner.step("state", "history", "europe/staging/offers").out
 
 
 def test_observed_in_vain(partner: Project) -> None:
@@ -194,7 +194,7 @@ def test_observed_in_vain(partner: Project) -> None:
         ),
     ]
     partner.write("seen.jsonl", "".join(lines))
-    done = partner.succeed("state", "observe", "seen.jsonl")
+    done = partner.step("state", "observe", "seen.jsonl")
     assert "ONB10099 at /staging/offers, once, " in done.out
     assert "an unmanaged subscription exists" in done.out
     assert "ignored 8 lines" in done.err
@@ -210,7 +210,7 @@ def test_observed_in_the_future(partner: Project, at: str | tuple[int, str]) -> 
         at = (datetime.now(UTC) + timedelta(minutes=at[0])).isoformat()
     partner.write("seen.jsonl", json.dumps({**json.loads(line("/staging/offers")), "at": at}) + "\n")
     before = partner.read("state/europe/staging.jsonl")
-    done = partner.succeed("state", "observe", "seen.jsonl")
+    done = partner.step("state", "observe", "seen.jsonl")
     assert "No notifications.\n" == done.out
     assert ("Warning: seen.jsonl: ignored 1 line: dated in the future; check the clocks of both machines\n") == done.err
     assert before == partner.read("state/europe/staging.jsonl")
@@ -221,7 +221,7 @@ def test_observed_in_a_leap_second(partner: Project) -> None:
     partner.step("state", "import", "--all")
     seen = {**json.loads(line("/staging/offers")), "at": "2016-12-31T23:59:60.5Z"}
     partner.write("seen.jsonl", json.dumps(seen) + "\n")
-    assert "ONB10011  last 2016-12-31T23:59:59Z" in partner.succeed("state", "observe", "seen.jsonl").out
+    assert "ONB10011  last 2016-12-31T23:59:59Z" in partner.step("state", "observe", "seen.jsonl").out
 
 
 def test_observed_at_the_earliest(partner: Project) -> None:
@@ -229,14 +229,14 @@ def test_observed_at_the_earliest(partner: Project) -> None:
     partner.step("state", "import", "--all")
     seen = {**json.loads(line("/staging/offers")), "at": "1970-01-01T00:00:00Z"}
     partner.write("seen.jsonl", json.dumps(seen) + "\n")
-    assert "ONB10011  last 1970-01-01T00:00:00Z" in partner.succeed("state", "observe", "seen.jsonl").out
+    assert "ONB10011  last 1970-01-01T00:00:00Z" in partner.step("state", "observe", "seen.jsonl").out
 
 
 def test_observed_while_it_is_written(partner: Project) -> None:
     """What follows the last newline is left out, with a warning that names the line; any other line is an error."""
     partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/staging/offers") + line("/production/offers")[:-9])
-    done = partner.succeed("state", "observe", "seen.jsonl")
+    done = partner.step("state", "observe", "seen.jsonl")
     assert (1, True) == (done.out.count("ONB10011"), done.out.startswith("  europe/staging/offers  ONB10011  last "))
     assert done.err.startswith(
         "Warning: seen.jsonl:2: ignored an incomplete last line: invalid captured request: not a "
@@ -252,7 +252,7 @@ def test_ambiguous(partner: Project) -> None:
     partner.write("config/all.yaml", CONFIG.replace("/{environment}/offers", "/offers"))
     partner.step("state", "import", "--all")
     partner.write("seen.jsonl", line("/offers"))
-    done = partner.succeed("state", "observe", "seen.jsonl")
+    done = partner.step("state", "observe", "seen.jsonl")
     assert "it matches several subscriptions: europe/production/offers, europe/staging/offers" in done.out
 
 
@@ -260,7 +260,7 @@ def test_ambiguous(partner: Project) -> None:
 def test_nothing_to_observe(partner: Project, place: str) -> None:
     """An empty file says so; without a record there is nothing to note it in."""
     partner.write("seen.jsonl", "")
-    done = partner.run("state", "observe", "seen.jsonl", "--state", place)
+    done = partner.run_fork("state", "observe", "seen.jsonl", "--state", place)
     assert (0, "No notifications.\n") == (done.code, done.out) if place == "state" else done.code == 1
 
 

@@ -14,7 +14,7 @@ BASE_URL = "RECONCILER_EUROPE_STAGING_BASE_URL"
 
 def url_in_use(project: Project, state: str) -> str:
     """The base URL that a new record is begun for."""
-    return project.succeed("state", "init", "--force", "--state", state).out.rpartition(" ")[2].strip()
+    return project.step("state", "init", "--force", "--state", state).out.rpartition(" ")[2].strip()
 
 
 def test_places(project: Project) -> None:
@@ -64,7 +64,7 @@ def test_config_may_be_elsewhere_or_a_single_file(project: Project) -> None:
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     (project.path / "config").rename(project.path / "wanted")
     said = "The configuration is valid: 1 subscription on 1 target.\n"
-    assert said == project.succeed("validate", "--config", "wanted").out
+    assert said == project.step("validate", "--config", "wanted").out
     assert said == project.step("--config", "wanted/all.yaml", "validate").out
     project.environment["RECONCILER_CONFIG"] = "wanted"
     assert said == project.step("validate").out
@@ -97,7 +97,7 @@ def test_colour(project: Project, environment: dict[str, str], flag: list[str], 
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     project.step("state", "init")
     project.environment |= environment
-    assert coloured == ("\x1b[" in project.succeed("plan", *flag).out)
+    assert coloured == ("\x1b[" in project.step("plan", *flag).out)
 
 
 def test_a_home_that_is_not_there(project: Project) -> None:

@@ -71,7 +71,7 @@ class TestSending:
                 head = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
                 request = b"POST /%d?c HTTP/1.1\r\nHost: a.example\r\nCookie: a\r\n%s\r\n%s" % (number, head, body)
                 assert b" 200 " in talk(port, request, half_close=True)
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url)
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url)
         assert (0, "") == (done.code, done.err)
         assert bodies == [one.body for one in endpoint.arrived]
         assert [b"POST /%d?c HTTP/1.1" % number for number in range(3)] == [one.line for one in endpoint.arrived]
@@ -82,7 +82,7 @@ class TestSending:
     def test_what_is_told(self, project: Project, endpoint: RecordingEndpoint) -> None:
         """Line, time, code, path and answer of each, and how many."""
         capture(project, *some(2))
-        done = project.run("replay", "r.jsonl", "--to", f"127.0.0.1:{endpoint.port}/hooks")
+        done = project.run_fork("replay", "r.jsonl", "--to", f"127.0.0.1:{endpoint.port}/hooks")
         first, second, last = done.out.splitlines()
         assert first.startswith("line 1  2026-01-01T12:00:00Z  ONB10001  /1  200 in ")
         assert second.startswith("line 2  2026-01-02T12:00:00Z  ONB10002  /2  200 in ")
@@ -92,14 +92,14 @@ class TestSending:
     def test_hostile_text_is_shown_as_text(self, project: Project, endpoint: RecordingEndpoint) -> None:
         """A path and a code from elsewhere move no cursor."""
         capture(project, Captured("\x1b[2J", notification("\x1b[31m"), "/\x9b2J", None, {"X\x1b": "\x00"}))
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url)
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url)
         assert "\x1b" not in done.out + done.err
         assert "\x9b" not in done.out + done.err
 
     def test_dry_run(self, project: Project, endpoint: RecordingEndpoint) -> None:
         """Shows what would be sent."""
         capture(project, *some(2))
-        done = project.succeed("replay", "r.jsonl", "--to", endpoint.url, "--dry-run")
+        done = project.step("replay", "r.jsonl", "--to", endpoint.url, "--dry-run")
         assert "2 notifications to send, none sent." == done.out.splitlines()[-1]
         assert [] == endpoint.arrived
 
@@ -122,7 +122,7 @@ class TestSelecting:
     def test_by(self, project: Project, endpoint: RecordingEndpoint, options: list[str], expected: list[int]) -> None:
         """Line, event code and time; what is selected by several options is selected by each."""
         capture(project, *some(5))
-        project.succeed("replay", "r.jsonl", "--to", endpoint.url, *options)
+        project.step("replay", "r.jsonl", "--to", endpoint.url, *options)
         assert expected == numbers(endpoint)
 
     def test_retries_and_refused_ones(self, project: Project, endpoint: RecordingEndpoint) -> None:
@@ -132,9 +132,9 @@ class TestSelecting:
             project, plain, Captured(retry.at, retry.body, "/", None, retry.headers, None, duplicate=True),
             Captured(refused.at, refused.body, "/", None, refused.headers, verified=False, confirmed=False),
         )  # fmt: skip
-        project.succeed("replay", "r.jsonl", "--to", endpoint.url)
+        project.step("replay", "r.jsonl", "--to", endpoint.url)
         assert [1] == numbers(endpoint)
-        project.succeed("replay", "r.jsonl", "--to", endpoint.url, "--all")
+        project.step("replay", "r.jsonl", "--to", endpoint.url, "--all")
         assert [1, 1, 2, 3] == numbers(endpoint)
 
     @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ class TestSelecting:
         project.declare({})
         project.write("config/v.yaml", SIGNED)
         capture(project, *some(2))
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url, *options)
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url, *options)
         assert (1, []) == (done.code, endpoint.arrived)
         assert problem in done.err
 
@@ -163,11 +163,11 @@ class TestSelecting:
         """Ends it, and is named; one that is still being written is only warned of."""
         first, second = map(line_of, some(2))
         (project.path / "r.jsonl").write_bytes(first + b"nonsense\n" + second)
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url)
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url)
         assert (1, [1]) == (done.code, numbers(endpoint))
         assert "r.jsonl:2: invalid captured request: not a JSON object" in done.err
         (project.path / "r.jsonl").write_bytes(first + second[:20])
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url)
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url)
         assert (0, [1, 1]) == (done.code, numbers(endpoint))
         assert "ignored an incomplete last line" in done.err
 
@@ -189,7 +189,9 @@ class TestSigning:
             Captured("t", body, headers={"a": "1", "x-SIGNATURE": "sha256=00", "b": "2"}),
             Captured("t", body, headers={"a": "1"}),
         )
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url, "--sign-with", "-", stdin=f"{KEY.decode()}\n")
+        done = project.run_fork(
+            "replay", "r.jsonl", "--to", endpoint.url, "--sign-with", "-", stdin=f"{KEY.decode()}\n"
+        )
         assert 0 == done.code
         signature = self.sign(body)
         first, second = ([pair for pair in one.end_to_end if pair[0] != b"Content-Length"] for one in endpoint.arrived)
@@ -209,7 +211,7 @@ class TestSigning:
         capture(
             project, Captured("t", notification(), headers=headers), Captured("t", b"{}", headers={"X-Sig": "v1=x"})
         )
-        done = project.run("replay", "r.jsonl", "--to", endpoint.url, "--sign-with", "secret")
+        done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url, "--sign-with", "secret")
         (arrived,) = endpoint.arrived
         expected = subprocess.run(
             ["openssl", "dgst", "-sha512", "-hmac", KEY, "-binary"], input=b"7." + notification(), stdout=-1, check=True
@@ -226,7 +228,7 @@ class TestSigning:
         project.declare({})
         project.write("config/v.yaml", config)
         capture(project, *some(1))
-        done = project.run("replay", "r.jsonl", "--to", "http://127.0.0.1:9", "--sign-with", "-", stdin=secret)
+        done = project.run_fork("replay", "r.jsonl", "--to", "http://127.0.0.1:9", "--sign-with", "-", stdin=secret)
         assert (1, True) == (done.code, problem in done.err)
 
 
@@ -238,20 +240,20 @@ class TestEnding:
         refused = {2, 3, 5}
         capture(project, *some(5))
         with RecordingEndpoint(lambda one: 500 if int(one.header("x-number") or 0) in refused else 204) as endpoint:
-            done = project.run("replay", "r.jsonl", "--to", endpoint.url, "--since", "2026-01-01")
+            done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url, "--since", "2026-01-01")
             assert [1, 2, 3, 4, 5] == numbers(endpoint)
             assert (1, "5 notifications sent, 2 answered with 2xx.") == (done.code, done.out.splitlines()[-1])
             assert "3 notifications not answered with 2xx" in done.err
             again = shlex.split(done.err.partition("run:\n")[2].splitlines()[0])
             assert again[-4:] == ["--line", "2-3", "--line", "5"]
             refused.clear()
-            project.succeed(*again[1:])
+            project.step(*again[1:])
             assert [2, 3, 5] == numbers(endpoint)[5:]
 
     def test_nobody_answers(self, project: Project) -> None:
         """Each is told with what is wrong, and none with a traceback."""
         capture(project, *some(2))
-        done = project.run("replay", "r.jsonl", "--to", "127.0.0.1:9")
+        done = project.run_fork("replay", "r.jsonl", "--to", "127.0.0.1:9")
         assert (1, 2) == (done.code, done.out.count("no answer: Connection refused"))
         assert "Traceback" not in done.err
 
@@ -276,7 +278,7 @@ class TestEnding:
             assert code == done.code
             assert "Line 3 may have been sent; to continue with it, run:\n" in done.err
             again = shlex.split(done.err.partition("run:\n")[2].splitlines()[0])
-            project.succeed(*again[1:])
+            project.step(*again[1:])
             assert [2, 3, 3, 4] == numbers(endpoint)
 
 
@@ -298,7 +300,7 @@ def test_a_long_file(project: Project, endpoint: RecordingEndpoint, count: int) 
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     told = [line.split()[1] for line in out.read_text().splitlines() if line.endswith(" ms")]
-    done = project.run("replay", "r.jsonl", "--to", endpoint.url, "--line", f"{int(told[-1]) + 1}-")
+    done = project.run_fork("replay", "r.jsonl", "--to", endpoint.url, "--line", f"{int(told[-1]) + 1}-")
     assert 0 == done.code
     by_number = {int(one.header("x-number") or 0): one.body for one in endpoint.arrived}
     assert dict(enumerate(bodies, 1)) == by_number
@@ -324,5 +326,5 @@ def test_what_a_listen_passed_on_and_the_endpoint_missed(project: Project) -> No
         assert 502 == post(listen.url, notification()).status
     assert 2 == len(list(captured_in(project.path / "r.jsonl")))
     with RecordingEndpoint() as endpoint:
-        project.succeed("replay", "r.jsonl", "--to", endpoint.url)
+        project.step("replay", "r.jsonl", "--to", endpoint.url)
     assert [notification()] == [one.body for one in endpoint.arrived]

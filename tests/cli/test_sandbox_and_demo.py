@@ -40,22 +40,22 @@ def test_serve(project: Project, serving: Popen[bytes]) -> None:
     project.declare({"offers": (["ONB10011"], "https://hooks.partner.example/offers")})
     assert 4 * 5 + 1 == len(project.environment)
     project.step("state", "init")
-    assert 2 == project.succeed("token", "-t", "europe/staging").out.count(".")
-    done = project.run("apply", "--auto-approve", "--format", "json")
+    assert 2 == project.step("token", "-t", "europe/staging").out.count(".")
+    done = project.run_fork("apply", "--auto-approve", "--format", "json")
     assert (3, ["unknown"]) == (done.code, [one["outcome"] for one in done.document["results"]])
-    lead = project.run("lead", "create", "-t", "europe/staging", "-", stdin=json.dumps({"a": 1}))
+    lead = project.run_fork("lead", "create", "-t", "europe/staging", "-", stdin=json.dumps({"a": 1}))
     assert lead.code == 0
 
 
 def test_serve_says_what_can_go_wrong(project: Project) -> None:
     """Its help names every fault."""
-    words = set(re.split(r"[\s,]+", project.succeed("sandbox", "serve", "--help").out))
+    words = set(re.split(r"[\s,]+", project.step("sandbox", "serve", "--help").out))
     assert set() == set(FAULTS) - words
 
 
 def test_serve_as_its_help_has_it(project: Project) -> None:
     """The lines of shell in its help work as they stand."""
-    lines = [line for line in project.succeed("sandbox", "serve", "--help").out.splitlines() if "sandbox.env" in line]
+    lines = [line for line in project.step("sandbox", "serve", "--help").out.splitlines() if "sandbox.env" in line]
     recipe = "\n".join(lines).replace("reconciler ", '"$reconciler" ')
     done = project.shell(f"{recipe}\necho $RECONCILER_SANDBOX_URL; kill $!; wait $!")
     assert (2, 143) == (len(lines), done.code)
@@ -64,7 +64,7 @@ def test_serve_as_its_help_has_it(project: Project) -> None:
 
 def test_serve_as_its_operator(project: Project, serving: Popen[bytes]) -> None:
     """What its help says of the operator's part: it sees what exists, and deletes it."""
-    help_text = project.succeed("sandbox", "--help").out
+    help_text = project.step("sandbox", "--help").out
     state, remove = re.findall(r'"\$RECONCILER_SANDBOX_URL(/\S+)"', help_text)
     (body,) = re.findall(r"-d '(.*)'", help_text)
     url = project.environment["RECONCILER_SANDBOX_URL"]
@@ -98,7 +98,7 @@ def test_serve_on_a_port_that_is_taken(project: Project) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = project.run("sandbox", "serve", "--port", str(taken.getsockname()[1]))
+        done = project.run_fork("sandbox", "serve", "--port", str(taken.getsockname()[1]))
     assert (1, "") == (done.code, done.out)
     assert "cannot listen on this port: " in done.err
 
@@ -106,7 +106,7 @@ def test_serve_on_a_port_that_is_taken(project: Project) -> None:
 def test_demo(project: Project) -> None:
     """The whole loop, with nothing left behind, whatever is set outside."""
     project.environment |= {"CI": "true", "RECONCILER_CONFIG": "nowhere", "TMPDIR": str(project.path)}
-    done = project.succeed("demo")
+    done = project.step("demo")
     assert "No changes. 8 subscriptions match the configuration." in done.out
     assert "The sandbox now has 8 subscriptions and has issued 3 tokens. " in done.out
     assert done.out.endswith(
@@ -121,6 +121,6 @@ def test_demo_that_fails(project: Project) -> None:
     project.environment["XDG_DATA_HOME"] = "ignored"
     project.write("hooks/sitecustomize.py", "import sys\nif 'apply' in sys.argv: sys.argv[2:] = ['plan', '--bogus']\n")
     project.environment["PYTHONPATH"] = str(project.path / "hooks")
-    done = project.run("demo")
+    done = project.run_fork("demo")
     assert 1 == done.code
     assert "Error: reconciler apply: it exited with 1 instead of 0\n" in done.err

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from support.project import Project
+    from support.warm import Started
 
 CREDENTIALS = "RECONCILER_MY_REAL_CLIENT_SECRET=1\n"
 
@@ -27,14 +28,14 @@ CREDENTIALS = "RECONCILER_MY_REAL_CLIENT_SECRET=1\n"
 def serving(project: Project, *options: str, number: signal.Signals = signal.SIGTERM) -> Iterator[str]:
     """A sandbox that remembers, with its variables in `.env`, until it is told to stop or killed; its URL."""
     (project.path / ".env").unlink(missing_ok=True)
-    process = project.start("sandbox", "serve", "--data", "data", "--env-file", ".env", *options)
+    process = project.start_step("sandbox", "serve", "--data", "data", "--env-file", ".env", *options)
     try:
         yield variables(project, process)["RECONCILER_SANDBOX_URL"]
     finally:
         end(process, number)
 
 
-def variables(project: Project, process: Popen[bytes] | None = None) -> dict[str, str]:
+def variables(project: Project, process: Popen[bytes] | Started | None = None) -> dict[str, str]:
     """What `.env` holds, once it is there."""
     path = project.path / ".env"
     wait_until(path.exists, lambda exists: exists or (process is not None and process.poll() is not None))
@@ -69,15 +70,15 @@ def test_continues_after_a_restart(project: Project, number: signal.Signals) -> 
         with serving(project, number=number) as first:
             before = variables(project)
             project.step("state", "init")
-            project.succeed("apply", "--auto-approve")
+            project.step("apply", "--auto-approve")
         with serving(project, number=number) as second:
             assert (first, before) == (second, variables(project))
-            assert "No changes. 1 subscription matches" in project.succeed("plan").out
+            assert "No changes. 1 subscription matches" in project.step("plan").out
             assert (1, 1) == (len(state(second)["subscriptions"]), state(second)["tokens"])
-            assert "1 delivery started" in project.succeed("sandbox", "trigger", "ONB10011").out
+            assert "1 delivery started" in project.step("sandbox", "trigger", "ONB10011").out
             wait_until(lambda: endpoint.arrived, bool)
             assert endpoint.arrived[0].header("x-signature")
-            project.succeed("token", "-t", "europe/staging")
+            project.step("token", "-t", "europe/staging")
             assert {} == state(second)["requests"]
         journal = (project.path / "data" / "sandbox.jsonl").stat()
         assert 0o600 == journal.st_mode & 0o777
@@ -92,10 +93,10 @@ def test_pending_deliveries_continue(project: Project, number: signal.Signals) -
         config.write_text(config.read_text().replace('["ONB10011"]', '["ONB10011", "LOA10013"]'))
         with serving(project, "--retry-interval", "0.5", number=number) as url:
             project.step("state", "init")
-            project.succeed("apply", "--auto-approve")
-            project.succeed("sandbox", "trigger", "LOA10013")
+            project.step("apply", "--auto-approve")
+            project.step("sandbox", "trigger", "LOA10013")
             attempts(url, 1)
-            project.succeed("sandbox", "trigger", "ONB10011")
+            project.step("sandbox", "trigger", "ONB10011")
             attempts(url, 2)
         for count in (3, 4, 5, 5):
             with serving(project, "--retry-interval", "0.1", number=number) as url:
@@ -111,7 +112,7 @@ def test_what_was_not_written_completely_is_cut_off(project: Project) -> None:
     declare(project, "http://127.0.0.1:9/")
     with serving(project):
         project.step("state", "init")
-        project.succeed("apply", "--auto-approve")
+        project.step("apply", "--auto-approve")
     with (project.path / "data" / "sandbox.jsonl").open("ab") as file:
         file.write(b'{"type": "rem')
     with serving(project) as url:
@@ -125,7 +126,7 @@ def test_another_file_is_not_taken(project: Project) -> None:
     """What it did not write is an error with its line, and stays as it is."""
     project.write("data/sandbox.jsonl", '{"type": "removed", "id": "1"}\n{"a": 1}\n')
     (project.path / "data").chmod(0o700)
-    done = project.run("sandbox", "serve", "--data", "data")
+    done = project.run_fork("sandbox", "serve", "--data", "data")
     assert (1, "") == (done.code, done.out)
     assert "data/sandbox.jsonl:2: not written by this version of the sandbox" in done.err
 
@@ -133,7 +134,7 @@ def test_another_file_is_not_taken(project: Project) -> None:
 def test_two_at_a_time(project: Project) -> None:
     """Are one too many."""
     with serving(project):
-        done = project.run("sandbox", "serve", "--data", "data", "--port", "0")
+        done = project.run_fork("sandbox", "serve", "--data", "data", "--port", "0")
     assert (1, True) == (done.code, "in use by another sandbox" in done.err)
 
 
@@ -150,15 +151,15 @@ def test_plays_the_targets_of_the_configuration(project: Project) -> None:
 
 def test_a_configuration_that_is_missing_or_wrong(project: Project) -> None:
     """Is an error if it was asked for."""
-    assert 1 == project.run("sandbox", "serve", "--config", "nowhere").code
+    assert 1 == project.run_fork("sandbox", "serve", "--config", "nowhere").code
     project.write("config/all.yaml", "targets: []\n")
-    assert 1 == project.run("sandbox", "serve").code
+    assert 1 == project.run_fork("sandbox", "serve").code
 
 
 def test_an_env_file_of_somebody_else_stays(project: Project) -> None:
     """It may hold real credentials."""
     project.write(".env", CREDENTIALS)
-    done = project.run("sandbox", "serve", "--env-file", ".env")
+    done = project.run_fork("sandbox", "serve", "--env-file", ".env")
     assert (1, CREDENTIALS) == (done.code, (project.path / ".env").read_text())
     assert "the file exists, and was not written by a sandbox" in done.err
 

@@ -35,8 +35,8 @@ def test_deletes_one(user: Project, sandbox: Sandbox) -> None:
     """The one with the id and no other, once; without an id, what exists is listed."""
     first, second = sandbox.world.commits
     lines = [f"{one.id}  {one.target}  ONB10011, LOA10013  https://hooks.example/o\n" for one in (first, second)]
-    assert "".join(lines) == user.succeed("sandbox", "delete").out
-    done = user.succeed("sandbox", "delete", first.id)
+    assert "".join(lines) == user.step("sandbox", "delete").out
+    done = user.step("sandbox", "delete", first.id)
     assert (f"Deleted {first.id}\n", "") == (done.out, done.err)
     assert [second] == sandbox.world.subscriptions()
     assert lines[1] == user.step("sandbox", "delete").out

@@ -55,7 +55,7 @@ def test_makes_an_event_happen(
     user: Project, sandbox: Sandbox, httpserver: HTTPServer, arguments: list[str], told: str, count: int
 ) -> None:
     """On one target or on all, once or more; how many deliveries that begins is told."""
-    done = user.succeed("sandbox", "trigger", *arguments)
+    done = user.step("sandbox", "trigger", *arguments)
     assert (told, "") == (done.out, done.err)
     assert count == len(received(sandbox, httpserver))
 
@@ -66,7 +66,7 @@ def test_properties(user: Project, sandbox: Sandbox, httpserver: HTTPServer, sou
     text = '{"Amount": 1.10, "Big": 1E400, "\\u00e4": [null, {"n": 7}]}\n'
     user.write("p.json", text)
     arguments = ["ONB10011", "-t", "europe/staging", "--properties", "p.json" if source == "file" else "-"]
-    user.succeed("sandbox", "trigger", *arguments, stdin=text)
+    user.step("sandbox", "trigger", *arguments, stdin=text)
     (body,) = received(sandbox, httpserver)
     expected = {"Amount": "1.10", "Big": "1E400", "\u00e4": [None, {"n": "7"}]}
     assert expected == json.loads(body)["EventProperties"]
@@ -75,8 +75,8 @@ def test_properties(user: Project, sandbox: Sandbox, httpserver: HTTPServer, sou
 def test_url_wins_over_the_variable(user: Project, sandbox: Sandbox) -> None:
     """And a path before `/_sandbox` is kept, which here leads nowhere."""
     user.environment["RECONCILER_SANDBOX_URL"] = "http://127.0.0.1:1"
-    user.succeed("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/")
-    done = user.run("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/below")
+    user.step("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/")
+    done = user.run_fork("sandbox", "trigger", "ONB10011", "--url", f"{sandbox.url}/below")
     assert (1, True) == (
         done.code,
         f"Error: {sandbox.url}: the sandbox rejected the event (404): path not found" in done.err,
@@ -98,7 +98,7 @@ def test_url_wins_over_the_variable(user: Project, sandbox: Sandbox) -> None:
 )
 def test_what_cannot_happen(user: Project, arguments: list[str], told: str) -> None:
     """Is said, in the sandbox's words or our own."""
-    done = user.run("sandbox", "trigger", *arguments)
+    done = user.run_fork("sandbox", "trigger", *arguments)
     assert (1, "", True) == (done.code, done.out, told in done.err)
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_happen(user: Project, arguments: list[str], told: str) -> N
 def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None:
     """Are not sent."""
     user.write("p.json", text)
-    done = user.run("sandbox", "trigger", "ONB10011", "--properties", "p.json")
+    done = user.run_fork("sandbox", "trigger", "ONB10011", "--properties", "p.json")
     assert (1, "Error: --properties p.json: expected a JSON object in UTF-8\n") == (done.code, done.err)
 
 
@@ -125,14 +125,14 @@ def test_properties_that_are_no_object(user: Project, text: str | bytes) -> None
 )
 def test_what_is_not_on_this_machine(user: Project, url: str) -> None:
     """Is not a sandbox of ours, and is not called."""
-    done = user.run("sandbox", "trigger", "ONB10011", "--url", url)
+    done = user.run_fork("sandbox", "trigger", "ONB10011", "--url", url)
     told = "Error: --url: expected an http URL of this machine; to get one, run:\n    reconciler sandbox serve\n"
     assert (1, told) == (done.code, done.err)
 
 
 def test_nobody_said_where_it_is(project: Project) -> None:
     """Neither by flag nor by variable."""
-    done = project.run("sandbox", "trigger", "ONB10011")
+    done = project.run_fork("sandbox", "trigger", "ONB10011")
     assert (1, True) == (
         done.code,
         "Error: --url or RECONCILER_SANDBOX_URL: the URL of the sandbox is not set" in done.err,
@@ -142,7 +142,7 @@ def test_nobody_said_where_it_is(project: Project) -> None:
 def test_nobody_answers(project: Project) -> None:
     """No sandbox serves there."""
     port = free_port()
-    done = project.run("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
+    done = project.run_fork("sandbox", "trigger", "ONB10011", "--url", f"http://127.0.0.1:{port}")
     told = (
         f"Error: http://127.0.0.1:{port}: cannot reach the sandbox: Connection refused;"
         " to start it, run:\n    reconciler sandbox serve\n"
@@ -154,7 +154,7 @@ def test_nobody_answers_in_time(project: Project) -> None:
     """As long as --timeout says."""
     with closing(socket.create_server(("127.0.0.1", 0))) as one:
         url = f"http://localhost:{one.getsockname()[1]}"
-        done = project.run("sandbox", "trigger", "ONB10011", "--url", url, "--timeout", "0.2")
+        done = project.run_fork("sandbox", "trigger", "ONB10011", "--url", url, "--timeout", "0.2")
     assert (1, True) == (done.code, "cannot reach the sandbox: TimeoutError" in done.err)
 
 
@@ -162,7 +162,7 @@ def test_nobody_answers_in_time(project: Project) -> None:
 def test_something_else_answers(project: Project, httpserver: HTTPServer, answer: bytes) -> None:
     """Which is no sandbox."""
     httpserver.expect_request("/_sandbox/trigger").respond_with_data(answer, status=202)
-    done = project.run("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
+    done = project.run_fork("sandbox", "trigger", "ONB10011", "--url", httpserver.url_for(""))
     told = (
         f"Error: http://localhost:{httpserver.port}: the server at this URL is not a sandbox (202);"
         " to start it, run:\n    reconciler sandbox serve\n"

@@ -56,7 +56,7 @@ def test_for_one_more_key(sealed: Partner, keys: Keys) -> None:
     attempts = {entry["address"]: entry["attempt"] for entry in sealed.entries if entry["kind"] == "intent"}
     digest = sealed.plan()["digest"]
     with sealed.appending("resealed", "resealed", "resealed"):
-        done = sealed.run("secret", "reseal", "--to", keys.new, *OLD)
+        done = sealed.run_fork("secret", "reseal", "--to", keys.new, *OLD)
     things = [
         f"  {LOANS}: response of attempt {attempts[LOANS]}",
         f"  {LOANS}: secret of attempt {attempts[LOANS]}",
@@ -100,7 +100,7 @@ def test_what_cannot_be_decrypted_does_not_stop_the_rest(sealed: Partner, keys: 
     sealed.write("config/recipients.yaml", f"recipients: [{keys.new}]\n")
     sealed.step("secret", "set", OFFERS, stdin="later")
     with sealed.appending("resealed"):
-        done = sealed.run("secret", "reseal", "--to", keys.other, *NEW)
+        done = sealed.run_fork("secret", "reseal", "--to", keys.other, *NEW)
     assert (1, 3) == (done.code, done.err.count("cannot be decrypted: no identity can decrypt this; "))
     assert f"Error: {LOANS}: the secret of attempt " in done.err
     assert "1 encrypted again, 0 already encrypted to these keys, 3 could not be decrypted.\n" in done.out
@@ -159,7 +159,7 @@ def test_the_keys_that_are_refused(sealed: Partner, keys: Keys) -> None:
         (["--to", ""], "Error: --to: key 1 is not an age X25519 public key; "),
     ):
         with sealed.appending():
-            done = sealed.run("secret", "reseal", *OLD, *given, "-vv")
+            done = sealed.run_fork("secret", "reseal", *OLD, *given, "-vv")
         assert (1, "", True) == (done.code, done.out, said in done.err)
         assert private[16:].lower() not in done.err.lower()
         assert keys.new[:20] not in done.err

@@ -74,7 +74,7 @@ class TestShow:
 
     def test_the_response(self, created: Partner) -> None:
         """Just as it came; one field bare."""
-        assert json.loads(created.succeed("secret", "show", OFFERS).out) == TOLD
+        assert json.loads(created.step("secret", "show", OFFERS).out) == TOLD
         assert f"{SIGNING_KEY}\n" == created.step("secret", "show", OFFERS, "--field", "key").out
         assert '{"key": "' in created.step("secret", "show", OFFERS, "--field", "signing").out
         done = created.step("secret", "show", OFFERS, "--field", "nope", code=None)
@@ -92,7 +92,7 @@ class TestShow:
         assert r"key=\x1b[31m\xe9" in at_terminal(partner, "secret", "show", OFFERS).out
         partner.environment["GITHUB_ACTIONS"] = "true"
         assert b"| key=\\x1b[31m\\xe9\n" == partner.run_raw("secret", "show", OFFERS)
-        done = partner.run("secret", "show", OFFERS, "--field", "key")
+        done = partner.run_fork("secret", "show", OFFERS, "--field", "key")
         assert "field not found in the response; available fields: none" in done.err
 
     @pytest.mark.parametrize("open_with", [(), ("--identity", "key.txt")], ids=["private", "sealed"])
@@ -119,7 +119,7 @@ class TestShow:
         partner.begin(offers=["ONB10011"])
         partner.service.answer_next(Response(b"", status=201, headers={"Location": "/4711"}))
         partner.step("apply", "--auto-approve")
-        done = partner.run("secret", "show", OFFERS)
+        done = partner.run_fork("secret", "show", OFFERS)
         assert (1, "") == (done.code, done.out)
         assert (
             f"Error: {OFFERS}: the response has no body; to see its headers, run:\n"
@@ -134,7 +134,7 @@ class TestShow:
         """Its body alone is there; it still opens, and it is said that the headers are not."""
         (file,) = (path for path in Path(created.variables()["XDG_DATA_HOME"]).rglob("*.response.1"))
         file.write_bytes(b'{"key": "as it was"}')
-        assert "as it was\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
+        assert "as it was\n" == created.step("secret", "show", OFFERS, "--field", "key").out
         done = created.step("secret", "show", OFFERS, "--headers")
         assert '{"key": "as it was"}\n' == done.out
         assert "the headers of this response were not saved" in done.err
@@ -142,7 +142,7 @@ class TestShow:
     def test_headers_in_actions(self, created: Partner) -> None:
         """They are masked like the body, and no line of them is a command; they have no fields."""
         created.environment["GITHUB_ACTIONS"] = "true"
-        done = created.succeed("secret", "show", OFFERS, "--headers")
+        done = created.step("secret", "show", OFFERS, "--headers")
         assert f"::add-mask::{SIGNING_KEY}\n" in done.err
         assert "::add-mask::application/vnd.service+json\n" in done.err
         assert [] == [line for line in done.out.splitlines() if not line.startswith("| ")]
@@ -161,7 +161,7 @@ class TestShow:
     def test_elsewhere(self, created: Partner) -> None:
         """Another machine has not the file, and says where it is."""
         created.environment["XDG_DATA_HOME"] = str(created.path / "elsewhere")
-        done = created.run("secret", "show", OFFERS)
+        done = created.run_fork("secret", "show", OFFERS)
         assert 1 == done.code
         assert (
             f"Error: {OFFERS}: its secret is in a private file of another machine or user: the one that ran apply; run"
@@ -172,7 +172,7 @@ class TestShow:
         """Nothing of it lies open in the journal, and only the identity opens it."""
         assert SIGNING_KEY not in sealed.journal.read_text(encoding="utf-8")
         assert {"subscriptionId": "sub-1"} == sealed.entries[-1]["fields"]
-        shown = sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
+        shown = sealed.step("secret", "show", OFFERS, "--identity", "key.txt", "--field", "key")
         assert f"{SIGNING_KEY}\n" == shown.out
         for arguments, said in (
             ([], "no age identity; use --identity FILE"),
@@ -188,13 +188,13 @@ class TestShow:
     def test_an_identity_in_another_encoding(self, sealed: Partner) -> None:
         """It is named, and not shown."""
         sealed.write("latin.txt", b"hunter2\xff")
-        done = sealed.run("secret", "show", OFFERS, "--identity", "latin.txt")
+        done = sealed.run_fork("secret", "show", OFFERS, "--identity", "latin.txt")
         assert "Error: --identity latin.txt: cannot read the identity file: not UTF-8\n" == done.err
 
     def test_in_actions_it_is_masked(self, created: Partner) -> None:
         """Every string of it, on stderr, before it is printed; and no line of it is a command."""
         created.environment["GITHUB_ACTIONS"] = "true"
-        done = created.succeed("secret", "show", OFFERS)
+        done = created.step("secret", "show", OFFERS)
         assert f"::add-mask::{SIGNING_KEY}\n" in done.err
         assert json.loads(done.out) == TOLD
         done = created.step("secret", "show", OFFERS, "--field", "key")
@@ -218,7 +218,7 @@ class TestLost:
         """Until the secret is kept."""
         attempt = settled.attempt()
         for named in ([], ["--attempt", attempt]):
-            done = settled.run("secret", "show", OFFERS, *named)
+            done = settled.run_fork("secret", "show", OFFERS, *named)
             assert (1, "") == (done.code, done.out)
             assert f"{' '.join([self.ADVICE, *named])}\n" in done.err
         settled.step("secret", "set", OFFERS, stdin="hunter2")
@@ -231,7 +231,7 @@ class TestLost:
         created.lose_answer()
         created.step("state", "resolve", OFFERS, "--created")
         created.step("state", "retire", OFFERS, "--attempt", old)
-        assert self.ADVICE in created.run("secret", "show", OFFERS).err
+        assert self.ADVICE in created.run_fork("secret", "show", OFFERS).err
         assert json.loads(created.step("secret", "show", OFFERS, "--attempt", old).out) == TOLD
 
     @pytest.mark.parametrize("unread", [False, True])
@@ -248,7 +248,7 @@ class TestLost:
         denied = ("state", "resolve", OFFERS, "--not-created")
         if not unread:
             with partner.appending():
-                done = partner.run(*denied)
+                done = partner.run_fork(*denied)
             assert (1, "") == (done.code, done.out)
             assert f"Error: {OFFERS}: this machine has the response to its create call, so it was created; " in done.err
             partner.step(*denied, "--force", code=1)
@@ -263,7 +263,7 @@ class TestLost:
 
     def test_of_what_does_not_exist(self, created: Partner) -> None:
         """There is no secret to ask for."""
-        done = created.run("secret", "show", "europe/staging/none")
+        done = created.run_fork("secret", "show", "europe/staging/none")
         assert (1, False) == (done.code, "operator" in done.err)
 
 
@@ -273,7 +273,7 @@ class TestSet:
     def test_from_a_pipe(self, created: Partner) -> None:
         """It is kept privately, without the newline, and shown from then on."""
         with created.appending("secret"):
-            done = created.run("secret", "set", OFFERS, stdin="12345678901234567890.10\r\n")
+            done = created.run_fork("secret", "set", OFFERS, stdin="12345678901234567890.10\r\n")
         assert (0, f"  {OFFERS}: secret saved\n", "") == (done.code, done.out, done.err)
         assert "12345678901234567890.10\n" == created.step("secret", "show", OFFERS).out
         with created.appending("secret"):
@@ -291,7 +291,7 @@ class TestSet:
     def test_on_a_runner(self, created: Partner) -> None:
         """Its disk dies with the job, and that is said."""
         created.environment["CI"] = "true"
-        done = created.succeed("secret", "set", OFFERS, stdin="hunter2")
+        done = created.step("secret", "set", OFFERS, stdin="hunter2")
         (path,) = responses().rglob("*.secret-*")
         assert (
             f"Warning: {OFFERS}: its secret is stored only on this machine: {path}; add `recipients:` to config/ to"
@@ -303,12 +303,12 @@ class TestSet:
         with sealed.appending("secret"):
             sealed.step("secret", "set", OFFERS, stdin="hunter2")
         assert "hunter2" not in sealed.journal.read_text(encoding="utf-8")
-        assert "hunter2\n" == sealed.succeed("secret", "show", OFFERS, "--identity", "key.txt").out
+        assert "hunter2\n" == sealed.step("secret", "show", OFFERS, "--identity", "key.txt").out
 
     def test_of_what_is_not_in_force(self, created: Partner) -> None:
         """There is nothing that it could belong to; what is recorded of the address can be seen."""
         with created.appending():
-            done = created.run("secret", "set", f"{OFFERS}s", stdin="hunter2")
+            done = created.run_fork("secret", "set", f"{OFFERS}s", stdin="hunter2")
         told = f"Error: {OFFERS}s: no attempt in force; run:\n    reconciler state show {OFFERS}s\n"
         assert (1, "", told) == (done.code, done.out, done.err)
 
@@ -323,7 +323,7 @@ class TestSet:
     def test_what_actions_would_take_for_a_command(self, created: Partner) -> None:
         """A value that begins as one is not printed there."""
         created.step("secret", "set", OFFERS, stdin='{"key": " ::set-output name=x::y"}')
-        assert " ::set-output name=x::y\n" == created.succeed("secret", "show", OFFERS, "--field", "key").out
+        assert " ::set-output name=x::y\n" == created.step("secret", "show", OFFERS, "--field", "key").out
         created.environment["GITHUB_ACTIONS"] = "true"
         done = created.step("secret", "show", OFFERS, "--field", "key", code=None)
         assert (1, "") == (done.code, done.out)
@@ -358,7 +358,7 @@ class TestItsPrivateFile:
     def test_only_the_last_is_shown(self, twice: Partner) -> None:
         """What was set before it is the secret no more; who has not the last is told where it is."""
         with machine(twice, "another"):
-            assert "fresh\n" == twice.succeed("secret", "show", OFFERS).out
+            assert "fresh\n" == twice.step("secret", "show", OFFERS).out
         done = twice.step("secret", "show", OFFERS, code=None)
         assert (1, "") == (done.code, done.out)
         assert f"Error: {OFFERS}: its secret is {self.ELSEWHERE}" in done.err
@@ -380,13 +380,13 @@ class TestItsPrivateFile:
             created.step("secret", "set", OFFERS, stdin="refused", code=1)
         created.before_steps = ""
         assert {"recorded", "refused"} == {path.read_text() for path in responses().glob("*/*.secret*")}
-        assert "recorded\n" == created.succeed("secret", "show", OFFERS).out
+        assert "recorded\n" == created.step("secret", "show", OFFERS).out
 
     def test_a_record_that_names_none(self, created: Partner) -> None:
         """The last that lies here is meant, until another is set; each may have signed."""
         created.write("config/signed.yaml", self.VERIFYING)
         append_unnamed(created, "one", "two")
-        assert "two\n" == created.succeed("secret", "show", OFFERS).out
+        assert "two\n" == created.step("secret", "show", OFFERS).out
         self.assert_candidates(created, 4)
         with machine(created, "another"):
             assert self.ELSEWHERE in created.step("secret", "show", OFFERS, code=None).err
@@ -432,7 +432,7 @@ def test_several_responses_want_a_name(created: Partner) -> None:
     """Live ones come first; --attempt names any."""
     created.declare({"offers": (["ONB10011"], "https://hooks.partner.example/else")})
     created.step("apply", "--auto-approve")
-    assert '"sub-2"' in created.succeed("secret", "show", OFFERS).out
+    assert '"sub-2"' in created.step("secret", "show", OFFERS).out
     old = next(one["attempt"] for one in created.entries if one["kind"] == "outcome")
     assert '"sub-1"' in created.step("secret", "show", OFFERS, "--attempt", old).out
     created.want(offers=["ONB10011", "ONB10001"])

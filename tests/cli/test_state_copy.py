@@ -70,7 +70,7 @@ def test_a_record_continues_in_the_other_store(applied: Partner, branch: str, wa
     if way == "back to files":
         applied.step("state", "copy", "state", branch)
     before = kinds_at(applied, source)
-    told = applied.run("state", "copy", source, to)
+    told = applied.run_fork("state", "copy", source, to)
     assert 0 == told.code, told
     assert f"Use --state {to} from now on, or set RECONCILER_STATE" in told.err
     left, copied = journal_at(applied, source), journal_at(applied, to)
@@ -78,7 +78,7 @@ def test_a_record_continues_in_the_other_store(applied: Partner, branch: str, wa
     assert [*before, "closed", "closed"] == kinds_at(applied, source)
     assert [*before, "closed", "closed", "opened"] == kinds_at(applied, to)
     applied.want(offers=["ONB10011"], loans=["LOA10013"])
-    refused = applied.run("apply", "--auto-approve", "--state", source)
+    refused = applied.run_fork("apply", "--auto-approve", "--state", source)
     assert 1 == refused.code
     assert f"is closed here: it was copied to {to}; use it there, with --state {shlex.quote(to)}" in refused.err
     assert f"run:\n    export RECONCILER_STATE={shlex.quote(to)}\n" in refused.err
@@ -286,7 +286,7 @@ def test_an_outcome_that_comes_after_the_record_was_closed(partner: Partner) -> 
     """It is saved to a recovery file, and the command that is advised records it where the record continues."""
     partner.begin(offers=["ONB10011"], loans=["LOA10013"])
     partner.environment["RECONCILER_TEST_FAILPOINT"] = "send_window=0.5,margin=0,before-append:2:stop"
-    apply = partner.start("apply", "--auto-approve", "--timeout", "1")
+    apply = partner.start_step("apply", "--auto-approve", "--timeout", "1")
     del partner.environment["RECONCILER_TEST_FAILPOINT"]
     wait_until_stopped(apply.pid)
     time.sleep(1.6)
@@ -312,7 +312,7 @@ def test_an_apply_that_was_planned_before_sends_nothing(partner: Partner) -> Non
     """Its first append meets a closed record: nothing is sent, and it says where the record is."""
     partner.begin(offers=["ONB10011"])
     partner.environment["RECONCILER_TEST_FAILPOINT"] = "before-append:1:stop"
-    apply = partner.start("apply", "--auto-approve")
+    apply = partner.start_step("apply", "--auto-approve")
     del partner.environment["RECONCILER_TEST_FAILPOINT"]
     wait_until_stopped(apply.pid)
     partner.step("state", "copy", "state", "new")
@@ -390,7 +390,7 @@ def test_a_copy_that_is_taken_back(applied: Partner, number: int) -> None:
 
 def test_two_copies_at_once_to_one_store(applied: Partner) -> None:
     """One succeeds at least, the others too or they say why not; the record is there once."""
-    copies = [finish(one) for one in [applied.start("state", "copy", "state", "new") for _ in range(3)]]
+    copies = [finish(one) for one in [applied.start_step("state", "copy", "state", "new") for _ in range(3)]]
     assert 0 in [one.code for one in copies], copies
     assert all("another run has started to copy the record" in one.err for one in copies if one.code), copies
     assert ["new"] == open_places(applied, "state", "new")

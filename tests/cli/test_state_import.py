@@ -108,7 +108,7 @@ def test_the_way_back_means_the_import_whatever_was_created_since(begun: Project
     imported = attempt_of(begun, LOANS)
     begun.declare({"loans": (["LOA10013"], f"{URL}/loans-v2")})
     begun.step("state", "import", LOANS)
-    without = begun.run("state", "removed", LOANS, "--force")
+    without = begun.run_fork("state", "removed", LOANS, "--force")
     assert f"{imported} (" in without.err
     assert f", LOA10013 to {URL}/loans); " in without.err
     assert f", LOA10013 to {URL}/loans-v2)" in without.err

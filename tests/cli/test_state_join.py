@@ -84,7 +84,7 @@ def test_a_conflict_is_solved_by_what_the_message_says(begun: Partner) -> None:
     ours, theirs = applied_by_both(begun)
     shutil.copyfile(theirs.path / "config" / "all.yaml", ours.path / "config" / "all.yaml")
     merge(ours, theirs)
-    done = ours.run("plan")
+    done = ours.run_fork("plan")
     assert (1, "") == (done.code, done.out)
     said = "is a git conflict marker: git cannot merge two copies of a journal"
     assert said in done.err
@@ -113,11 +113,11 @@ def test_the_joined_record_is_shared_by_what_the_messages_say(begun: Partner) ->
     git(ours, "pull", "--quiet", "--no-rebase", code=1)
     for role in ("AUTHOR", "COMMITTER"):
         ours.environment |= {f"GIT_{role}_NAME": "operator", f"GIT_{role}_EMAIL": "operator@partner.example"}
-    conflict = ours.run("plan").err
+    conflict = ours.run_fork("plan").err
     assert "\n  then delete theirs.jsonl, which is not to be committed\n" in conflict
     obey(ours, conflict)
     (ours.path / "theirs.jsonl").unlink()
-    done = ours.shell(commands_in(ours.succeed("state", "recover", theirs.journal).err))
+    done = ours.shell(commands_in(ours.step("state", "recover", theirs.journal).err))
     assert 0 == done.code, done
     assert "" == ours.shell("git status --short").out
     git(theirs, "pull", "--quiet", "--no-rebase")
@@ -128,7 +128,7 @@ def test_whoever_has_seen_the_other_side_accepts_the_joined_record(begun: Partne
     """The colleague, whose machine remembers their own head, takes it and goes on from it."""
     ours, theirs = applied_by_both(begun)
     merge(ours, theirs)
-    obey(ours, ours.run("plan").err)
+    obey(ours, ours.run_fork("plan").err)
     shutil.copyfile(ours.journal, theirs.journal)
     assert [] == theirs.planned()
     theirs.step("state", "verify")
@@ -138,7 +138,7 @@ def test_joining_again_does_nothing(begun: Partner) -> None:
     """In either direction, as often as one likes."""
     ours, theirs = applied_by_both(begun)
     merge(ours, theirs)
-    obey(ours, ours.run("plan").err)
+    obey(ours, ours.run_fork("plan").err)
     with ours.appending():
         assert "  europe/staging: 0 entries recovered\n" == ours.step("state", "recover", "theirs.jsonl").out
     with theirs.appending("joined"):
@@ -156,7 +156,7 @@ def test_people_who_contradict_each_other_are_asked(begun: Partner) -> None:
     other = clone(begun)
     begun.step("state", "resolve", OFFERS, "--not-created", "--force")
     other.step("state", "resolve", OFFERS, "--created", "--force")
-    done = begun.succeed("state", "recover", other.journal)
+    done = begun.step("state", "recover", other.journal)
     attempt = begun.entries[-2]["attempt"]
     assert (
         f"The two copies disagree about attempt {attempt}, so its outcome is unknown;"
@@ -181,7 +181,7 @@ def test_merged_lines(begun: Partner) -> None:
     git(ours, "fetch", "--quiet", str(theirs.path), "main")
     with ours.journal.open("ab") as journal:
         journal.writelines(lines)
-    message = ours.run("plan").err
+    message = ours.run_fork("plan").err
     assert "or two copies were merged; restore the journal from version control or a backup" in message
     obey(ours, message.replace("OTHER-COMMIT", "FETCH_HEAD").replace("COMMIT", "HEAD"))
     assert "joined" == ours.kinds[-1]
@@ -193,7 +193,9 @@ def test_a_record_that_is_rolled_back_gets_the_newer_journal_back(begun: Partner
     begun.step("apply", "--auto-approve")
     newer = begun.write("newer.jsonl", begun.journal.read_bytes())
     begun.journal.write_bytes(before)
-    assert "restore the newer journal, or run:\n    reconciler state recover NEWER.jsonl\n" in begun.run("plan").err
+    assert (
+        "restore the newer journal, or run:\n    reconciler state recover NEWER.jsonl\n" in begun.run_fork("plan").err
+    )
     begun.step("state", "recover", newer)
     assert newer.read_bytes() == begun.journal.read_bytes()
     assert [] == begun.planned()
@@ -204,7 +206,7 @@ def test_a_diverged_record_is_joined(begun: Partner) -> None:
     ours, theirs = applied_by_both(begun)
     mine = ours.write("mine.jsonl", ours.journal.read_bytes())
     shutil.copyfile(theirs.journal, ours.journal)
-    assert "reconciler state recover NEWER.jsonl" in ours.run("plan").err
+    assert "reconciler state recover NEWER.jsonl" in ours.run_fork("plan").err
     ours.step("state", "recover", mine)
     assert 3 == len(ours.listed())
     ours.step("state", "verify")
@@ -226,7 +228,7 @@ def test_what_is_no_journal_of_this_record(begun: Partner, what: str) -> None:
         "torn": f"{file.name}:1: the file has no complete line",
     }[what]
     with begun.appending():
-        done = begun.run("state", "recover", "given.jsonl")
+        done = begun.run_fork("state", "recover", "given.jsonl")
     assert (1, "") == (done.code, done.out)
     assert said in done.err
 
@@ -236,7 +238,7 @@ def test_what_was_never_answered_on_the_other_side_blocks(begun: Partner) -> Non
     other = clone(begun)
     other.service.answer_next(refusal(500))
     other.step("apply", "--auto-approve", code=3)
-    begun.succeed("state", "recover", other.journal)
+    begun.step("state", "recover", other.journal)
     assert [("offers", "blocked")] == begun.planned()
 
 
@@ -246,11 +248,11 @@ def test_a_record_that_is_missing_is_put_back(begun: Partner) -> None:
     whole = begun.journal.read_bytes()
     newer: Path = begun.write("newer.jsonl", whole + b'{"seq":99,"cut')
     begun.journal.unlink()
-    assert "reconciler state recover COPY.jsonl\n" in begun.run("plan").err
-    done = begun.succeed("state", "recover", newer)
+    assert "reconciler state recover COPY.jsonl\n" in begun.run_fork("plan").err
+    done = begun.step("state", "recover", newer)
     assert f"  europe/staging: {len(whole.splitlines())} entries recovered\n" in done.out
     assert whole == begun.journal.read_bytes()
-    assert 0 == begun.run("plan").code
+    assert 0 == begun.run_fork("plan").code
 
 
 def test_an_older_copy_is_not_put_back(begun: Partner) -> None:
@@ -259,7 +261,7 @@ def test_an_older_copy_is_not_put_back(begun: Partner) -> None:
     *older, _ = begun.journal.read_bytes().splitlines(keepends=True)
     copy: Path = begun.write("older.jsonl", b"".join(older))
     begun.journal.unlink()
-    done = begun.run("state", "recover", copy)
+    done = begun.run_fork("state", "recover", copy)
     assert (1, "") == (done.code, done.out)
     assert "the copy does not contain what was last seen of the record of europe/staging: " in done.err
     assert not begun.journal.exists()
@@ -268,7 +270,7 @@ def test_an_older_copy_is_not_put_back(begun: Partner) -> None:
 def test_a_record_that_was_never_here(begun: Partner) -> None:
     """A journal is not put where none was seen: the place may be wrong, or the copy an older one."""
     newer: Path = begun.write("newer.jsonl", begun.journal.read_bytes())
-    done = begun.run("--state", "elsewhere", "state", "recover", newer)
+    done = begun.run_fork("--state", "elsewhere", "state", "recover", newer)
     assert (1, "") == (done.code, done.out)
     assert "elsewhere/europe/staging.jsonl: no state record here; check --state\n" in done.err
 

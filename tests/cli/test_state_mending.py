@@ -78,7 +78,7 @@ class TestImport:
         """It counts as existing, just as it is desired; a second time it is skipped."""
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])
         with partner.appending("imported"):
-            done = partner.succeed("state", "import", OFFERS)
+            done = partner.step("state", "import", OFFERS)
         assert f"  {OFFERS}: imported, ONB10011 to https://hooks.partner.example/offers\n" == done.out
         assert re.fullmatch(r"[0-9a-f]{16}", partner.attempt())
         assert [("applications", "create")] == partner.planned()
@@ -89,7 +89,7 @@ class TestImport:
         """Two spellings of one URL are one route."""
         imported.declare({"offers": (["ONB10011"], "https://HOOKS.partner.example:443/offers")})
         with imported.appending():
-            assert f"  {OFFERS}: skipped: already recorded\n" == imported.succeed("state", "import", OFFERS).out
+            assert f"  {OFFERS}: skipped: already recorded\n" == imported.step("state", "import", OFFERS).out
 
     def test_not_what_was_recorded_in_another_spelling(self, partner: Partner) -> None:
         """It does not matter which of the two is spelt in full."""
@@ -116,12 +116,12 @@ class TestImport:
         assert [] == partner.planned()
         assert partner.service.untouched
         partner.want()
-        assert "config/ defines no matching subscription.\n" == partner.succeed("state", "import", "--all").out
+        assert "config/ defines no matching subscription.\n" == partner.step("state", "import", "--all").out
 
     def test_a_pattern_is_taken_with_all(self, partner: Partner) -> None:
         """And where none is taken, that is said."""
         partner.begin(offers=["ONB10011"])
-        done = partner.run("state", "import", "europe/*/offers")
+        done = partner.run_fork("state", "import", "europe/*/offers")
         assert (1, True) == (done.code, "to import several, use --all -t PATTERN" in done.err)
 
     def test_only_the_missing_codes(self, doubled: Partner) -> None:
@@ -131,7 +131,7 @@ class TestImport:
     def test_not_what_may_exist_already(self, unknown: Partner) -> None:
         """An unknown outcome is to be settled first."""
         with unknown.appending():
-            done = unknown.succeed("state", "import", "--all")
+            done = unknown.step("state", "import", "--all")
         resolve = f"if it does, run:\n      reconciler state resolve {OFFERS} --created\n"
         assert done.out.startswith(f"  {OFFERS}: skipped: a create has an unknown outcome; check with the operator ")
         assert f" whether the subscription exists; {resolve}    if it certainly does not, wait until " in done.out
@@ -141,7 +141,7 @@ class TestImport:
         """What is recorded under the name it had before is skipped, and `state mv` is named; the others are taken."""
         imported.declare({"chances": (["ONB10011", "ONB10004"], OFFERS_URL), "later": (["ONB10001"], OTHER_URL)})
         with imported.appending("imported"):
-            done = imported.succeed("state", "import", "--all")
+            done = imported.step("state", "import", "--all")
         assert (
             f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
             f" (attempt {imported.attempt(1)}); if the subscription was renamed,"
@@ -158,14 +158,14 @@ class TestImport:
         imported.step("state", "retire", OFFERS)
         imported.declare({"chances": (["ONB10011"], OFFERS_URL)})
         with imported.appending():
-            done = imported.succeed("state", "import", CHANCES)
+            done = imported.step("state", "import", CHANCES)
         assert f"  {CHANCES}: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS} " in done.out
 
     def test_not_what_may_exist_under_another_address(self, unknown: Partner) -> None:
         """An unknown outcome is to be settled first, wherever it is."""
         unknown.declare({"chances": (["ONB10011"], OFFERS_URL)})
         with unknown.appending():
-            done = unknown.succeed("state", "import", "--all")
+            done = unknown.step("state", "import", "--all")
         assert f"  {CHANCES}: skipped: it may already be in force as {OFFERS}: a create started " in done.out
         assert f"if it does, run:\n      reconciler state resolve {OFFERS} --created\n    if it " in done.out
 
@@ -174,7 +174,7 @@ class TestImport:
         imported.want()
         imported.write("config/usa.yaml", SAME_SERVICE.format(service=imported.service))
         imported.step("state", "init", "-t", "usa/*")
-        done = imported.succeed("state", "import", "--all", "-t", "usa/*")
+        done = imported.step("state", "import", "--all", "-t", "usa/*")
         assert (
             f"  usa/staging/offers: skipped: ONB10011 to {OFFERS_URL} is already in force as {OFFERS}"
             f" (attempt {imported.attempt()}), another target of the same service;"
@@ -204,7 +204,7 @@ class TestResolve:
     def test_created(self, unknown: Partner) -> None:
         """It exists; the note is in the record. A second time there is nothing to settle."""
         with unknown.appending("resolved"):
-            done = unknown.succeed("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
+            done = unknown.step("state", "resolve", OFFERS, "--created", "--note", "the operator\nsaw it")
         assert f"  {OFFERS}: attempt {unknown.attempt()} resolved as created\n" == done.out
         assert "No create response, and so no secret, is recorded; ask the operator " in done.err
         assert done.err.endswith(f" reconciler secret set {OFFERS}\n")
@@ -218,13 +218,13 @@ class TestResolve:
         partner.begin(a=["ONB10001"], b=["ONB10002"])
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
-        done = partner.succeed("state", "resolve", "europe/*", "--created")
+        done = partner.step("state", "resolve", "europe/*", "--created")
         commands = "".join(f"  reconciler secret set europe/staging/{name}\n" for name in "ab")
         assert (1, True) == (done.err.count("ask the operator for the secret"), done.err.endswith(commands))
 
     def test_the_way_back_from_created(self, unknown: Partner) -> None:
         """The command for what turns out not to exist is named, and works: the next apply creates it."""
-        done = unknown.succeed("state", "resolve", OFFERS, "--created")
+        done = unknown.step("state", "resolve", OFFERS, "--created")
         (back,) = re.findall(r"If it turns out not to exist, run:\n    reconciler (.*)\n", done.err)
         unknown.step(*back.split())
         assert [("offers", "create")] == unknown.planned()
@@ -234,7 +234,7 @@ class TestResolve:
         partner.begin(a=["ONB10001"], b=["ONB10002"])
         partner.service.answer_next(refusal(500), refusal(500))
         partner.step("apply", "--auto-approve", code=3)
-        done = partner.succeed("state", "resolve", "europe/*", "--created")
+        done = partner.step("state", "resolve", "europe/*", "--created")
         command = "  reconciler state removed europe/staging/{} --attempt [0-9a-f]+ --force\n"
         assert re.search(
             f"turns out not to exist, run its command:\n{command.format('a')}{command.format('b')}", done.err
@@ -242,18 +242,18 @@ class TestResolve:
 
     def test_created_quietly(self, unknown: Partner) -> None:
         """With -q it is not said what to do about the secret."""
-        assert "" == unknown.succeed("state", "resolve", OFFERS, "--created", "-q").err
+        assert "" == unknown.step("state", "resolve", OFFERS, "--created", "-q").err
 
     def test_created_with_its_secret_kept(self, unknown: Partner) -> None:
         """Then there is nothing to ask for."""
         unknown.step("secret", "set", OFFERS, stdin="hunter2")
-        assert "secret" not in unknown.succeed("state", "resolve", OFFERS, "--created").err
+        assert "secret" not in unknown.step("state", "resolve", OFFERS, "--created").err
 
     def test_not_created(self, unknown: Partner) -> None:
         """The next apply creates it; a pattern will do; and what corrects a mistake is said."""
         attempt = unknown.attempt()
         with unknown.appending("resolved"):
-            done = unknown.succeed("state", "resolve", "europe/*", "--not-created", "--force")
+            done = unknown.step("state", "resolve", "europe/*", "--not-created", "--force")
         assert done.err.endswith(f" reconciler state resolve {OFFERS} --created --attempt {attempt}\n")
         unknown.step("apply", "--auto-approve")
         assert 2 == len(unknown.service.creates)
@@ -261,7 +261,7 @@ class TestResolve:
     def test_not_created_wants_the_time_to_be_over(self, unknown: Partner) -> None:
         """An answer that means nothing proves nothing: the service may carry the call out until it is over."""
         with unknown.appending():
-            done = unknown.run("state", "resolve", OFFERS, "--not-created")
+            done = unknown.run_fork("state", "resolve", OFFERS, "--not-created")
         assert 1 == done.code
         sure, wait, force = "check with the operator", "wait until 20", "--force skips the wait: if it exists"
         said = done.err.partition("the service may still process its call; ")[2]
@@ -286,7 +286,7 @@ class TestResolve:
 
     def test_what_is_settled_is_shown_first(self, unknown: Partner) -> None:
         """The attempt, its codes and URL, since when, by whom, and what is known of it."""
-        done = unknown.run("state", "resolve", OFFERS, "--not-created")
+        done = unknown.run_fork("state", "resolve", OFFERS, "--not-created")
         shown = [
             rf"  {OFFERS}  attempt [0-9a-f]+, ONB10011 to {OFFERS_URL}",
             r"      started 20\S+Z \(less than a minute ago\) by \S+ on \S+",
@@ -411,7 +411,7 @@ class TestResolve:
         corrected = ("state", "resolve", OFFERS, "--created", "--attempt", unknown.attempt())
         unknown.step("state", "resolve", OFFERS, "--not-created", "--force")
         with unknown.appending("resolved"):
-            unknown.succeed(*corrected)
+            unknown.step(*corrected)
         assert [] == unknown.planned()
         unknown.step(*corrected, code=1)
 
@@ -437,7 +437,7 @@ class TestResolve:
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""
-        done = pending.run("plan", "--detailed-exitcode")
+        done = pending.run_fork("plan", "--detailed-exitcode")
         assert 3 == done.code
         with pending.appending():
             done = pending.step("state", "resolve", OFFERS, "--not-created", code=None)
@@ -489,7 +489,7 @@ class TestRetireAndRemoved:
     def test_retire(self, imported: Partner) -> None:
         """The request to the operator is printed, twice if need be; what is wanted still is then replaced."""
         with imported.appending("retired"):
-            done = imported.succeed("state", "retire", OFFERS)
+            done = imported.step("state", "retire", OFFERS)
         assert "Please delete the webhook subscription of europe/staging that delivers ONB10011 to " in done.out
         undo = f"reconciler state retire {OFFERS} --attempt {imported.attempt()} --withdraw"
         assert done.err.endswith(f"To cancel the removal, run:\n    {undo}\n")
@@ -502,7 +502,7 @@ class TestRetireAndRemoved:
         """What was asked to go is gone, and would be created again if it is wanted."""
         imported.step("state", "retire", OFFERS)
         with imported.appending("removed"):
-            done = imported.succeed("state", "removed", OFFERS)
+            done = imported.step("state", "removed", OFFERS)
         assert done.out.startswith(f"  {OFFERS}: attempt ")
         assert [] == imported.listed()
         assert [("offers", "create")] == imported.planned()
@@ -521,7 +521,7 @@ class TestRetireAndRemoved:
     def test_several_attempts_want_a_name(self, doubled: Partner, command: str) -> None:
         """They are listed, and one named with --attempt is meant."""
         with doubled.appending():
-            done = doubled.run("state", command, OFFERS)
+            done = doubled.run_fork("state", command, OFFERS)
         assert 1 == done.code
         assert done.err.startswith(f"Error: {OFFERS}: several attempts in force; choose one with --attempt: ")
         assert {doubled.attempt(0), doubled.attempt(1)} <= set(done.err.replace(",", " ").split())
@@ -562,7 +562,7 @@ class TestRetireAndRemoved:
 
     def test_the_way_back_from_removed(self, imported: Partner) -> None:
         """What is wanted as it was would be created again: the command that stops it is named, and works."""
-        done = imported.succeed("state", "removed", OFFERS, "--force")
+        done = imported.step("state", "removed", OFFERS, "--force")
         (back,) = re.findall(
             r"before the next apply creates it again, run:\s+reconciler (state import .*)", " ".join(done.err.split())
         )
@@ -580,7 +580,7 @@ class TestRetireAndRemoved:
         """Who retired the wrong one says that it stays; nothing else has to be done."""
         imported.step("state", "retire", OFFERS)
         with imported.appending("restored"):
-            done = imported.succeed("state", "retire", OFFERS, "--withdraw")
+            done = imported.step("state", "retire", OFFERS, "--withdraw")
         assert " cancelled; tell the operator to cancel the removal request\n" in done.out
         assert done.out.endswith("Z to delete it is withdrawn.\n")
         assert [] == imported.planned()
@@ -592,7 +592,7 @@ class TestRetireAndRemoved:
         partner.begin(offers=["ONB10011"], loans=["LOA10013"], other=["ONB10001"])
         partner.step("state", "import", "--all")
         with partner.appending("retired", "retired"):
-            done = partner.succeed("state", "retire", "*/*/[lo][of]*")
+            done = partner.step("state", "retire", "*/*/[lo][of]*")
         assert 2 == done.out.count("Please delete the webhook subscription ")
         assert 2 == done.err.count(", live: is to be removed\n")
         with partner.appending("removed", "removed"):
@@ -607,14 +607,14 @@ class TestRetireAndRemoved:
         """The next apply would create all of it again."""
         with imported.appending():
             imported.step("state", "removed", "europe/*", code=1)
-            done = imported.run("state", "removed", "europe/*", "--force")
+            done = imported.run_fork("state", "removed", "europe/*", "--force")
         told = "europe/*: --force works with one address only; use the exact address of the deleted subscription\n"
         assert (1, True) == (done.code, told in done.err)
 
     def test_a_pattern_over_several_attempts_wants_a_name(self, doubled: Partner) -> None:
         """Nothing is done unless it is known of everything what is meant."""
         with doubled.appending():
-            done = doubled.run("state", "retire", "*/*/*")
+            done = doubled.run_fork("state", "retire", "*/*/*")
         assert (1, True) == (done.code, "several attempts in force; choose one with --attempt: " in done.err)
 
     @pytest.mark.parametrize(("answer", "code", "kinds"), [("yes\n", 0, ["retired"]), ("no\n", 1, [])])
@@ -630,7 +630,7 @@ class TestRetireAndRemoved:
     def test_an_emptied_target_is_an_error(self, imported: Partner) -> None:
         """More likely a slip than a wish, unless it is said."""
         imported.want()
-        done = imported.run("plan")
+        done = imported.run_fork("plan")
         assert (1, "") == (done.code, done.out)
         assert "config/ defines no subscription for this target, but 1 is in force; " in done.err
         imported.step("apply", "--auto-approve", code=1)
@@ -647,7 +647,7 @@ class TestMv:
         assert [("chances", "blocked"), ("offers", "retire")] == imported.planned()
         imported.step("plan", "--detailed-exitcode", code=2)
         with imported.appending("moved"):
-            done = imported.succeed("state", "mv", OFFERS, "europe/staging/chances")
+            done = imported.step("state", "mv", OFFERS, "europe/staging/chances")
         assert f"  {OFFERS} is recorded as europe/staging/chances\n" == done.out
         assert [] == imported.planned()
         assert imported.service.untouched
@@ -673,7 +673,7 @@ class TestMv:
 
     def test_shown_first(self, imported: Partner) -> None:
         """What stands under the name is shown, and a pattern is no name."""
-        done = imported.succeed("state", "mv", OFFERS, CHANCES)
+        done = imported.step("state", "mv", OFFERS, CHANCES)
         assert (
             f"  {OFFERS}  attempt {imported.attempt()}, ONB10011 to {OFFERS_URL}, live: becomes {CHANCES}\n" == done.err
         )
@@ -703,7 +703,7 @@ class TestMv:
         partner.begin(offers=["ONB10011"], applications=["ONB10001"])
         partner.step("state", "import", "--all")
         with partner.appending():
-            done = partner.run("state", "mv", OFFERS, "europe/staging/applications")
+            done = partner.run_fork("state", "mv", OFFERS, "europe/staging/applications")
         assert 1 == done.code
         assert "europe/staging/applications: already in the state record" in done.err
 
@@ -720,7 +720,7 @@ class TestRebind:
 
     def test_another_service(self, moved: Partner) -> None:
         """plan warns, apply refuses, until the record is bound to it."""
-        done = moved.succeed("plan")
+        done = moved.step("plan")
         before, now = moved.service.base_url, f"{moved.service.url}/eu/v10"
         assert (
             f"Warning: europe/staging: the record belongs to the service at {before}, but the current settings use"
@@ -772,7 +772,7 @@ class TestRebind:
         partner.step("apply", "--auto-approve")
         partner.want(offers=["ONB10011"], applications=["ONB10001"])
         partner.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "somebody-else"
-        done = partner.run("apply", "--auto-approve")
+        done = partner.run_fork("apply", "--auto-approve")
         assert 1 == done.code
         assert "the record belongs to another account: it was created with another client id (sha256:" in done.err
         check, rebind = "check RECONCILER_EUROPE_STAGING_CLIENT_ID", "reconciler state rebind -t europe/staging"
@@ -791,7 +791,7 @@ class TestRebind:
     def test_without_a_record(self, partner: Partner) -> None:
         """There is nothing to bind, and that is said."""
         partner.want(offers=["ONB10011"])
-        done = partner.run("state", "rebind")
+        done = partner.run_fork("state", "rebind")
         assert 1 == done.code
         assert "no state record for europe/staging" in done.err
 
@@ -869,7 +869,7 @@ def test_two_at_once_lose_nothing(partner: Partner) -> None:
     """Whoever appends second reads again, and appends to what is there then."""
     names = {f"s{number}": [f"ONB1000{number}"] for number in range(5)}
     partner.begin(**names)
-    started = [partner.start("-q", "state", "import", f"europe/staging/{name}") for name in names]
+    started = [partner.start_step("-q", "state", "import", f"europe/staging/{name}") for name in names]
     for process in started:
         out, err = process.communicate(timeout=60)
         assert (0, b"") == (process.returncode, err), out
@@ -881,7 +881,7 @@ def test_a_conflict_is_told(partner: Partner) -> None:
     """On 409 the error names what records a subscription that exists already."""
     partner.begin(offers=["ONB10011"])
     partner.service.answer_next(refusal(409))
-    done = partner.run("apply", "--auto-approve")
+    done = partner.run_fork("apply", "--auto-approve")
     assert 1 == done.code
     assert f"run:\n      reconciler state import {OFFERS}\n" in done.out
     partner.step("state", "import", OFFERS)

@@ -28,7 +28,7 @@ class TestInit:
     def test_it_begins_a_journal(self, partner: Partner) -> None:
         """And says, on stderr, what to do about subscriptions made by hand; a second time it does nothing."""
         partner.want(offers=["ONB10011"])
-        first = partner.succeed("state", "init")
+        first = partner.step("state", "init")
         assert f"  europe/staging: initialized for the service at {partner.service.base_url}\n" == first.out
         assert "reconciler state import --all" in first.err
         (entry,) = partner.entries
@@ -70,7 +70,7 @@ class TestInit:
         """A runner's disk dies with the job."""
         partner.want(offers=["ONB10011"])
         partner.environment["CI"] = "true"
-        done = partner.run("state", "init")
+        done = partner.run_fork("state", "init")
         assert (1, "", False) == (done.code, done.out, partner.journal.exists())
         assert "Error: state: a CI runner's disk is lost with the job" in done.err
         partner.step("state", "init", "--force")
@@ -79,7 +79,7 @@ class TestInit:
     def test_a_record_that_was_here_is_not_begun_anew(self, imported: Partner) -> None:
         """All it knew would be created again; unless that is meant."""
         imported.journal.unlink()
-        done = imported.run("state", "init")
+        done = imported.run_fork("state", "init")
         assert (1, False) == (done.code, imported.journal.exists())
         assert "the record with 2 entries is missing" in done.err
         assert "if it is lost for good, run:\n    reconciler state accept-rollback -t europe/staging\n" in done.err
@@ -92,7 +92,7 @@ class TestReading:
 
     def test_list(self, imported: Partner) -> None:
         """As text, and as the document that is promised."""
-        (document,) = imported.succeed("state", "list", "--format", "json").document
+        (document,) = imported.step("state", "list", "--format", "json").document
         assert ["address", "attempt", "eventCodes", "webhookUrl", "status", "at", "fields"] == list(document)
         assert (OFFERS, ["ONB10011"], "https://hooks.partner.example/offers", "live", {}) == (
             document["address"], document["eventCodes"], document["webhookUrl"], document["status"], document["fields"],
@@ -104,7 +104,7 @@ class TestReading:
         """An empty record is not a missing one."""
         partner.want(offers=["ONB10011"])
         for command in ("list", "history", "verify"):
-            done = partner.run("state", command, "--state", "elsewhere")
+            done = partner.run_fork("state", command, "--state", "elsewhere")
             assert (1, "") == (done.code, done.out)
             assert "no state record" in done.err
         partner.step("state", "init")
@@ -127,7 +127,7 @@ class TestReading:
     @pytest.mark.parametrize("form", LIST)
     def test_one_bad_journal_hides_no_other(self, three: Partner, form: str) -> None:
         """What is damaged, gone or missing is named on stderr; the rest is listed, and the exit code is 1."""
-        done = three.run("state", "list", "--format", form)
+        done = three.run_fork("state", "list", "--format", form)
         assert 1 == done.code
         assert "Error: state/asia/a.jsonl:1: the file has no complete line" in done.err
         assert "Error: state: the state record of asia/b is missing: it was last read here with 1 entry" in done.err
@@ -160,7 +160,7 @@ class TestReading:
 
     def test_status_shows_the_others(self, three: Partner) -> None:
         """A target whose record cannot be used, or that has none, is named, and stops no other."""
-        done = three.run("status", "--format", "json")
+        done = three.run_fork("status", "--format", "json")
         assert (1, ["europe/staging"]) == (done.code, list(done.document["targets"]))
         for words in ("the file has no complete line", "record of asia/b is missing", "no state record for asia/c"):
             assert words in done.err
@@ -174,7 +174,7 @@ class TestReading:
         declared = three.read("config/all.yaml").partition("subscriptions:")[0]
         three.write("config/all.yaml", declared.replace("europe/staging", "usa/staging"))
         three.step("state", "init", "-t", "usa/staging")
-        done = three.run("status", "--format", "json")
+        done = three.run_fork("status", "--format", "json")
         assert (1, ["europe/staging", "usa/staging"]) == (done.code, list(done.document["targets"]))
         done = three.step("status", "--format", "json", "-t", "usa/*", "-t", "asia/*", code=1)
         assert ["usa/staging"] == list(done.document["targets"])
@@ -183,23 +183,23 @@ class TestReading:
         """It is no mistake that it has none yet."""
         for name in ("a", "b"):
             three.step("state", "init", "-t", f"asia/{name}", "--state", "new", "--force")
-        done = three.succeed("state", "list", "--state", "new")
+        done = three.step("state", "list", "--state", "new")
         assert "  asia/c  no state record; " in done.out
 
     def test_verify_names_what_is_gone(self, three: Partner) -> None:
         """A target that is not declared any more is missed as well."""
         (three.path / "config" / "asia" / "b.yaml").unlink()
-        done = three.run("state", "verify")
+        done = three.run_fork("state", "verify")
         assert (1, True) == (done.code, "the state record of asia/b is missing" in done.err)
 
     def test_show(self, imported: Partner) -> None:
         """One subscription whole."""
-        shown = imported.succeed("state", "show", OFFERS).out
+        shown = imported.step("state", "show", OFFERS).out
         assert f"  {OFFERS}  attempt {imported.attempt()}\n      status: live\n      eventCodes: ONB10011\n" in shown
 
     def test_history(self, imported: Partner) -> None:
         """Who did what, of one address or of everything."""
-        whole = imported.succeed("state", "history").out.splitlines()
+        whole = imported.step("state", "history").out.splitlines()
         assert "europe/staging" == whole[0]
         assert [" initialized for ", " imported: ONB10011 to "] == [
             words
@@ -215,7 +215,7 @@ class TestReading:
             "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7",
         }  # fmt: skip
         partner.begin(offers=["ONB10011"])
-        assert "octo (https://git.example/a/b/actions/runs/7)" in partner.succeed("state", "history").out
+        assert "octo (https://git.example/a/b/actions/runs/7)" in partner.step("state", "history").out
         assert {"actor": "octo", "url": "https://git.example/a/b/actions/runs/7"} == partner.entries[0]["by"]
 
     def test_what_a_run_in_actions_does_not_say_is_left_out(self, partner: Partner) -> None:
@@ -237,7 +237,7 @@ class TestReading:
         url = "https://git.example/a/b/actions/runs/7/attempts/2"
         assert {"actor": "octo", **again, "url": url} == partner.entries[0]["by"]
         name = "octo" if triggering == "octo" else "lead, rerunning a run of octo"
-        assert f"{name} ({url})" in partner.succeed("state", "history").out
+        assert f"{name} ({url})" in partner.step("state", "history").out
 
 
 class TestVerify:
@@ -246,7 +246,7 @@ class TestVerify:
     def test_whole(self, imported: Partner) -> None:
         """With its length and its head; a torn write is told, and is no damage."""
         head = imported.plan()["targets"]["europe/staging"]["head"]
-        assert f"  europe/staging: valid, 2 entries, head {head}\n" == imported.succeed("state", "verify").out
+        assert f"  europe/staging: valid, 2 entries, head {head}\n" == imported.step("state", "verify").out
         with imported.journal.open("ab") as journal:
             journal.write(b'{"seq"')
         assert (
@@ -259,7 +259,7 @@ class TestVerify:
         text = imported.journal.read_text(encoding="utf-8")
         imported.journal.write_text(text.replace("ONB10011", "ONB10012"), encoding="utf-8")
         for command in (["state", "verify"], ["plan"], ["apply", "--auto-approve"], ["state", "list"]):
-            done = imported.run(*command)
+            done = imported.run_fork(*command)
             assert (1, "") == (done.code, done.out)
             assert "state/europe/staging.jsonl" in done.err
             assert "line 2" in done.err or ":2" in done.err
@@ -269,7 +269,7 @@ class TestVerify:
         imported.write(
             "config/usa.yaml", "targets:\n  usa/x: {auth_url: https://a.example, base_url: https://b.example}\n"
         )
-        done = imported.run("state", "verify")
+        done = imported.run_fork("state", "verify")
         assert 1 == done.code
         assert done.out.startswith("  europe/staging: valid, 2 entries, ")
         assert "no state record for usa/x" in done.err
@@ -277,7 +277,7 @@ class TestVerify:
     def test_with_a_broken_configuration(self, imported: Partner) -> None:
         """What journals there are is checked still; without any, the configuration is what is wrong."""
         imported.write("config/all.yaml", "nonsense: 1\n")
-        done = imported.run("state", "verify")
+        done = imported.run_fork("state", "verify")
         assert 0 == done.code
         assert "Warning: " in done.err
         imported.step("state", "verify", "--state", "elsewhere", code=1)
@@ -296,7 +296,7 @@ class TestRememberedHeads:
     def test_a_lost_line_is_noticed(self, rolled_back: Partner) -> None:
         """Neither plan nor apply takes the older record for the record."""
         for command in (["plan"], ["apply", "--auto-approve"], ["state", "verify"]):
-            done = rolled_back.run(*command)
+            done = rolled_back.run_fork(*command)
             assert (1, "") == (done.code, done.out)
             assert "the last 1 of 2 entries are missing" in done.err
             assert "reconciler state accept-rollback -t europe/staging" in done.err
@@ -306,13 +306,13 @@ class TestRememberedHeads:
         """Another cache directory has seen nothing."""
         assert [("offers", "create")] == [
             (change["address"].rpartition("/")[2], change["action"])
-            for change in rolled_back.succeed("plan", "--format", "json", "--cache-dir", "other").document["changes"]
+            for change in rolled_back.step("plan", "--format", "json", "--cache-dir", "other").document["changes"]
         ]
 
     def test_accepting_wants_somebody(self, rolled_back: Partner) -> None:
         """Off a terminal it says what it would accept, and is refused without --force."""
         with rolled_back.appending():
-            done = rolled_back.run("state", "accept-rollback", "-t", "europe/staging")
+            done = rolled_back.run_fork("state", "accept-rollback", "-t", "europe/staging")
         assert (1, "") == (done.code, done.out)
         assert "  europe/staging: last seen with 2 entries, head " in done.err
         assert "repeat the command with --force" in done.err
@@ -327,11 +327,11 @@ class TestRememberedHeads:
     def test_a_journal_that_vanished_is_named(self, imported: Partner) -> None:
         """It was here before, and how long it was is known."""
         imported.journal.unlink()
-        done = imported.run("plan")
+        done = imported.run_fork("plan")
         assert 1 == done.code
         assert "the state record of europe/staging is missing: it was last read here with 2 entries" in done.err
 
     def test_a_cache_that_cannot_be_written_is_a_warning(self, imported: Partner) -> None:
         """A record that is rolled back would not be noticed then."""
-        done = imported.succeed("plan", "--cache-dir", "/proc/reconciler")
+        done = imported.step("plan", "--cache-dir", "/proc/reconciler")
         assert done.err.startswith("Warning: /proc/reconciler/heads: cannot save the last known head of the state reco")

@@ -63,7 +63,7 @@ def test_what_only_a_kept_file_knows_is_not_created_again(begun: Partner) -> Non
     file = keep(begun, roll_back(begun))
     accept(begun)
     for arguments in (["plan", "--detailed-exitcode"], ["status", "--detailed-exitcode"], ["apply", "--auto-approve"]):
-        done = begun.run(*arguments)
+        done = begun.run_fork(*arguments)
         assert 3 == done.code, done
         assert (
             f"Warning: europe/staging: {file} contains the results of 1 create that are not in the record; until they"
@@ -183,7 +183,7 @@ def test_status_goes_on_without_a_target_whose_kept_file_says_too_little(begun: 
     keep(begun, roll_back(begun, "outcome"))
     accept(begun)
     declare_second(begun, "chances", "LOA10013")
-    done = begun.run("status")
+    done = begun.run_fork("status")
     assert (1, True, False) == (done.code, "eu/staging\n" in done.out, "europe/staging\n" in done.out)
     assert "contains the result of create attempt" in done.err
 
@@ -193,7 +193,7 @@ def test_an_outcome_of_which_nobody_knows_what_it_was_for(begun: Partner) -> Non
     file = keep(begun, roll_back(begun, "outcome"))
     accept(begun)
     for command in (["plan"], ["apply", "--auto-approve"]):
-        done = begun.run(*command)
+        done = begun.run_fork(*command)
         assert (1, "") == (done.code, done.out)
         attempt = json.loads(file.read_bytes())["entry"]["attempt"]
         assert (
@@ -229,7 +229,7 @@ def test_nor_on_another_target_of_the_service(begun: Partner) -> None:
     keep(begun, [INTENT])
     begun.want(loans=["ONB10013"])
     declare_second(begun, "offers", "ONB10011")
-    done = begun.run("apply", "--auto-approve", "-t", "eu/staging")
+    done = begun.run_fork("apply", "--auto-approve", "-t", "eu/staging")
     assert (3, True) == (done.code, f"it may already be in force as {OFFERS}" in done.out), done
     assert begun.service.untouched
 
@@ -243,7 +243,7 @@ def test_what_is_kept_while_an_apply_runs(begun: Partner) -> None:
         return Response("{}", status=201)
 
     begun.service.answer_next(answer_and_keep)
-    done = begun.run("apply", "--auto-approve")
+    done = begun.run_fork("apply", "--auto-approve")
     assert 1 == len(begun.service.creates), done
     assert 0 != done.code
     assert "Warning: europe/staging: " in done.err
@@ -280,7 +280,7 @@ def test_a_kept_file_that_cannot_be_read(begun: Partner, spoil: Any, command: li
     file = keep(begun, roll_back(begun))
     accept(begun)
     spoil(file)
-    done = begun.run(*command)
+    done = begun.run_fork(*command)
     assert (1, "") == (done.code, done.out)
     assert (str(file) in done.err, "move it to another directory" in done.err) == (True, True), done.err
     assert 1 == len(begun.service.creates)
@@ -293,7 +293,7 @@ def test_a_record_that_is_rolled_back_is_recovered_into(begun: Partner, accepted
     if accepted:
         accept(begun)
     with begun.appending("intent", "outcome"):
-        assert "  europe/staging: 2 entries recovered\n" == begun.succeed("state", "recover", file).out
+        assert "  europe/staging: 2 entries recovered\n" == begun.step("state", "recover", file).out
     with begun.appending():
         again = begun.step("state", "recover", file)
     assert "  europe/staging: 0 entries recovered, 2 already recorded\n" == again.out
@@ -311,7 +311,7 @@ def test_one_entry_that_cannot_follow_does_not_keep_back_the_rest(begun: Partner
     (attempt,) = (one["attempt"] for one in lost if one.get("address") == OFFERS)
     file = keep(begun, without)
     with begun.appending("intent", "outcome"):
-        done = begun.run("state", "recover", file)
+        done = begun.run_fork("state", "recover", file)
     assert (1, "  europe/staging: 2 entries recovered\n") == (done.code, done.out)
     assert (
         f"Error: europe/staging: cannot recover the entry 'outcome' of attempt {attempt}: the record does not"
@@ -329,4 +329,4 @@ def test_outcomes_may_come_before_intents(begun: Partner) -> None:
     """The order in which a file tells of an attempt does not matter."""
     file = keep(begun, roll_back(begun)[::-1])
     with begun.appending("intent", "outcome"):
-        begun.succeed("state", "recover", file)
+        begun.step("state", "recover", file)

@@ -47,7 +47,7 @@ def begun(project: Project) -> Project:
 )
 def test_a_target_without_a_record(begun: Project, form: str, shown: str) -> None:
     """It is among the results, and does not stop the other."""
-    done = begun.run("status", "--format", form)
+    done = begun.run_fork("status", "--format", form)
     assert 0 == done.code
     assert shown in done.out
     assert "europe/staging/offers" in done.out

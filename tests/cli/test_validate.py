@@ -36,7 +36,7 @@ def test_every_format_tells_every_mistake_and_warning(project: Project) -> None:
     )
     project.write("config/more.ymal", "")
     project.write("config/README.md", "")  # for people, and no mistake
-    told = project.run("validate", "--format", "github")
+    told = project.run_fork("validate", "--format", "github")
     assert [
         "::error file=config/a%2Cb%25.yaml,line=2,col=3::*/* matches no declared target",
         "::error file=config/a%2Cb%25.yaml,line=3,col=27::eventCodes: not an event code: '1::\\\\n%25'",

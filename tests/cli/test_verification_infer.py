@@ -51,7 +51,7 @@ class TestSecretVariable:
 
     def test_the_scheme_that_fits(self, captor: Project, tmp_path: Path) -> None:
         """Is printed such that `config/` takes it; where it goes is said beside it, and in the help."""
-        done = captor.succeed("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        done = captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert "Add this at the top level of any file in config/.\n" == done.err
         assert "" == captor.step("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET", "-q").err
         told = " ".join(captor.step("verification", "infer", "--help").out.split())
@@ -80,7 +80,7 @@ class TestSecretVariable:
     def test_from_standard_input(self, captor: Project) -> None:
         """As `-`, so that one line of many can be piped into it; what is wrong with that is told of it."""
         arguments = ["verification", "infer", "-", "--secret-variable", "HOOK_SECRET"]
-        assert captor.succeed(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
+        assert captor.step(*arguments, stdin=captor.read("one.json")).out.startswith("verification:\n")
         for given, told in (
             ("", "invalid captured request: not a"),
             (captor.read("one.json") * 2, "the file contains more"),
@@ -98,7 +98,7 @@ class TestSecretVariable:
     def test_none_fits(self, captor: Project) -> None:
         """Exit code 1, nothing on stdout, and what to look at."""
         captor.environment["HOOK_SECRET"] = "another"
-        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        done = captor.run_fork("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "") == (done.code, done.out)
         assert (
             "Error: no scheme matches this request; check that the secret belongs to the subscription that sent it and"
@@ -110,7 +110,7 @@ class TestSecretVariable:
         """Exit code 1, nothing on stdout, and both on stderr."""
         digest = hmac.digest(KEY.encode(), BODY, "sha256").hex()
         captor.write("one.json", json.dumps(captured(X_A=digest, X_B=f"sha256={digest}")))
-        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        done = captor.run_fork("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "") == (done.code, done.out)
         assert (2, 1, 1) == tuple(
             done.err.count(one) for one in ("verification:\n", "  header: X-A\n", "  header: X-B\n")
@@ -133,7 +133,7 @@ class TestAddress:
 
     def test_from_a_private_file(self, partner: Partner) -> None:
         """Which of the strings in the response it is, nobody has to know."""
-        done = partner.succeed("verification", "infer", "one.json", "--address", "europe/staging/offers")
+        done = partner.step("verification", "infer", "one.json", "--address", "europe/staging/offers")
         assert "header: X-Signature\n  algorithm: hmac-sha256\n  prefix: ''\n  encoding: hex\n" in done.out
         assert SIGNING_KEY not in done.out + done.err
 
@@ -147,7 +147,7 @@ class TestAddress:
                 partner.step("secret", "set", "europe/staging/offers", stdin=secret)
         for machine, code, told in (("a", 0, ""), ("b", 1, "no scheme matches"), ("c", 1, "another machine or user")):
             partner.environment["XDG_DATA_HOME"] = str(partner.path / machine)
-            done = partner.run(*arguments)
+            done = partner.run_fork(*arguments)
             assert (code, True) == (done.code, told in done.err)
 
     def test_from_a_sealed_response(self, partner: Partner) -> None:
@@ -156,7 +156,7 @@ class TestAddress:
         partner.seal()
         partner.step("apply", "--auto-approve")
         arguments = ["verification", "infer", "one.json", "--address", "europe/staging/other"]
-        done = partner.run(*arguments)
+        done = partner.run_fork(*arguments)
         assert (1, True) == (
             done.code,
             "no age identity; use --identity FILE" in done.err,
@@ -172,7 +172,7 @@ class TestAddress:
         partner.step("state", "removed", "europe/staging/offers")
         partner.seal()
         partner.step("apply", "--auto-approve")
-        done = partner.run("verification", "infer", "one.json", "--address", "europe/staging/offers")
+        done = partner.run_fork("verification", "infer", "one.json", "--address", "europe/staging/offers")
         assert (1, True) == (done.code, "no age identity; use --identity FILE" in done.err)
 
     def test_a_response_with_nothing_to_sign_with(self, partner: Partner) -> None:
@@ -187,7 +187,7 @@ class TestAddress:
             ('["ONB10011", 1, {"a": "sub"}]', "no scheme matches"),
         ):
             kept.write_text(response)
-            done = partner.run("verification", "infer", "one.json", "--address", "europe/staging/offers")
+            done = partner.run_fork("verification", "infer", "one.json", "--address", "europe/staging/offers")
             assert (1, "", True) == (done.code, done.out, told in done.err)
 
     def test_of_what_nothing_is_recorded(self, partner: Partner) -> None:
@@ -197,7 +197,7 @@ class TestAddress:
             ("europe/production/offers", "state init"),
             ("offers", "expected an address region/environment/name"),
         ):
-            done = partner.run("verification", "infer", "one.json", "--address", address)
+            done = partner.run_fork("verification", "infer", "one.json", "--address", address)
             assert (1, "", True) == (done.code, done.out, told in done.err)
 
 
@@ -215,7 +215,7 @@ class TestMistakes:
     )
     def test_arguments(self, captor: Project, arguments: list[str], told: str) -> None:
         """One secret, from one place."""
-        done = captor.run("verification", "infer", "one.json", *arguments)
+        done = captor.run_fork("verification", "infer", "one.json", *arguments)
         assert (1, "", True) == (done.code, done.out, told in done.err)
 
     @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ class TestMistakes:
         (captor.path / "one.json").unlink()
         if content is not None:
             captor.write("one.json", content)
-        done = captor.run("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
+        done = captor.run_fork("verification", "infer", "one.json", "--secret-variable", "HOOK_SECRET")
         assert (1, "", True) == (done.code, done.out, told in done.err)
 
     def test_a_pipe_that_stays_open(self, captor: Project) -> None:

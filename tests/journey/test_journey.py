@@ -40,8 +40,7 @@ def applied(partner: Partner) -> Partner:
 
 def cut_off(partner: Partner) -> None:
     """Take the network, and the credentials, away from the commands to come."""
-    folder = partner.write("hooks/sitecustomize.py", NO_NETWORK).parent
-    partner.environment = {"PYTHONPATH": str(folder)}
+    partner.before_steps, partner.environment = NO_NETWORK, {}
 
 
 class TestFirstPlan:
@@ -53,9 +52,9 @@ class TestFirstPlan:
         """From configuration to plan nothing leaves the machine."""
         partner.want(applications=APPLICATIONS)
         cut_off(partner)
-        partner.succeed("validate")
+        partner.step("validate")
         partner.step("state", "init")
-        done = partner.run("plan", "--detailed-exitcode")
+        done = partner.run_fork("plan", "--detailed-exitcode")
         assert (2, "") == (done.code, done.err)
         assert f"  + {ADDRESS}  create\n" in done.out
         assert lending_service.untouched
@@ -66,13 +65,13 @@ class TestFirstPlan:
         credentials = partner.environment
         cut_off(partner)
         partner.environment.update(credentials)
-        assert partner.run("apply", "--auto-approve", "--timeout", "1").code == 1
+        assert partner.run_fork("apply", "--auto-approve", "--timeout", "1").code == 1
         assert lending_service.untouched
 
     def test_without_a_record_there_is_no_plan(self, partner: Partner) -> None:
         """A missing record is not an empty one, and what to do is said."""
         partner.want(applications=APPLICATIONS)
-        done = partner.run("plan", "--detailed-exitcode")
+        done = partner.run_fork("plan", "--detailed-exitcode")
         assert (1, "") == (done.code, done.out)
         assert "reconciler state init -t europe/staging" in done.err
 
@@ -99,11 +98,11 @@ class TestFirstApply:
     def test_nothing_is_left_to_do(self, applied: Partner, lending_service: LendingService) -> None:
         """A plan is empty, and an apply needs no approval and sends nothing."""
         assert ["begun", "bound", "intent", "outcome"] == applied.kinds
-        done = applied.run("plan", "--detailed-exitcode")
+        done = applied.run_fork("plan", "--detailed-exitcode")
         assert (0, "") == (done.code, done.err)
         assert "\nNo changes. 1 subscription matches the configuration.\n" in done.out
         journal = applied.journal.read_bytes()
-        done = applied.run("apply")
+        done = applied.run_fork("apply")
         assert (0, "Nothing to do.\n") == (done.code, done.out)
         assert (1, journal) == (len(lending_service.creates), applied.journal.read_bytes())
 
@@ -123,7 +122,7 @@ class TestChanges:
     def test_another_order_is_no_change(self, applied: Partner) -> None:
         """Order never matters."""
         applied.want(applications=sorted(APPLICATIONS))
-        assert applied.run("plan", "--detailed-exitcode").code == 0
+        assert applied.run_fork("plan", "--detailed-exitcode").code == 0
 
     def test_an_added_code_is_created_alone(self, applied: Partner, lending_service: LendingService) -> None:
         """One call with that code, so that nothing is delivered twice."""
@@ -137,7 +136,7 @@ class TestChanges:
         """One call with all codes; the old subscription awaits its removal, and delivers until then."""
         other = "https://hooks.partner.example/elsewhere"
         applied.declare({"applications": (APPLICATIONS, other)})
-        done = applied.succeed("apply", "--auto-approve", "--format", "json")
+        done = applied.step("apply", "--auto-approve", "--format", "json")
         assert [{"eventCodes": sorted(APPLICATIONS), "webhookUrl": other}] == lending_service.bodies[1:]
         (request,) = done.document["removal_requests"]
         assert f"to {URL}, created" in request["text"]
@@ -150,7 +149,7 @@ class TestChanges:
     def test_a_dropped_name_is_retired_without_a_call(self, applied: Partner, lending_service: LendingService) -> None:
         """The record says that it must go, and the request to the operator is printed."""
         applied.want(others=["ONB10011"])
-        done = applied.succeed("apply", "--auto-approve")
+        done = applied.step("apply", "--auto-approve")
         assert [
             {"eventCodes": ["ONB10011"], "webhookUrl": "https://hooks.partner.example/others"}
         ] == lending_service.bodies[1:]
@@ -180,18 +179,18 @@ class TestSavedPlans:
     def saved(self, partner: Partner) -> Path:
         """The plan of one create, in a file."""
         partner.begin(applications=APPLICATIONS)
-        partner.succeed("plan", "--out", "plan.json")
+        partner.step("plan", "--out", "plan.json")
         return partner.path / "plan.json"
 
     def test_the_file_is_the_document(self, partner: Partner, saved: Path) -> None:
         """`--out` writes what `--format json` prints."""
-        assert partner.succeed("plan", "--format", "json").out == saved.read_text(encoding="utf-8")
+        assert partner.step("plan", "--format", "json").out == saved.read_text(encoding="utf-8")
 
     def test_it_applies_once(self, partner: Partner, lending_service: LendingService, saved: Path) -> None:
         """A second time it is refused: the record has moved."""
-        partner.succeed("apply", "plan.json")
+        partner.step("apply", "plan.json")
         journal = partner.journal.read_bytes()
-        done = partner.run("apply", "plan.json")
+        done = partner.run_fork("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
         assert done.err.startswith("Error: plan.json: the saved plan is stale for europe/staging: ")
         assert (1, journal) == (len(lending_service.creates), partner.journal.read_bytes())
@@ -214,7 +213,7 @@ class TestSavedPlans:
             case "recipients":
                 key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
                 partner.write("config/recipients.yaml", f"recipients: [{key}]\n")
-        done = partner.run("apply", "plan.json")
+        done = partner.run_fork("apply", "plan.json")
         assert done.code == 1
         targets = "europe/staging, usa/staging" if how == "target gone" else "europe/staging"
         assert f"Error: plan.json: the saved plan is stale for {targets}: " in done.err
@@ -228,11 +227,11 @@ class TestSavedPlans:
         partner.step("state", "init")
         partner.step("plan", "--out", "plan.json")
         other.unlink()
-        done = partner.run("apply", "plan.json")
+        done = partner.run_fork("apply", "plan.json")
         assert (1, "") == (done.code, done.out)
         assert "Error: plan.json: the saved plan is stale for usa/staging: " in done.err
         assert lending_service.untouched
-        partner.succeed("apply", "plan.json", "-t", "europe/*")
+        partner.step("apply", "plan.json", "-t", "europe/*")
 
     def test_nothing_is_sent_from_the_file(
         self, partner: Partner, lending_service: LendingService, saved: Path
@@ -241,22 +240,22 @@ class TestSavedPlans:
         document = json.loads(saved.read_text(encoding="utf-8"))
         document["changes"][0]["request"]["webhookUrl"] = "https://evil.example/"
         saved.write_text(json.dumps(document), encoding="utf-8")
-        partner.succeed("apply", "plan.json")
+        partner.step("apply", "plan.json")
         assert [URL] == [body["webhookUrl"] for body in lending_service.bodies]
 
     def test_the_selection_comes_from_the_file(self, partner: Partner, lending_service: LendingService) -> None:
         """What was planned for some addresses is applied to those."""
         partner.begin(applications=["ONB10001"], offers=["ONB10011"])
-        partner.succeed("plan", "-t", "*/*/offers", "--out", "plan.json")
-        partner.succeed("apply", "plan.json")
+        partner.step("plan", "-t", "*/*/offers", "--out", "plan.json")
+        partner.step("apply", "plan.json")
         assert [["ONB10011"]] == [body["eventCodes"] for body in lending_service.bodies]
 
     def test_a_digest_applies_once(self, partner: Partner, lending_service: LendingService) -> None:
         """A stale digest is refused, with the one of the plan as it is now."""
         partner.begin(applications=APPLICATIONS)
         digest = partner.plan()["digest"]
-        partner.succeed("apply", "--expect-digest", digest)
-        done = partner.run("apply", "--expect-digest", digest)
+        partner.step("apply", "--expect-digest", digest)
+        done = partner.run_fork("apply", "--expect-digest", digest)
         assert (1, "") == (done.code, done.out)
         assert (
             f"Error: --expect-digest {digest}: the plan has changed: its digest is now {partner.plan()['digest']}; "

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from pytest_httpserver import HTTPServer
 from support.journal_samples import TARGET, entries, imported, journal, journal_bytes
 from support.object_servers import AZURITE_KEY, S3_SECRET, ObjectServer, s3_environment
 from support.ports import free_port
+from support.prompt_server import PromptServer
 from support.tcp_proxy import Proxy
 from werkzeug import Request, Response
 
@@ -147,7 +147,7 @@ def read_only(s3: ObjectServer) -> Iterator[tuple[ObjectServer, list[str]]]:
             return Response(EMPTY, 200)
         return Response("<Error><Code>NoSuchKey</Code></Error>", 404)
 
-    server = HTTPServer(host="127.0.0.1", port=0, threaded=True)
+    server = PromptServer(host="127.0.0.1", port=0, threaded=True)
     server.expect_request(re.compile("/.*")).respond_with_handler(answer)
     server.start()
     yield ObjectServer("s3", server.port, s3_environment(server.port)), written

@@ -2,8 +2,8 @@
 
 A project, from the plainest to the richest:
 
-- `project.Project`: a directory, an environment, and `reconciler` run in it: `run` and `start` as a user does, `step`
-  and `start_step` as forks of a process that has loaded the program (`warm`). No service.
+- `project.Project`: a directory, an environment, and `reconciler` run in it: `run` and `start` as a user does, `step`,
+  `start_step` and `run_fork` as forks of a process that has loaded the program (`warm`). No service.
 - `partner.Partner`: a project of one target whose service is a `LendingService`, with words for its record and plans.
   Its service is on plain http, so it counts as a sandbox: `state init` does not refuse a second store for it.
 - `sandbox_project.SandboxProject`: a project of any number of targets with the sandbox; compares what was created with

@@ -13,8 +13,9 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+
+from support.prompt_server import PromptServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ class Hub:
     With `errors` a query about commits is answered in part, without their statuses.
     """
 
-    server: HTTPServer
+    server: PromptServer
     commits: list[int] = field(default_factory=lambda: [3, 2, 1])
     statuses: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     issues: list[dict[str, Any]] = field(default_factory=list)
@@ -232,7 +233,7 @@ def _page(request: Request, items: list[Any]) -> Response:
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     """GitHub with one repository of three commits."""
-    server = HTTPServer(host="127.0.0.1", port=0, threaded=True)
+    server = PromptServer(host="127.0.0.1", port=0, threaded=True)
     hub = Hub(server)
     server.expect_request(re.compile("/.*")).respond_with_handler(hub.answer)
     server.start()

@@ -12,8 +12,9 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+
+from support.prompt_server import PromptServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +57,7 @@ class LendingService:
         self._alone = Lock()
         self._released = Event()
         self.hanging = Event()
-        self._server = HTTPServer(host="127.0.0.1", port=0, threaded=True)
+        self._server = PromptServer(host="127.0.0.1", port=0, threaded=True)
         for pattern, handler in {
             "/tenant/oauth/token": self._give_token,
             "/eu/v9/notification/webhooksubscription": self._create,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import subprocess
 import time
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from support import warm
 from support.project import EXECUTABLE, end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from support.project import Finished, Project
 
@@ -78,7 +80,7 @@ def talk(port: int, *parts: bytes, half_close: bool = False, pause: float = 0.0)
 class Listening:
     """A `reconciler listen` at work, and what it told so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | warm.Started, out: Path, err: Path) -> None:
         self.process = process
         self._out = out
         self._err = err
@@ -117,15 +119,21 @@ def wait_until(look: Callable[[], T], is_right: Callable[[T], bool], seconds: fl
 
 
 @contextmanager
-def listening(project: Project, *arguments: str) -> Iterator[Listening]:
-    """Run `reconciler listen` in a project, until the block ends."""
+def listening(project: Project, *arguments: str, fork: bool = True) -> Iterator[Listening]:
+    """Run `reconciler listen` in a project, until the block ends: as a fork, unless a test is about its signals."""
     number = len(list(project.path.glob("listen-*.out")))
     out, err = project.path / f"listen-{number}.out", project.path / f"listen-{number}.err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        process = subprocess.Popen(
-            [EXECUTABLE, "listen", *arguments],
-            cwd=project.path, env=project.variables(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-        )  # fmt: skip
+    process: subprocess.Popen[bytes] | warm.Started
+    with Path(os.devnull).open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
+        streams = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
+        command = ["listen", *arguments]
+        if fork:
+            process = warm.Started(command, project.path, project.variables(), "", project.before_steps, streams)
+        else:
+            process = subprocess.Popen(
+                [EXECUTABLE, *command], cwd=project.path, env=project.variables(), stdin=stdin, stdout=stdout,
+                stderr=stderr,
+            )  # fmt: skip
         try:
             yield Listening(process, out, err)
         finally:

@@ -10,6 +10,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from support import warm
 from support.project import EXECUTABLE, Finished
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ def at_terminal(
     program: str | Path = EXECUTABLE,
     typed: str = "",
     stop_at: str = "",
+    fork: bool = False,
 ) -> Finished:
     """Run `reconciler`, or another program, at a terminal, and type an answer when its prompt has appeared.
+
+    With `fork`, it is a fork (see `warm`), for a test of what is shown, and not of how it gets to the terminal.
 
     Something may have been typed before there was a prompt. What runs until it is interrupted is, when `stop_at` has
     appeared.
@@ -35,15 +39,20 @@ def at_terminal(
     terminal is so wide that no line of it wraps, unless the project's environment has COLUMNS.
     """
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [program, *arguments],
-        cwd=project.path,
-        env={"TERM": "xterm", **project.variables(), "COLUMNS": project.environment.get("COLUMNS", "1000")},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,  # so that the terminal of whoever runs the tests is not asked
-    )
+    environment = {"TERM": "xterm", **project.variables(), "COLUMNS": project.environment.get("COLUMNS", "1000")}
+    process: subprocess.Popen[bytes] | warm.Started
+    if fork:
+        process = warm.Started(arguments, project.path, environment, streams=[theirs] * 3)
+    else:
+        process = subprocess.Popen(
+            [program, *arguments],
+            cwd=project.path,
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,  # so that the terminal of whoever runs the tests is not asked
+        )
     os.close(theirs)
     os.write(ours, typed.encode())
     try:
@@ -55,7 +64,9 @@ def at_terminal(
         process.wait()
 
 
-def _converse(terminal: int, answers: dict[str, str], process: subprocess.Popen[bytes], stop_at: str) -> str:
+def _converse(
+    terminal: int, answers: dict[str, str], process: subprocess.Popen[bytes] | warm.Started, stop_at: str
+) -> str:
     shown, deadline = b"", time.monotonic() + 30
     while time.monotonic() < deadline:
         ready, _, _ = select.select([terminal], [], [], 1)
