@@ -19,7 +19,6 @@ from reconciler.operations.new_project.ignored import SANDBOX_STATE
 from reconciler.operations.new_project.next_steps import next_steps
 from reconciler.operations.new_project.project import Choices, check_names, create, record_directory, refuse_existing
 from reconciler.operations.new_project.workflow import BRANCH, WORKFLOW, is_for_workflow
-from reconciler.operations.sandbox_events import SANDBOX_URL
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.line import Line
 from reconciler.state.stores.location import holds_password
@@ -153,7 +152,7 @@ def _proposed(terminal: Terminal, workspace: Workspace, default: str) -> str:
     place = workspace.setting("state", "RECONCILER_STATE", default)
     if "state" in terminal.flags or workspace.variables.get("RECONCILER_STATE") is None:
         return place
-    if not (workspace.variables.get(SANDBOX_URL) or PurePosixPath("/", place).is_relative_to(SANDBOX_STATE)):
+    if SANDBOX_STATE.strip("/") not in PurePosixPath(place).parts:
         return place
     shown = "" if holds_password(place) else f" ({place})"
     terminal.say(

@@ -132,17 +132,10 @@ def test_a_place_from_the_shell(project: Project) -> None:
     assert 0 < done.out.index("Enter takes those in brackets.") < done.out.index("Regions [")
 
 
-@pytest.mark.parametrize(
-    "left_over",
-    [
-        {"RECONCILER_STATE": "sandbox-state/7"},
-        {"RECONCILER_STATE": "git:rehearsal", "RECONCILER_SANDBOX_URL": "http://127.0.0.1:4000"},
-    ],
-)
-def test_the_record_of_a_sandbox_is_not_proposed(project: Project, left_over: dict[str, str]) -> None:
+@pytest.mark.parametrize("place", ["sandbox-state/7", "/home/partner/hooks/sandbox-state/7"])
+def test_the_record_of_a_sandbox_is_not_proposed(project: Project, place: str) -> None:
     """A shell that has just rehearsed proposes no place for the real record; it is used if it is named."""
-    project.environment |= left_over
-    place = left_over["RECONCILER_STATE"]
+    project.environment["RECONCILER_STATE"] = place
     told = (
         f"RECONCILER_STATE in the environment ({place}) is the place of a sandbox's record, so it is not proposed for"
         " that of the real service"
