@@ -1,4 +1,4 @@
-"""Replacements that exchange the URLs of two subscriptions: most often two lines of `config/` were mixed up."""
+"""Changes that exchange the URLs of two subscriptions: most often two lines of `config/` were mixed up."""
 
 from __future__ import annotations
 
@@ -16,67 +16,88 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
-    from reconciler.model.record import Attempt
+    from reconciler.model.record import Record
 
 Move = tuple[str, str]
 """The old URL of an address and its new one, in the form URLs compare in."""
 
 
-def with_exchanges(changes: Iterable[Change]) -> list[Change]:
-    """`changes` of one target, with a warning at each of two replacements whose new URL is the other's old one."""
+def with_exchanges(changes: Iterable[Change], record: Record) -> list[Change]:
+    """`changes` of one target, with a warning at each that takes from an address the URL that another is given.
+
+    Those that put both back to their first URLs have none: they end an exchange.
+    """
     changes = list(changes)
-    moves: dict[Move, Address] = {}
-    for change in changes:
-        for move in _moves(change):
-            moves.setdefault(move, change.address)
-    return [_warned(change, moves) for change in changes] if len(moves) > 1 else changes
+    moved = list(_moves(changes))
+    pairs = _pairs([(move, change.address) for move, change in moved], record)
+    exchanging = {id(change): pairs[move, change.address] for move, change in moved if (move, change.address) in pairs}
+    return [_warned(change, exchanging.get(id(change), ())) for change in changes] if exchanging else changes
 
 
-def exchanges(attempts: Sequence[Attempt], changes: Iterable[Change]) -> tuple[tuple[Address, ...], ...]:
+def exchanges(record: Record, changes: Sequence[Change]) -> tuple[tuple[Address, ...], ...]:
     """The pairs of addresses of one target whose URLs were exchanged, as long as what delivers to the old ones exists.
 
-    `attempts` are those of the target that are not GONE, oldest first for each address, and `changes` what is left to
-    apply: one of the two replacements may be done, and the other not.
+    `changes` are what is left to apply: one of the two may be done, and the other not.
     """
-    moved = [*_moved(attempts), *((move, change.address) for change in changes for move in _moves(change))]
-    moves: dict[Move, Address] = {}
-    for move, address in moved:
-        moves.setdefault(move, address)
-    pairs = (_pair(address, move, moves) for move, address in moved)
-    return tuple(sorted({pair for pair in pairs if pair}))
+    moved = [*_moved(record), *((move, change.address) for move, change in _moves(changes))]
+    return tuple(sorted(set(_pairs(moved, record).values())))
 
 
-def _moves(change: Change) -> list[Move]:
-    """The old URL and the new one of each attempt that a replacement retires."""
-    if change.action is Action.REPLACE and change.request is not None:
-        new = normal_url(change.request.url)
-        return [(normal_url(attempt.url), new) for attempt in change.before if attempt.id in change.concerns]
-    return []
+def _moves(changes: Sequence[Change]) -> Iterator[tuple[Move, Change]]:
+    """The old URL and the new one of each attempt whose removal a change requests, with a successor at its address."""
+    restored = {
+        change.address: [attempt.url for attempt in change.restored]
+        for change in changes
+        if change.action is Action.RESTORE
+    }
+    for change in changes:
+        successors = restored.get(change.address, []) if change.action is Action.RETIRE else []
+        if change.action is Action.REPLACE and change.request is not None:
+            successors = [change.request.url]
+        for attempt in change.before if successors else ():
+            if attempt.id in change.concerns:
+                yield from (((normal_url(attempt.url), normal_url(url)), change) for url in successors)
 
 
-def _moved(attempts: Sequence[Attempt]) -> Iterator[tuple[Move, Address]]:
-    """The moves that the record shows: what a plan has retired, or is about to, and a later attempt at another URL."""
-    by_address: dict[Address, list[Attempt]] = {}
-    for attempt in attempts:
-        by_address.setdefault(attempt.address, []).append(attempt)
-    for address, known in by_address.items():
-        for number, old in enumerate(known):
-            for new in known[number + 1 :] if old.in_force and not old.on_purpose else ():
+def _moved(record: Record) -> Iterator[tuple[Move, Address]]:
+    """The moves that the record shows: what a plan has retired, or is about to, and its successor at another URL."""
+    for address, known in record.by_address().items():
+        olds = [attempt for attempt in known if attempt.in_force and not attempt.on_purpose] if len(known) > 1 else []
+        for old in olds:
+            for new in known if old.status is Status.AWAITING_REMOVAL else known[known.index(old) + 1 :]:
                 move = normal_url(old.url), normal_url(new.url)
                 if new.status is not Status.AWAITING_REMOVAL and move[0] != move[1]:
                     yield move, address
 
 
-def _warned(change: Change, moves: Mapping[Move, Address]) -> Change:
-    for move in _moves(change):
-        pair = _pair(change.address, move, moves)
-        if pair:
-            return replace(change, warnings=(*change.warnings, exchanged(*pair)), exchanged=pair)
-    return change
+def _warned(change: Change, pair: tuple[Address, ...]) -> Change:
+    if not pair:
+        return change
+    return replace(change, warnings=(*change.warnings, exchanged(*pair)), exchanged=pair)
 
 
-def _pair(address: Address, move: Move, moves: Mapping[Move, Address]) -> tuple[Address, ...]:
-    """The address and the one that has moved the other way, sorted; empty if none has."""
-    old, new = move
-    other = moves.get((new, old))
-    return () if other in (None, address) else tuple(sorted((address, other)))
+def _pairs(moved: Sequence[tuple[Move, Address]], record: Record) -> dict[tuple[Move, Address], tuple[Address, ...]]:
+    """For each move, the sorted pair of its address and the one that moves the other way, if there is one."""
+    moves: dict[Move, Address] = {}
+    for move, address in moved:
+        moves.setdefault(move, address)
+    pairs: dict[tuple[Move, Address], dict[Address, str]] = {}
+    for (old, new), address in moved:
+        other = moves.get((new, old), address)
+        if other != address:
+            pairs[(old, new), address] = {address: new, other: old}
+    first = _first_urls(record) if pairs else {}
+    return {
+        move: tuple(sorted(urls))
+        for move, urls in pairs.items()
+        if any(first.get(address) != url for address, url in urls.items())
+    }
+
+
+def _first_urls(record: Record) -> Mapping[Address, str]:
+    """The URL of the oldest attempt of each address that delivers, or has delivered."""
+    urls: dict[Address, str] = {}
+    for attempt in record.attempts.values():
+        if attempt.in_force or attempt.removed:
+            urls.setdefault(attempt.address, normal_url(attempt.url))
+    return urls
