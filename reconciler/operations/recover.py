@@ -17,13 +17,15 @@ from reconciler.model.unrecorded import followable
 from reconciler.model.url import same_service
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
+from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import load_journal, restore_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.closing import refuse_closed
-from reconciler.state.journal.histories import missing_of
+from reconciler.state.journal.histories import made_elsewhere, missing_of, services_of, services_since
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
 
 _NAMED = 3  # files of a directory, in an error
@@ -162,9 +164,21 @@ def _put_back(workspace: Workspace, theirs: Journal, data: bytes, file: Path) ->
             where=file,
             remedy="find a newer copy",
         )
+    _refuse_rehearsal(workspace, theirs, str(file))
     restore_journal(store, theirs, data, heads, f"{target}: put back")
     workspace.notices.work_is_done()
     return Recovery(target, len(theirs.lines))
+
+
+def _refuse_rehearsal(workspace: Workspace, theirs: Journal, source: str) -> None:
+    """Raises RecordForeign for a copy with entries made at other services than those seen here and in the settings."""
+    seen = max((known.entries for known in _known_here(workspace, theirs)), default=1)
+    target = sound_targets(workspace).get(theirs.target)
+    moved = [] if target is None else [target.base_url]
+    elsewhere = services_since(theirs, seen, [*services_of(theirs.lines[:seen]), *moved])
+    if elsewhere:
+        unless = "only if the service has moved there, first let base_url be that address"
+        raise made_elsewhere(theirs, source, elsewhere, unless)
 
 
 def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
@@ -197,13 +211,17 @@ def _was_here(workspace: Workspace, theirs: Journal) -> bool:
 
     If the copy was rebound since, that may have been done to rehearse with a sandbox.
     """
-    record, place = theirs.record(), workspace.store.place
-    known_here = (
-        fold(theirs.lines[: known.entries])
-        for known in workspace.heads.seen(theirs.target).of_record(record.id)
-        if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries)
-    )
+    record = theirs.record()
+    known_here = (fold(theirs.lines[: known.entries]) for known in _known_here(workspace, theirs))
     return any((known.rebound, known.account) == (record.rebound, record.account) for known in known_here)
+
+
+def _known_here(workspace: Workspace, theirs: Journal) -> Iterator[KnownHead]:
+    """The last known heads of this store that a copy contains."""
+    place = workspace.store.place
+    for known in workspace.heads.seen(theirs.target).of_record(theirs.record().id):
+        if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries):
+            yield known
 
 
 def _bindings(ours: Record, theirs: Record, merged: Record) -> str:
