@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError
+from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
 from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
@@ -15,6 +15,7 @@ from reconciler.model.joining import all_entries
 from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
 from reconciler.model.url import same_service
+from reconciler.operations.directory_of_copies import refuse_directory
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
@@ -27,9 +28,6 @@ from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.journal.histories import made_elsewhere, missing_of, services_of, services_since
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
-
-_NAMED = 3  # files of a directory, in an error
-_BEGINNING = 64  # bytes of a file that show whether it is a journal
 
 
 class Recovery(Struct, frozen=True):
@@ -57,7 +55,7 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
     Where the record is missing, the copy is put in its place if it has all that was last seen there. Raises StateError
     for a file that is neither, and RecordForeign for one of another record.
     """
-    _refuse_directory(file)
+    refuse_directory(file)
     data = read_whole(file)
     if is_journal(data):
         whole = data[: data.rfind(b"\n") + 1]  # an append that was cut off was never acknowledged
@@ -77,61 +75,37 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
 
 
-def _refuse_directory(file: Path) -> None:
-    """Raises StateError for a directory, with the first few files that may be meant."""
-    if file.is_dir():
-        found = [str(path) for depth in ("*", "*/*", "*/*/*") for path in sorted(file.glob(f"{depth}.jsonl"))]
-        journals = [path for path in found if _begins_journal(path)]
-        if journals:
-            raise _several(file, journals)
-        names = f" in it: {', '.join(found[:_NAMED])}" if found else ""
-        raise StateError("is a directory", where=file, remedy=f"name a journal or a recovery file{names}")
-
-
-def _begins_journal(path: str) -> bool:
-    if not Path(path).is_file():  # reading a pipe would block
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            return is_journal(file.read(_BEGINNING))
-    except OSError:
-        return False
-
-
-def _several(directory: Path, journals: list[str]) -> StateError:
-    """The error for a directory of journals, such as that of another clone, with the first few commands."""
-    commands = "; ".join(
-        f"to recover that of {'/'.join(Path(path).with_suffix('').parts[-2:])}, run: reconciler state recover"
-        f" {shlex.quote(path)}"
-        for path in journals[:_NAMED]
-    )
-    rest = len(journals) - _NAMED
-    more = f"; and so on for {rest} other{'s' if rest > 1 else ''}" if rest > 0 else ""
-    what = "is a directory with copies of records"
-    return StateError(what, where=directory, remedy=f"each is a file of its own; {commands}{more}")
-
-
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
     A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
-    Raises StateError.
+    Raises StateError; one that is damaged, or closed, does not stop the others.
     """
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
     workspace.within.refuse_others(targets)
     for target in targets:
-        journal, seen = load_journal(store, target), heads.seen(target)
+        try:
+            yield from _recover_kept(workspace, target)
+        except StateError as problem:
+            if isinstance(problem, StoreUnavailable) or len(targets) == 1:
+                raise
+            yield Recovery(target, 0, left=[problem])
+
+
+def _recover_kept(workspace: Workspace, target: TargetName) -> Iterator[Recovery]:
+    store, heads = workspace.store, workspace.heads
+    journal, seen = load_journal(store, target), heads.seen(target)
+    kept, _ = lost_but_kept(store, journal, target, seen)
+    if journal is None and kept:
+        restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
+        workspace.notices.work_is_done()
+        journal = kept[0].journal
+        yield Recovery(target, len(journal.lines))
         kept, _ = lost_but_kept(store, journal, target, seen)
-        if journal is None and kept:
-            restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
-            workspace.notices.work_is_done()
-            journal = kept[0].journal
-            yield Recovery(target, len(journal.lines))
-            kept, _ = lost_but_kept(store, journal, target, seen)
-        if journal is not None:
-            for theirs in kept:
-                yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
+    if journal is not None:
+        for theirs in kept:
+            yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
 
 
 def command_to_share(workspace: Workspace, target: TargetName) -> str:

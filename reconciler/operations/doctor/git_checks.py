@@ -94,7 +94,7 @@ class _WorkTree:
         listed, top = self._listed(), quote(root)
         deleted = _missing(listed, root)
         if deleted:
-            commands = [f"git -C {top} {how} -- {' '.join(map(quote, paths))}" for how, paths in deleted.items()]
+            commands = [f"{command} -- {' '.join(map(quote, paths))}" for command, paths in deleted.items()]
             names = ", ".join(path for paths in deleted.values() for path in paths)
             return warning(
                 _CHECK,
@@ -136,17 +136,17 @@ class _WorkTree:
 
 
 def _missing(listed: bytes, root: str) -> dict[str, list[str]]:
-    """The files that git has and the disk lacks, by how to restore each; `listed` are changes in the work tree `root`.
+    """The files that git has and the disk lacks, by the command that restores them.
 
-    From the index wherever that has a file: its entries may be in no commit yet. A file that only the index lacks is on
-    disk, perhaps with newer entries, and is not to be overwritten.
+    `listed` are the changes in the work tree `root`. From the index wherever that has a file: its entries may be in no
+    commit yet. A file that only the index lacks is on disk, perhaps with newer entries, and is not to be overwritten.
     """
     found: dict[str, list[str]] = {}
     for entry in map(os.fsdecode, listed.split(b"\0")):
         status, path = entry[:2], entry[3:]
         if "D" in status and not os.path.lexists(os.path.join(root, path)):  # noqa: PTH118 - git may give any bytes
-            how = "restore --staged --worktree" if status.startswith("D") else "restore"
-            found.setdefault(how, []).append(path)
+            index, head = f"git -C {quote(root)} restore", f"git -C {quote(root)} restore --staged --worktree"
+            found.setdefault(head if status.startswith("D") else index, []).append(path)
     return found
 
 
