@@ -7,14 +7,15 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
+from reconciler.errors import RecordClosed, RecordForeign, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
 from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
-from reconciler.model.entry import AnyEntry, Joined
+from reconciler.model.entry import AnyEntry, Joined, Opened
 from reconciler.model.joining import all_entries
 from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
 from reconciler.model.url import same_service
+from reconciler.operations.copying import written_name
 from reconciler.operations.directory_of_copies import refuse_directory
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
@@ -61,7 +62,9 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         whole = data[: data.rfind(b"\n") + 1]  # an append that was cut off was never acknowledged
         theirs = parse(whole, None, str(file))
         workspace.within.refuse_others([theirs.target])
-        if load_journal(workspace.store, theirs.target) is None:
+        ours = load_journal(workspace.store, theirs.target)
+        _refuse_continued(workspace, theirs, str(file), ours)
+        if ours is None:
             yield _put_back(workspace, theirs, whole, file)
         else:
             yield _merge(workspace, theirs, str(file), seen_here=_was_here(workspace, theirs))
@@ -118,6 +121,27 @@ def command_to_share(workspace: Workspace, target: TargetName) -> str:
     folder, name = os.path.split(workspace.store.where(target))
     git = f"git -C {shlex.quote(folder or '.')}"
     return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
+
+
+def _refuse_continued(workspace: Workspace, theirs: Journal, source: str, ours: Journal | None) -> None:
+    """Raises RecordClosed for a copy of a record that has moved to another store since what is, or was seen, here.
+
+    Otherwise it could be used in both, and a create that is in one would be sent again in the other.
+    """
+    seen = max((known.entries for known in _known_here(workspace, theirs)), default=0)
+    known = theirs.lines[:seen] if ours is None else ours.lines
+    opened = [entry for entry in all_entries(theirs.lines) if isinstance(entry, Opened)]
+    if not opened or opened[-1] in all_entries(known):
+        return
+    store, place = workspace.store, opened[-1].place
+    here = written_name(workspace, workspace.setting("state", "RECONCILER_STATE", "state"))
+    if place != here and not store.place.has_any((place,)):
+        back = f"; to use {here} again, run: reconciler state copy {shlex.quote(place)} {shlex.quote(here)}"
+        raise RecordClosed(
+            f"{source} is of a record that continues in {place}",
+            where=theirs.target,
+            remedy=f"use it there, with --state {shlex.quote(place)}{back if ours is None else ''}",
+        )
 
 
 def _put_back(workspace: Workspace, theirs: Journal, data: bytes, file: Path) -> Recovery:
