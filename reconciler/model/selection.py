@@ -55,6 +55,13 @@ class Selection(Struct, frozen=True, dict=True):
         """Whether the target, or possibly an address on it, is selected."""
         return target not in self.left_out and (not self.patterns or bool(self._concerning(target)))
 
+    def on(self, target: TargetName) -> list[str]:
+        """The patterns that select on this target what these do, and nothing on another one."""
+        concerning = self._concerning(target)
+        if not all(map(_is_over_addresses, concerning)) or not concerning:
+            return [target]
+        return [f"{target}/{pattern.rpartition('/')[2]}" for pattern in concerning]
+
     @property
     def names_addresses(self) -> bool:
         """Whether one of the patterns is over addresses."""

@@ -71,7 +71,7 @@ def copy_records(
     interrupt in the middle, the same call continues.
     """
     here, there = workspace.at(source, "FROM"), workspace.at(destination, "TO")
-    copying = _Copying(here, there, _name(here, source), _name(there, destination), force)
+    copying = _Copying(here, there, written_name(here, source), written_name(there, destination), force)
     names = targets_to_copy(here, patterns)
     workspace.within.refuse_others(names)
     if there.store.place.has_any((here.store.place.location, here.store.place.resolved)):
@@ -96,7 +96,7 @@ def copy_records(
         raise
 
 
-def _name(workspace: Workspace, given: str) -> str:
+def written_name(workspace: Workspace, given: str) -> str:
     """The name of a store for the record: a value of --state, as it was given unless it could hold credentials.
 
     Not the absolute path of a directory: another clone of a repository has it elsewhere.

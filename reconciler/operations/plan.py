@@ -1,6 +1,7 @@
 """What `plan` and `apply` share: reading both sides and planning."""
 
 from collections.abc import Iterable, Mapping
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import rebind_to_service, unresolved
 from reconciler.state.heads.unusable import UnusableRecord
 
-_NAMED = 3  # targets, in an error
+_NAMED = 3  # patterns, in an error
 
 
 class Planned(Struct, frozen=True):
@@ -88,7 +89,7 @@ def survey(
     if missing:
         problem = workspace.missing_records(missing, all_declared=not patterns)
         if not (skips_uninitialized and recorded):
-            raise _beside(problem, desired, missing, selected_records)
+            raise _beside(problem, desired, selection, missing, selected_records)
         workspace.notices.warn(f"left out of the plan: {problem}")
         selection = replace(selection, left_out=tuple(missing))
     read = read_others(workspace, known, desired, selected_records, recorded)
@@ -119,23 +120,35 @@ def _read_selected(
     if problems:
         from reconciler.state.heads.kept import together  # noqa: PLC0415 - needed only to explain an error
 
-        raise _beside(together(problems, known.location)[0], desired, [*problems, *missing], records)
+        first = together(problems, known.location)[0]
+        raise _beside(first, desired, selection, [*problems, *missing], records)
     return records, missing
 
 
 def _beside(
-    problem: ReconcilerError, desired: Desired, unusable: Iterable[TargetName], usable: Iterable[TargetName]
+    problem: ReconcilerError,
+    desired: Desired,
+    selection: Selection,
+    unusable: Iterable[TargetName],
+    usable: Mapping[TargetName, Record],
 ) -> ReconcilerError:
-    """The `problem` of a record that is missing or was rolled back, with how to continue with the targets whose records
-    can be used, but for those of the same services.
+    """The `problem` of a record that is missing or was rolled back, with how to continue with what is selected on the
+    targets whose records can be used, but for those of the same services.
     """
     services = {service_key(desired.targets[name].base_url) for name in unusable}
     others = [name for name in usable if service_key(desired.targets[name].base_url) not in services]
-    if not others or not isinstance(problem, RecordLost | RecordMissing | RecordRolledBack):
+    patterns = [pattern for name in others for pattern in _selected_on(name, desired, selection, usable[name])]
+    if not patterns or not isinstance(problem, RecordLost | RecordMissing | RecordRolledBack):
         return problem
-    options = " ".join(f"-t {name}" for name in others[:_NAMED]) + (" …" if others[_NAMED:] else "")
+    options = " ".join(f"-t {quote(pattern)}" for pattern in patterns[:_NAMED]) + (" …" if patterns[_NAMED:] else "")
     remedy = f"to continue with the other targets, use {options}; {problem.remedy}"
     return type(problem)(problem.what, where=problem.where, remedy=remedy)
+
+
+def _selected_on(name: TargetName, desired: Desired, selection: Selection, record: Record) -> list[str]:
+    """The patterns that select the same on this target only, without those that match nothing there."""
+    addresses = {*desired.subscriptions, *(attempt.address for attempt in record.attempts.values())}
+    return [one for one in selection.on(name) if not Selection.of((one,)).unmatched([name], addresses)]
 
 
 def warn_of_other_service(workspace: Workspace, planned: Planned) -> None:

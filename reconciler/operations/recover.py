@@ -7,27 +7,28 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, StateError
+from reconciler.errors import RecordClosed, RecordForeign, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
 from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
-from reconciler.model.entry import AnyEntry, Joined
+from reconciler.model.entry import AnyEntry, Joined, Opened
 from reconciler.model.joining import all_entries
 from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
 from reconciler.model.url import same_service
+from reconciler.operations.copying import written_name
+from reconciler.operations.directory_of_copies import refuse_directory
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
+from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import load_journal, restore_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
 from reconciler.state.journal.closing import refuse_closed
-from reconciler.state.journal.histories import missing_of
+from reconciler.state.journal.histories import made_elsewhere, missing_of, services_of, services_since
 from reconciler.state.private.unrecorded import Unrecorded, kept_in, read_whole
-
-_NAMED = 3  # files of a directory, in an error
-_BEGINNING = 64  # bytes of a file that show whether it is a journal
 
 
 class Recovery(Struct, frozen=True):
@@ -55,13 +56,15 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
     Where the record is missing, the copy is put in its place if it has all that was last seen there. Raises StateError
     for a file that is neither, and RecordForeign for one of another record.
     """
-    _refuse_directory(file)
+    refuse_directory(file)
     data = read_whole(file)
     if is_journal(data):
         whole = data[: data.rfind(b"\n") + 1]  # an append that was cut off was never acknowledged
         theirs = parse(whole, None, str(file))
         workspace.within.refuse_others([theirs.target])
-        if load_journal(workspace.store, theirs.target) is None:
+        ours = load_journal(workspace.store, theirs.target)
+        _refuse_continued(workspace, theirs, str(file), ours)
+        if ours is None:
             yield _put_back(workspace, theirs, whole, file)
         else:
             yield _merge(workspace, theirs, str(file), seen_here=_was_here(workspace, theirs))
@@ -75,61 +78,37 @@ def recover(workspace: Workspace, file: Path) -> Iterator[Recovery]:
         yield _recover(workspace, file, target, [entry.entry for entry in saved if entry.target == target])
 
 
-def _refuse_directory(file: Path) -> None:
-    """Raises StateError for a directory, with the first few files that may be meant."""
-    if file.is_dir():
-        found = [str(path) for depth in ("*", "*/*", "*/*/*") for path in sorted(file.glob(f"{depth}.jsonl"))]
-        journals = [path for path in found if _begins_journal(path)]
-        if journals:
-            raise _several(file, journals)
-        names = f" in it: {', '.join(found[:_NAMED])}" if found else ""
-        raise StateError("is a directory", where=file, remedy=f"name a journal or a recovery file{names}")
-
-
-def _begins_journal(path: str) -> bool:
-    if not Path(path).is_file():  # reading a pipe would block
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            return is_journal(file.read(_BEGINNING))
-    except OSError:
-        return False
-
-
-def _several(directory: Path, journals: list[str]) -> StateError:
-    """The error for a directory of journals, such as that of another clone, with the first few commands."""
-    commands = "; ".join(
-        f"to recover that of {'/'.join(Path(path).with_suffix('').parts[-2:])}, run: reconciler state recover"
-        f" {shlex.quote(path)}"
-        for path in journals[:_NAMED]
-    )
-    rest = len(journals) - _NAMED
-    more = f"; and so on for {rest} other{'s' if rest > 1 else ''}" if rest > 0 else ""
-    what = "is a directory with copies of records"
-    return StateError(what, where=directory, remedy=f"each is a file of its own; {commands}{more}")
-
-
 def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
     A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
-    Raises StateError.
+    Raises StateError; one that is damaged, or closed, does not stop the others.
     """
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
     workspace.within.refuse_others(targets)
     for target in targets:
-        journal, seen = load_journal(store, target), heads.seen(target)
+        try:
+            yield from _recover_kept(workspace, target)
+        except StateError as problem:
+            if isinstance(problem, StoreUnavailable) or len(targets) == 1:
+                raise
+            yield Recovery(target, 0, left=[problem])
+
+
+def _recover_kept(workspace: Workspace, target: TargetName) -> Iterator[Recovery]:
+    store, heads = workspace.store, workspace.heads
+    journal, seen = load_journal(store, target), heads.seen(target)
+    kept, _ = lost_but_kept(store, journal, target, seen)
+    if journal is None and kept:
+        restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
+        workspace.notices.work_is_done()
+        journal = kept[0].journal
+        yield Recovery(target, len(journal.lines))
         kept, _ = lost_but_kept(store, journal, target, seen)
-        if journal is None and kept:
-            restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
-            workspace.notices.work_is_done()
-            journal = kept[0].journal
-            yield Recovery(target, len(journal.lines))
-            kept, _ = lost_but_kept(store, journal, target, seen)
-        if journal is not None:
-            for theirs in kept:
-                yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
+    if journal is not None:
+        for theirs in kept:
+            yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
 
 
 def command_to_share(workspace: Workspace, target: TargetName) -> str:
@@ -142,6 +121,27 @@ def command_to_share(workspace: Workspace, target: TargetName) -> str:
     folder, name = os.path.split(workspace.store.where(target))
     git = f"git -C {shlex.quote(folder or '.')}"
     return f"{git} add {shlex.quote(name)} && {git} commit -m 'Recover the record of {target}' && {git} push"
+
+
+def _refuse_continued(workspace: Workspace, theirs: Journal, source: str, ours: Journal | None) -> None:
+    """Raises RecordClosed for a copy of a record that has moved to another store since what is, or was seen, here.
+
+    Otherwise it could be used in both, and a create that is in one would be sent again in the other.
+    """
+    seen = max((known.entries for known in _known_here(workspace, theirs)), default=0)
+    known = theirs.lines[:seen] if ours is None else ours.lines
+    opened = [entry for entry in all_entries(theirs.lines) if isinstance(entry, Opened)]
+    if not opened or opened[-1] in all_entries(known):
+        return
+    store, place = workspace.store, opened[-1].place
+    here = written_name(workspace, workspace.setting("state", "RECONCILER_STATE", "state"))
+    if place != here and not store.place.has_any((place,)):
+        back = f"; to use {here} again, run: reconciler state copy {shlex.quote(place)} {shlex.quote(here)}"
+        raise RecordClosed(
+            f"{source} is of a record that continues in {place}",
+            where=theirs.target,
+            remedy=f"use it there, with --state {shlex.quote(place)}{back if ours is None else ''}",
+        )
 
 
 def _put_back(workspace: Workspace, theirs: Journal, data: bytes, file: Path) -> Recovery:
@@ -162,9 +162,21 @@ def _put_back(workspace: Workspace, theirs: Journal, data: bytes, file: Path) ->
             where=file,
             remedy="find a newer copy",
         )
+    _refuse_rehearsal(workspace, theirs, str(file))
     restore_journal(store, theirs, data, heads, f"{target}: put back")
     workspace.notices.work_is_done()
     return Recovery(target, len(theirs.lines))
+
+
+def _refuse_rehearsal(workspace: Workspace, theirs: Journal, source: str) -> None:
+    """Raises RecordForeign for a copy with entries made at other services than those seen here and in the settings."""
+    seen = max((known.entries for known in _known_here(workspace, theirs)), default=1)
+    target = sound_targets(workspace).get(theirs.target)
+    moved = [] if target is None else [target.base_url]
+    elsewhere = services_since(theirs, seen, [*services_of(theirs.lines[:seen]), *moved])
+    if elsewhere:
+        unless = "only if the service has moved there, first let base_url be that address"
+        raise made_elsewhere(theirs, source, elsewhere, unless)
 
 
 def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
@@ -197,13 +209,17 @@ def _was_here(workspace: Workspace, theirs: Journal) -> bool:
 
     If the copy was rebound since, that may have been done to rehearse with a sandbox.
     """
-    record, place = theirs.record(), workspace.store.place
-    known_here = (
-        fold(theirs.lines[: known.entries])
-        for known in workspace.heads.seen(theirs.target).of_record(record.id)
-        if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries)
-    )
+    record = theirs.record()
+    known_here = (fold(theirs.lines[: known.entries]) for known in _known_here(workspace, theirs))
     return any((known.rebound, known.account) == (record.rebound, record.account) for known in known_here)
+
+
+def _known_here(workspace: Workspace, theirs: Journal) -> Iterator[KnownHead]:
+    """The last known heads of this store that a copy contains."""
+    place = workspace.store.place
+    for known in workspace.heads.seen(theirs.target).of_record(theirs.record().id):
+        if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries):
+            yield known
 
 
 def _bindings(ours: Record, theirs: Record, merged: Record) -> str:

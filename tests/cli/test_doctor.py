@@ -393,6 +393,37 @@ class TestGit:
         (behind,) = set_up.doctor(code=1).of("git", "failed")
         assert "behind origin/work" in behind["what"]
 
+    @pytest.mark.parametrize(
+        "done",
+        [
+            "git add state && rm -r state",
+            "git add state && git commit --quiet -m more && git rm --quiet -r state",
+            "git rm --quiet --cached -r state && git add state && rm -r state",
+        ],
+    )
+    def test_missing_files(self, shared: tuple[SetUp, GitWorld], done: str) -> None:
+        """What only the index has is restored from there."""
+        set_up, _ = shared
+        set_up.project.step("state", "import", "--all")
+        journal = set_up.project.path / f"state/{HERE}.jsonl"
+        contents = journal.read_bytes()
+        set_up.project.shell(f"git config user.name S && git config user.email s@partner.example && {done}")
+        (deleted,) = [one for one in set_up.doctor(code=1).of("git", "warning") if "missing here" in one["what"]]
+        assert 0 == set_up.project.shell(deleted["remedy"].removeprefix("run: ")).code
+        assert contents == journal.read_bytes()
+
+    def test_a_file_that_only_the_index_lacks(self, shared: tuple[SetUp, GitWorld]) -> None:
+        """It is not missing: what was appended since would be lost if git restored it."""
+        set_up, _ = shared
+        set_up.project.shell("git rm --quiet --cached -r state")
+        set_up.project.step("state", "import", "--all")
+        contents = (set_up.project.path / f"state/{HERE}.jsonl").read_bytes()
+        (uncommitted,) = set_up.doctor(code=0).of("git", "warning")
+        assert "has changes that are not committed" in uncommitted["what"]
+        set_up.project.shell("git config user.name S && git config user.email s@partner.example")
+        assert 0 == set_up.project.shell(uncommitted["remedy"].removeprefix("run: ")).code
+        assert contents == set_up.project.shell(f"git show HEAD:state/{HERE}.jsonl").out.encode()
+
     def test_a_branch(self, shared: tuple[SetUp, GitWorld]) -> None:
         """A push is only tried, which shows whether it would succeed; the rules of a branch on a server are read."""
         set_up, world = shared

@@ -67,6 +67,22 @@ def test_the_other_targets_can_go_on(declared: Project) -> None:
     assert "use -t europe/production; " in declared.step("plan", code=1).err
 
 
+def test_what_is_selected_on_the_other_targets_can_go_on(declared: Project) -> None:
+    """And nothing else: what was not selected is not to be created either."""
+    deals = '{eventCodes: [ONB10012], webhookUrl: "https://hooks.partner.example/deals"}'
+    declared.write("config/all.yaml", f"{CONFIG}  asia/staging:\n    deals: {deals}\n")
+    declared.step("state", "init")
+    (declared.path / "state/europe/staging.jsonl").unlink()
+    selected = ["-t", "*/*/deal*", "-t", "*/staging/offers"]
+    assert (
+        "targets, use -t 'asia/staging/deal*' -t asia/staging/offers; " in declared.step("plan", *selected, code=1).err
+    )
+    declared.step("plan", "-t", "asia/staging/deal*", "-t", "asia/staging/offers")
+    selected = ["-t", "*/*/offers", "-t", "europe/*"]
+    refused = declared.step("plan", *selected, code=1).err
+    assert "targets, use -t asia/staging/offers -t europe/production; " in refused
+
+
 def test_the_other_targets_can_go_on_without_one_that_never_had_a_record(declared: Project) -> None:
     """With what the message names."""
     declared.step("state", "init", "-t", "europe/staging")

@@ -195,6 +195,34 @@ def test_all_targets_on_a_branch_that_was_set_back_have_one_command(both: Partne
     both.step("plan")
 
 
+def test_one_that_is_damaged_does_not_stop_the_others(both: Partner) -> None:
+    """On a branch that somebody began anew; the command is not named again."""
+    before = journal(both)
+    damaged = git(origin(both), "show", "record:europe/production.jsonl").replace("api.service", "eu.service")
+    config = both.read("config/all.yaml")
+    both.write("config/all.yaml", config.replace("subscriptions:\n", SECOND.replace("production", "testing")))
+    both.step("state", "init", "-t", "europe/testing")
+    git(origin(both), "update-ref", "-d", "refs/heads/record")
+    colleague(both).step("state", "init", "-t", "europe/production")
+    both.write("damaged.jsonl", damaged)
+    git(both.path, "fetch", "--quiet", "origin", "record")
+    blob = git(both.path, "hash-object", "-w", "damaged.jsonl").strip()
+    git(both.path, "read-tree", "FETCH_HEAD")
+    git(both.path, "update-index", "--add", "--cacheinfo", f"100644,{blob},europe/production.jsonl")
+    tree = git(both.path, "write-tree").strip()
+    who = ("-c", "user.name=S", "-c", "user.email=s@partner.example")
+    commit = git(both.path, *who, "commit-tree", "-m", "Edited", tree).strip()
+    git(both.path, "push", "--quiet", "--force", "origin", f"{commit}:refs/heads/record")
+    assert ALL == advised(both.step("plan", code=1))
+    done = both.shell(f"{EXECUTABLE} {ALL.removeprefix('reconciler ')}")
+    assert 1 == done.code
+    assert "europe/production:1: line 1 was edited" in done.err
+    assert before == journal(both)
+    refused = both.step("plan", code=1).err
+    assert "line 1 was edited" in refused
+    assert ALL not in refused
+
+
 def test_the_others_on_a_deleted_branch_are_put_back_too(both: Partner) -> None:
     """What is pushed for the first target does not take the place of what is kept of the second."""
     seen = both

@@ -14,7 +14,7 @@ import pytest
 from support.project import EXECUTABLE, finish
 from support.stopped_process import wait_until_stopped
 
-from reconciler.operations.copying import _name
+from reconciler.operations.copying import written_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,6 +130,26 @@ def test_what_is_left_behind_is_lost(applied: Partner, left: str) -> None:
         done = applied.step(*command.split(), code=1)
         assert place in done.err, done
     applied.step("plan", "--state", "new", "--detailed-exitcode")
+
+
+@pytest.mark.parametrize("left", ["nothing", "older"])
+def test_what_is_left_behind_is_not_replaced_by_the_copy(applied: Partner, left: str) -> None:
+    """It would be used in both places, and what one creates the other would create again."""
+    before = applied.journal.read_bytes()
+    applied.step("state", "copy", "state", "new")
+    if left == "nothing":
+        applied.journal.unlink()
+    else:
+        applied.journal.write_bytes(before)
+    refused = applied.step("state", "recover", "new/europe/staging.jsonl", code=1).err
+    assert "is of a record that continues in new; use it there, with --state new" in refused
+    assert [["state", "copy", "new", "state"]] * (left == "nothing") == advised(refused)
+    if left == "older":
+        assert before == applied.journal.read_bytes()
+        return
+    for command in advised(refused):
+        applied.step(*command)
+    assert ["state"] == open_places(applied, "state", "new")
 
 
 def test_only_the_copy_is_needed(applied: Partner) -> None:
@@ -521,4 +541,4 @@ def test_some_targets(partner: Partner) -> None:
 def test_the_name_of_a_store_in_the_record(given: str, location: str, local: bool, name: str) -> None:
     """It can be used as --state, and holds no password."""
     store: Any = SimpleNamespace(location=location, path=location if local else None)
-    assert name == _name(cast("Workspace", SimpleNamespace(store=store)), given)
+    assert name == written_name(cast("Workspace", SimpleNamespace(store=store)), given)

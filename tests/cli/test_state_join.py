@@ -12,6 +12,8 @@ from support.lending_service import refusal
 from support.partner import Partner
 from support.project import EXECUTABLE
 
+from reconciler.sandbox import Sandbox
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -324,3 +326,85 @@ def test_a_copy_that_was_rebound_elsewhere_is_not_joined(begun: Partner) -> None
     ) in refused
     rebind(begun)
     begun.step("state", "recover", other.journal)
+
+
+def rehearse(partner: Partner, *, returns: bool) -> None:
+    """Retire at a sandbox what exists at the service, and create something else there."""
+    with Sandbox(targets=("europe/staging",)) as sandbox:
+        at_sandbox = Partner(
+            partner.path, {**partner.environment, **dict(sandbox.variables())}, service=partner.service
+        )
+        at_sandbox.step("state", "rebind", "--force")
+        at_sandbox.want(deals=["ONB10012"])
+        at_sandbox.step("apply", "--auto-approve")
+    if returns:
+        partner.step("state", "rebind", "--force")
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_rehearsal_does_not_count_at_the_service(begun: Partner, *, missing: bool, returns: bool) -> None:
+    """Neither of a copy that is still bound to the sandbox, nor of one that was bound back; an older one is taken."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    older = begun.write("older.jsonl", other.journal.read_bytes())
+    rehearse(other, returns=returns)
+    if missing:
+        begun.journal.unlink()
+    refused = begun.step("state", "recover", other.journal, code=1).err
+    assert "/europe/staging/api, " in refused
+    assert ("perhaps to rehearse with a sandbox, and what was done there would count here" in refused) == (
+        missing or returns
+    )
+    assert missing != begun.journal.exists()
+    begun.step("state", "recover", older)
+    assert [] == begun.planned()
+    begun.want(offers=["ONB10011"], deals=["ONB10012"])
+    assert [("deals", "create")] == begun.planned()
+
+
+def test_a_copy_that_was_rebound_by_mistake_is_joined(begun: Partner) -> None:
+    """Nothing was done before it was bound back."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    config = other.read("config/all.yaml")
+    rebind(other)
+    other.write("config/all.yaml", config)
+    other.step("state", "rebind", "--force")
+    other.step("state", "retire", OFFERS)
+    begun.step("state", "recover", other.journal)
+    assert [("offers", "replace")] == begun.planned()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_service_that_moved_twice(begun: Partner, *, missing: bool) -> None:
+    """What was created where it was for a time is recovered once this record has been bound there too."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    older, here = begun.write("older.jsonl", begun.journal.read_bytes()), begun.service.base_url
+    rebind(other)
+    other.step("state", "retire", OFFERS)
+    rebind(other)
+    if missing:
+        begun.journal.unlink()
+    refused = begun.step("state", "recover", other.journal, code=1).err
+    assert f"{here}/moved" in refused
+    if missing:
+        begun.step("state", "recover", older)
+    rebind(begun)
+    rebind(begun)
+    begun.step("state", "recover", other.journal)
+    assert [("offers", "replace")] == begun.planned()
+
+
+def test_a_lost_record_of_a_service_that_moved_is_put_back(begun: Partner) -> None:
+    """By what the message says."""
+    begun.step("apply", "--auto-approve")
+    other = clone(begun)
+    rebind(other)
+    begun.journal.unlink()
+    refused = begun.step("state", "recover", other.journal, code=1).err
+    assert "only if the service has moved there, first let base_url be that address" in refused
+    begun.write("config/all.yaml", other.read("config/all.yaml"))
+    begun.step("state", "recover", other.journal)
+    assert [] == begun.planned()

@@ -60,14 +60,15 @@ class _WorkTree:
         if ran.code:
             remedy = trust(ran.err) or "correct this, or use a directory outside of the repository"
             return [warning(_CHECK, self._about, f"git cannot be used: {reason(ran.err)}", remedy)]
-        top = quote(os.fsdecode(ran.out.rstrip(b"\n")))
+        root = os.fsdecode(ran.out.rstrip(b"\n"))
+        top = quote(root)
         ignored = self._ignored(journals)
         if ignored:
             return ignored
         if not any(map(os.path.lexists, journals)) and not self._listed():
             none_yet = skipped(_CHECK, self._about, "no state record here, so there is nothing to commit")
             return [none_yet, *(found for found in [self._pushed(top)] if found.health is not Health.OK)]
-        return [self._committed(top), self._pushed(top)]
+        return [self._committed(root), self._pushed(top)]
 
     def _ignored(self, journals: Sequence[str]) -> list[Finding]:
         paths = b"".join(os.fsencode(journal) + b"\0" for journal in journals)
@@ -89,15 +90,17 @@ class _WorkTree:
             "remove that rule, or use a directory outside of the repository, or a branch (--state git:BRANCH)",
         )
 
-    def _committed(self, top: str) -> Finding:
-        listed = self._listed()
-        deleted = [os.fsdecode(entry[3:]) for entry in listed.split(b"\0") if b"D" in entry[:2]]
+    def _committed(self, root: str) -> Finding:
+        listed, top = self._listed(), quote(root)
+        deleted = _missing(listed, root)
         if deleted:
+            commands = [f"{command} -- {' '.join(map(quote, paths))}" for command, paths in deleted.items()]
+            names = ", ".join(path for paths in deleted.values() for path in paths)
             return warning(
                 _CHECK,
                 self._about,
-                f"git has files of the state record that are missing here: {', '.join(deleted)}",
-                f"run: git -C {top} restore --staged --worktree -- {' '.join(map(quote, deleted))}",
+                f"git has files of the state record that are missing here: {names}",
+                f"run: {' && '.join(commands)}",
             )
         if not listed:
             return ok(_CHECK, self._about, "committed")
@@ -130,6 +133,21 @@ class _WorkTree:
             return ok(_CHECK, self._about, f"pushed to {name}")
         what = f"{counted(count, 'commit')} with the state record not pushed to {name}"
         return warning(_CHECK, self._about, what, f"run: git -C {top} push")
+
+
+def _missing(listed: bytes, root: str) -> dict[str, list[str]]:
+    """The files that git has and the disk lacks, by the command that restores them.
+
+    `listed` are the changes in the work tree `root`. From the index wherever that has a file: its entries may be in no
+    commit yet. A file that only the index lacks is on disk, perhaps with newer entries, and is not to be overwritten.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in map(os.fsdecode, listed.split(b"\0")):
+        status, path = entry[:2], entry[3:]
+        if "D" in status and not os.path.lexists(os.path.join(root, path)):  # noqa: PTH118 - git may give any bytes
+            index, head = f"git -C {quote(root)} restore", f"git -C {quote(root)} restore --staged --worktree"
+            found.setdefault(head if status.startswith("D") else index, []).append(path)
+    return found
 
 
 def _behind(workspace: Workspace, store: Store, targets: Sequence[TargetName]) -> list[Finding]:

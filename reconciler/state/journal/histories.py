@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import RecordForeign
-from reconciler.model.entry import Joined
-from reconciler.model.joining import index
+from reconciler.model.entry import Begun, Bound, Joined
+from reconciler.model.joining import all_entries, index
 from reconciler.model.record import fold
-from reconciler.model.url import same_service
+from reconciler.model.url import same_service, service_key
 from reconciler.state.journal.chain import link
 from reconciler.state.journal.closing import refuse_closed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.model.entry import AnyEntry
+    from reconciler.model.joining import Numbered
     from reconciler.model.record import Record
     from reconciler.state.journal.chain import Journal
 
@@ -39,6 +40,10 @@ def missing_of(
     _refuse_another_record(ours, theirs, source)
     if not seen_here:
         _refuse_another_binding(ours, theirs, fold(theirs.lines[:common]), source)
+        elsewhere = services_since(theirs, common, services_of(ours.lines))
+        if elsewhere:
+            unless = "only if the service has been there, first rebind this record to it, and back"
+            raise made_elsewhere(theirs, source, elsewhere, unless)
     after = theirs.lines[common - 1][1]
     lines = theirs.lines[common:]
     new = [entry for entry, _ in lines]
@@ -47,6 +52,37 @@ def missing_of(
     if not new or (after == ours.head and link(ours.head, len(ours.lines), new)[1] == theirs.head):
         return new
     return [Joined(at=at, by=by, source=source, head=theirs.head, entries=len(theirs.lines), after=after, lines=lines)]
+
+
+def services_of(lines: Iterable[Numbered]) -> list[str]:
+    """The base URLs that the record of these lines was ever bound to."""
+    return [entry.base_url for entry in all_entries(lines) if isinstance(entry, Begun | Bound)]
+
+
+def services_since(journal: Journal, count: int, known: Iterable[str]) -> list[str]:
+    """The base URLs that a journal was bound to after its first `count` entries, but for those of the services `known`.
+
+    Not one to which it was bound by mistake, and from which it was bound back with nothing done in between.
+    """
+    keys, found = set(map(service_key, known)), {}
+    base_url = ""
+    for entry in all_entries(journal.lines[count:]):
+        if isinstance(entry, Begun | Bound):
+            base_url = entry.base_url
+        elif base_url:
+            found[service_key(base_url)] = base_url
+    found[service_key(journal.record().base_url)] = journal.record().base_url
+    return [base_url for key, base_url in found.items() if key not in keys]
+
+
+def made_elsewhere(theirs: Journal, source: str, base_urls: Sequence[str], unless: str) -> RecordForeign:
+    """The error for a copy that was bound to other services than its record was known to be; `unless` is a remedy."""
+    return RecordForeign(
+        f"{source} was rebound to the service at {' and '.join(base_urls)}, perhaps to rehearse with a sandbox, and"
+        " what was done there would count here",
+        where=theirs.target,
+        remedy=f"use a copy from before that, then import what was created here since; {unless}",
+    )
 
 
 def _refuse_another_record(ours: Journal, theirs: Journal, source: str) -> None:
