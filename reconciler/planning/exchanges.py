@@ -1,82 +1,139 @@
-"""Replacements that exchange the URLs of two subscriptions: most often two lines of `config/` were mixed up."""
+"""URLs that subscriptions have exchanged, two or more in a circle: most often lines of `config/` were mixed up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.reasons import exchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
     from reconciler.model.record import Attempt
 
-Move = tuple[str, str]
-"""The old URL of an address and its new one, in the form URLs compare in."""
+
+class _Move(NamedTuple):
+    """An address that goes from one URL to another, both in the form URLs compare in; `attempt` has the old one."""
+
+    address: Address
+    attempt: str
+    old: str
+    new: str
 
 
-def with_exchanges(changes: Iterable[Change]) -> list[Change]:
-    """`changes` of one target, with a warning at each of two replacements whose new URL is the other's old one."""
-    changes = list(changes)
-    moves: dict[Move, Address] = {}
-    for change in changes:
-        for move in _moves(change):
-            moves.setdefault(move, change.address)
-    return [_warned(change, moves) for change in changes] if len(moves) > 1 else changes
+def with_exchanges(changes: Sequence[Change], held: Mapping[Address, Sequence[Attempt]]) -> list[Change]:
+    """`changes` of one target, with a warning at each that retires what delivers to a URL that was exchanged.
+
+    `held` are the attempts of the target that are not GONE, oldest first: a part of the exchange may be done.
+    """
+    if not any(change.action in _RETIRING for change in changes):
+        return [*changes]
+    moves = [*(move for change in changes for move in _planned(change)), *_recorded(held, _restored(changes))]
+    circles: dict[str, tuple[Address, ...]] = {}
+    for move, addresses in _circles(moves):
+        circles.setdefault(move.attempt, addresses)
+    return [_warned(change, circles) for change in changes]
 
 
-def exchanges(attempts: Sequence[Attempt], changes: Iterable[Change]) -> tuple[tuple[Address, ...], ...]:
-    """The pairs of addresses of one target whose URLs were exchanged, as long as what delivers to the old ones exists.
+def exchanges(attempts: Iterable[Attempt], changes: Sequence[Change]) -> tuple[tuple[Address, ...], ...]:
+    """The addresses of one target whose URLs were exchanged, as long as what delivers to the old ones exists.
 
     `attempts` are those of the target that are not GONE, oldest first for each address, and `changes` what is left to
-    apply: one of the two replacements may be done, and the other not.
+    apply: a part of the exchange may be done, and the other not.
     """
-    moved = [*_moved(attempts), *((move, change.address) for change in changes for move in _moves(change))]
-    moves: dict[Move, Address] = {}
-    for move, address in moved:
-        moves.setdefault(move, address)
-    pairs = (_pair(address, move, moves) for move, address in moved)
-    return tuple(sorted({pair for pair in pairs if pair}))
-
-
-def _moves(change: Change) -> list[Move]:
-    """The old URL and the new one of each attempt that a replacement retires."""
-    if change.action is Action.REPLACE and change.request is not None:
-        new = normal_url(change.request.url)
-        return [(normal_url(attempt.url), new) for attempt in change.before if attempt.id in change.concerns]
-    return []
-
-
-def _moved(attempts: Sequence[Attempt]) -> Iterator[tuple[Move, Address]]:
-    """The moves that the record shows: what a plan has retired, or is about to, and a later attempt at another URL."""
-    by_address: dict[Address, list[Attempt]] = {}
+    held: dict[Address, list[Attempt]] = {}
     for attempt in attempts:
-        by_address.setdefault(attempt.address, []).append(attempt)
-    for address, known in by_address.items():
+        held.setdefault(attempt.address, []).append(attempt)
+    moves = [*_recorded(held, _restored(changes)), *(move for change in changes for move in _planned(change))]
+    return tuple(sorted({addresses for _, addresses in _circles(moves)}))
+
+
+_RETIRING = (Action.REPLACE, Action.RETIRE)
+
+
+def _planned(change: Change) -> list[_Move]:
+    """The moves of a replacement, also of one that waits for the removal of what it replaces."""
+    wanted = change.after if change.block is Block.WAITS else change.request
+    if wanted is None or not (change.action is Action.REPLACE or change.block is Block.WAITS):
+        return []
+    new = normal_url(wanted.url)
+    going = (attempt for attempt in change.before if attempt.id in change.concerns and not attempt.on_purpose)
+    moves = (_Move(change.address, attempt.id, normal_url(attempt.url), new) for attempt in going)
+    return [move for move in moves if move.old != new]
+
+
+def _restored(changes: Iterable[Change]) -> set[str]:
+    return {attempt.id for change in changes for attempt in change.restored}
+
+
+def _recorded(held: Mapping[Address, Sequence[Attempt]], restored: Collection[str]) -> Iterator[_Move]:
+    """The moves that the record shows: what a plan has retired, or is about to, and a later attempt at another URL.
+
+    `restored` is what the plan restores.
+    """
+    for address, known in held.items():
         for number, old in enumerate(known):
-            for new in known[number + 1 :] if old.in_force and not old.on_purpose else ():
-                move = normal_url(old.url), normal_url(new.url)
-                if new.status is not Status.AWAITING_REMOVAL and move[0] != move[1]:
-                    yield move, address
+            if not old.in_force or old.on_purpose or old.id in restored:
+                continue
+            for new in known[number + 1 :]:
+                move = _Move(address, old.id, normal_url(old.url), normal_url(new.url))
+                if move.old != move.new and _replaces(new, old, restored):
+                    yield move
 
 
-def _warned(change: Change, moves: Mapping[Move, Address]) -> Change:
-    for move in _moves(change):
-        pair = _pair(change.address, move, moves)
-        if pair:
-            return replace(change, warnings=(*change.warnings, exchanged(*pair)), exchanged=pair)
+def _replaces(new: Attempt, old: Attempt, restored: Collection[str]) -> bool:
+    """Whether `new` stays, and was created while `old` was not yet to be deleted."""
+    if new.status is Status.AWAITING_REMOVAL:
+        return new.id in restored
+    return old.status is Status.LIVE or old.requested >= new.since
+
+
+def _warned(change: Change, circles: Mapping[str, tuple[Address, ...]]) -> Change:
+    """`change`, with a warning if it retires an attempt of `circles`: the addresses of an exchange, by attempt."""
+    for attempt in change.concerns if change.action in _RETIRING else ():
+        if attempt in circles:
+            addresses = circles[attempt]
+            return replace(change, warnings=(*change.warnings, exchanged(*addresses)), exchanged=addresses)
     return change
 
 
-def _pair(address: Address, move: Move, moves: Mapping[Move, Address]) -> tuple[Address, ...]:
-    """The address and the one that has moved the other way, sorted; empty if none has."""
-    old, new = move
-    other = moves.get((new, old))
-    return () if other in (None, address) else tuple(sorted((address, other)))
+def _circles(moves: Iterable[_Move]) -> Iterator[tuple[_Move, tuple[Address, ...]]]:
+    """The moves that are part of an exchange, each with its addresses, sorted: two, or those of the whole circle."""
+    moves = [*moves]
+    opposite: dict[tuple[str, str], _Move] = {}
+    for move in moves:
+        opposite.setdefault((move.new, move.old), move)
+    around = _around(moves)
+    for move in moves:
+        other = opposite.get((move.old, move.new))
+        circle = {move.address, other.address} if other else around.get((move.old, move.new), set()) | {move.address}
+        if len(circle) > 1:
+            yield move, tuple(sorted(circle))
+
+
+def _around(moves: Iterable[_Move]) -> dict[tuple[str, str], set[Address]]:
+    """The addresses of each circle of moves, by the old and the new URL of each; of each URL the first move counts."""
+    onward: dict[str, _Move] = {}
+    for move in moves:
+        onward.setdefault(move.old, move)
+    circles: dict[tuple[str, str], set[Address]] = {}
+    seen: set[str] = set()
+    for start in onward:
+        path: dict[str, _Move] = {}
+        url = start
+        while url in onward and url not in seen:
+            seen.add(url)
+            path[url] = onward[url]
+            url = onward[url].new
+        if url in path:
+            urls = [*path]
+            circle = [path[each] for each in urls[urls.index(url) :]]
+            circles |= {(move.old, move.new): {each.address for each in circle} for move in circle}
+    return circles

@@ -90,7 +90,9 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
     ]
     changed = {change.address for change in planned}
     changes = tuple(
-        change for change in with_dependencies(with_exchanges(planned), selection) if selection.has(change.address)
+        change
+        for change in with_dependencies(with_exchanges(planned, held), selection)
+        if selection.has(change.address)
     )
     selected = [address for address in differing if address in wanted and selection.has(address)]
     surplus = [extra for address in selected for extra in surplus_of(wanted[address], held.get(address, ()))]

@@ -149,6 +149,15 @@ def test_half_an_exchange(partner: Partner, half: str) -> None:
     assert WARNING in plain(partner.step("removals").out)
 
 
+def test_the_second_half(partner: Partner) -> None:
+    """Its own letter is held back as well, though the other one was replaced by an apply before."""
+    results(partner, "text", "-t", "europe/staging/loans")
+    assert WARNING in plain(partner.step("plan").out)
+    shown = results(partner, "text", "-t", "europe/staging/offers")
+    assert WARNING in shown
+    assert [] == letters(partner, shown)
+
+
 def test_what_is_no_exchange() -> None:
     """Two that moved to new URLs, one that took over a URL, and one whose removal a person asked for."""
     scene = Scene()
