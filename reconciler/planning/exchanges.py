@@ -82,17 +82,16 @@ def _recorded(held: Mapping[Address, Sequence[Attempt]], restored: Collection[st
         for number, old in enumerate(known):
             if not old.in_force or old.on_purpose or old.id in restored:
                 continue
-            for new in known[number + 1 :]:
-                move = _Move(address, old.id, normal_url(old.url), normal_url(new.url))
-                if move.old != move.new and _replaces(new, old, restored):
-                    yield move
+            later = known[number + 1 :]
+            replacing = {normal_url(new.url) for new in later if _is_of_before(new, old)} - {normal_url(old.url)}
+            staying = [new for new in later if new.status is not Status.AWAITING_REMOVAL or new.id in restored]
+            for url in sorted(replacing.intersection(normal_url(new.url) for new in staying)):
+                yield _Move(address, old.id, normal_url(old.url), url)
 
 
-def _replaces(new: Attempt, old: Attempt, restored: Collection[str]) -> bool:
-    """Whether `new` stays, and was created while `old` was not yet to be deleted."""
-    if new.status is Status.AWAITING_REMOVAL:
-        return new.id in restored
-    return old.status is Status.LIVE or old.requested >= new.since
+def _is_of_before(new: Attempt, old: Attempt) -> bool:
+    """Whether `new` is of before the removal of `old` was requested: what is created after that does not replace it."""
+    return old.status is Status.LIVE or new.since <= old.requested
 
 
 def _warned(change: Change, circles: Mapping[str, tuple[Address, ...]]) -> Change:

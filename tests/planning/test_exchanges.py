@@ -142,3 +142,15 @@ def test_what_was_put_back_and_created_again() -> None:
     attempts = [one for one in scene.all_attempts() if one.in_force]
     later = [replace(one, since="2026-11-20T13:30:01Z") if one.id in ("a5", "a6") else one for one in attempts]
     assert () == exchanges(later, ())
+
+
+def test_what_was_created_again_after_an_exchange() -> None:
+    """Where a person had the new one replaced by another at the same URL, the old one is of an exchange still."""
+    scene = scene_of("loans", "offers")
+    want(scene, loans="offers", offers="loans")
+    scene.apply()
+    scene.ask_away("a3")
+    scene.apply()
+    attempts = [one for one in scene.all_attempts() if one.in_force]
+    later = [replace(one, since="2026-11-20T13:30:01Z") if one.id == "a5" else one for one in attempts]
+    assert 1 == len(exchanges(later, ()))
