@@ -98,6 +98,6 @@ def _warn_of_renamed(workspace: Workspace, awaiting: AwaitingRemoval, names: Map
         if address != attempt.address:
             workspace.notices.warn(
                 f"{attempt.address}: config/ wants {', '.join(codes)} to {attempt.url} as {address}, and only attempt"
-                f" {attempt.id} delivers that; before this request is sent, do what is said by: reconciler plan"
+                f" {attempt.id} delivers that; before this request is sent, for how to keep it, run: reconciler plan"
                 f" -t {address}"
             )
