@@ -62,7 +62,7 @@ def plan_markdown(plan: Plan) -> str:
     for target in targets:
         if target.changes:
             paper.block(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
-    paper.fold("Details", [block for target in targets for change in target.changes for block in _details(change)])
+    paper.fold("Details", [block for target in targets for block in _details(target)])
     awaiting = [
         f"- {code(attempt.address)}: {code(', '.join(attempt.codes))} to {code(attempt.url)}"
         f" (attempt {code(attempt.id)})\n"
@@ -103,11 +103,13 @@ def _change_row(change: Change) -> str:
     return f"| {SIGNS[change.action]} | {code(change.address)} | {change.action} | {codes} | {url} |\n"
 
 
-def _details(change: Change) -> list[str]:
-    found = delivery(change)
-    rows = [f"  - {code(row)}\n" for row in (*found.sent, *found.left)]
-    reasons = [f"  - {code(reason)}\n" for reason in change.reasons]
-    return [f"- {SIGNS[change.action]} {code(change.address)}\n{''.join(rows)}{''.join(reasons)}"]
+def _details(target: TargetPlan) -> Iterator[str]:
+    restored = {attempt.id for attempt in target.restored}
+    for change in target.changes:
+        found = delivery(change, restored)
+        rows = [f"  - {code(row)}\n" for row in (*found.sent, *found.left)]
+        reasons = [f"  - {code(reason)}\n" for reason in change.reasons]
+        yield f"- {SIGNS[change.action]} {code(change.address)}\n{''.join(rows)}{''.join(reasons)}"
 
 
 def applied_markdown(applied: Applied) -> str:

@@ -32,7 +32,7 @@ from reconciler.reports.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from reconciler.mistake import Validation
     from reconciler.model.address import TargetName
@@ -102,17 +102,18 @@ def plan_text(plan: Plan) -> list[Line]:
 
 def _target_lines(target: TargetPlan) -> list[Line]:
     together = _message_lines(target.unresolved)
-    lines = [line for change in target.changes for line in _change_lines(change, asked=bool(together))]
+    restored = {attempt.id for attempt in target.restored}
+    lines = [line for change in target.changes for line in _change_lines(change, restored, asked=bool(together))]
     lines += together
     lines += _surplus_lines(target)
     lines += [_awaiting_line(attempt) for attempt in target.to_remove]
     return lines
 
 
-def _change_lines(change: Change, *, asked: bool) -> list[Line]:
+def _change_lines(change: Change, restored: Collection[str], *, asked: bool) -> list[Line]:
     """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator.
 
-    `asked`: one message asks about all of the target.
+    `restored` are the ids of what the plan restores; `asked`: one message asks about all of the target.
     """
     from reconciler.reports.difference import delivery  # noqa: PLC0415 - a plan without changes does not need it
 
@@ -120,7 +121,7 @@ def _change_lines(change: Change, *, asked: bool) -> list[Line]:
     lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
     if _IS_EXPLAINED[change.action]:
         lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
-    rows = delivery(change)
+    rows = delivery(change, restored)
     if change.action is Action.CREATE and change.request is not None:
         codes, url = ", ".join(change.request.codes), change.request.url
         lines += [Line(f"      eventCodes: {codes}"), Line(f"      webhookUrl: {url}")]
