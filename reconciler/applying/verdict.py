@@ -63,7 +63,7 @@ def restored_attempts(planned: Iterable[Change], results: Iterable[Result]) -> l
 
 
 def exchanged_urls(planned: Iterable[Change], retired: Iterable[Attempt]) -> tuple[tuple[Address, ...], ...]:
-    """The pairs of addresses whose URLs the changes `planned` exchange, as far as that `retired` something."""
+    """The groups of addresses whose URLs the changes `planned` exchange, as far as that `retired` something."""
     ids = {attempt.id for attempt in retired}
     pairs = (change.exchanged for change in planned if change.exchanged and not ids.isdisjoint(change.concerns))
     return tuple(dict.fromkeys(pairs))

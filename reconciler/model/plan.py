@@ -55,7 +55,7 @@ class Change(Keyed, frozen=True, eq=False):
     REPLACE retires once its create is done. `depends_on` are addresses whose creates must have succeeded before
     this change (a RETIRE whose codes move there) is carried out. `waits_for` are the attempts, of whatever address,
     that must be gone before a change that WAITS can proceed; `unresolved` those of unknown outcome that block one.
-    `exchanged` are the address of this change and that of another one, whose new URL is the other's old one.
+    `exchanged` are the addresses whose URLs were exchanged, this one and others, if this retires what has an old one.
     Two changes are equal if they would do the same: words (`reasons`, `warnings`, and `exchanged`), `before` and the
     order do not count.
     """

@@ -32,7 +32,7 @@ class RemovalRequest(Struct, frozen=True):
 
     `wanted` are the ids of those that `config/` wants again: an apply restores them, and they must not be deleted.
     `withdrawn` are the attempts whose own request was withdrawn lately. `unknown` are its creates of unknown outcome.
-    `exchanged` are the pairs of addresses whose URLs were exchanged, of those that the operator is to delete something
+    `exchanged` are the groups of addresses whose URLs were exchanged, of those that the operator is to delete something
     of.
     """
 

@@ -66,7 +66,7 @@ class Applied(Struct, frozen=True):
     unknown outcome that are recorded: its own, and those that block changes. `unrecorded` are notices about outcomes
     that could not be written to the record, and where they were saved. `signal` is the number of the signal that
     interrupted it, if one did. `problems` say why outcomes could not be written, in the words of the store. `surplus`
-    and `awaiting_removal` are how many attempts are so afterwards. `exchanged` are the pairs of addresses whose URLs
+    and `awaiting_removal` are how many attempts are so afterwards. `exchanged` are the groups of addresses whose URLs
     the plan exchanged, as far as it retired what had the old ones.
     """
 

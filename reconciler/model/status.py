@@ -46,8 +46,8 @@ class TargetStatus(Struct, frozen=True):
     """The status of one target: its attempts by address, and its plan, which is empty if it is not declared.
 
     One that is not `recorded` has no record yet, so nothing is known of it. `withdrawn` are the live attempts whose
-    removal request was withdrawn lately: the operator may have deleted them all the same. `exchanged` are the pairs of
-    addresses whose URLs were exchanged.
+    removal request was withdrawn lately: the operator may have deleted them all the same. `exchanged` are the groups
+    of addresses whose URLs were exchanged.
     """
 
     name: TargetName
@@ -59,7 +59,7 @@ class TargetStatus(Struct, frozen=True):
     exchanged: tuple[tuple[Address, ...], ...] = ()
 
     def exchanged_of(self, going: Iterable[Attempt]) -> tuple[tuple[Address, ...], ...]:
-        """The pairs of which at least one address has something of `going`, which is to be deleted."""
+        """The groups of which at least one address has something of `going`, which is to be deleted."""
         addresses = {attempt.address for attempt in going}
         return tuple(pair for pair in self.exchanged if not addresses.isdisjoint(pair))
 

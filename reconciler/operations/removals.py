@@ -1,19 +1,24 @@
 """The requests to the operator for what awaits removal."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
 from reconciler.errors import ConfigError, SettingsError
+from reconciler.model.address import Address
 from reconciler.model.desired import Replace
 from reconciler.model.record import Attempt, Status
-from reconciler.model.removal import RemovalRequest
+from reconciler.model.removal import AwaitingRemoval, RemovalRequest
 from reconciler.model.selection import Selection
+from reconciler.model.url import normal_url
 from reconciler.operations.status import read_whole_status
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.removals import awaiting_beside, removal_requests
+
+Route = tuple[str, str]
+"""An event code, and a URL in the form URLs compare in."""
 
 
 class RemovalsReport(Struct, frozen=True):
@@ -54,8 +59,10 @@ def _warn_of_wanted(workspace: Workspace, requests: list[RemovalRequest]) -> Non
 
     But where a target waits for the removal before it creates the replacement; what an apply restores is in no request.
     """
+    names = {request.target: _wanted_as(workspace, request) for request in requests if request.to_delete}
     for awaiting in (one for request in requests for one in request.to_delete):
         attempt = awaiting.attempt
+        _warn_of_renamed(workspace, awaiting, names[attempt.address.target])
         desired = workspace.desired.subscriptions.get(attempt.address)
         if desired is None or workspace.desired.targets[attempt.address.target].replace is Replace.WAIT:
             continue
@@ -64,4 +71,33 @@ def _warn_of_wanted(workspace: Workspace, requests: list[RemovalRequest]) -> Non
             workspace.notices.warn(
                 f"{attempt.address}: config/ wants {', '.join(codes)}, which only attempt {attempt.id} delivers; before"
                 " this request is sent, run: reconciler apply"
+            )
+
+
+def _wanted_as(workspace: Workspace, request: RemovalRequest) -> dict[Route, list[Address]]:
+    """The addresses that `config/` wants each route of the target at."""
+    names: dict[Route, list[Address]] = {}
+    for desired in workspace.desired.of_target(request.target):
+        url = normal_url(desired.url)
+        for code in desired.codes:
+            names.setdefault((code, url), []).append(desired.address)
+    return names
+
+
+def _warn_of_renamed(workspace: Workspace, awaiting: AwaitingRemoval, names: Mapping[Route, list[Address]]) -> None:
+    """Warn if `config/` wants it just as it is, but under another name: it was renamed, and the record was not."""
+    attempt = awaiting.attempt
+    if attempt.on_purpose:
+        return
+    wanted: dict[Address, list[str]] = {}
+    for code, url in sorted(attempt.routes):
+        if url not in map(normal_url, awaiting.elsewhere.get(code, ())):
+            for address in names.get((code, url), ()):
+                wanted.setdefault(address, []).append(code)
+    for address, codes in wanted.items():
+        if address != attempt.address:
+            workspace.notices.warn(
+                f"{attempt.address}: config/ wants {', '.join(codes)} to {attempt.url} as {address}, and only attempt"
+                f" {attempt.id} delivers that; before this request is sent, for how to keep it, run: reconciler plan"
+                f" -t {address}"
             )

@@ -1,103 +1,158 @@
-"""Changes that exchange the URLs of two subscriptions: most often two lines of `config/` were mixed up."""
+"""URLs that subscriptions have exchanged, two or more in a circle: most often lines of `config/` were mixed up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.reasons import exchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
-    from reconciler.model.record import Record
-
-Move = tuple[str, str]
-"""The old URL of an address and its new one, in the form URLs compare in."""
+    from reconciler.model.record import Attempt
 
 
-def with_exchanges(changes: Iterable[Change], record: Record) -> list[Change]:
-    """`changes` of one target, with a warning at each that takes from an address the URL that another is given.
+class _Move(NamedTuple):
+    """An address that goes from one URL to another, both in the form URLs compare in; `attempt` has the old one."""
 
-    Those that put both back to their first URLs have none: they end an exchange.
+    address: Address
+    attempt: str
+    old: str
+    new: str
+
+
+def with_exchanges(changes: Sequence[Change], attempts: Collection[Attempt]) -> list[Change]:
+    """`changes` of one target, with a warning at each that retires what delivers to a URL that was exchanged.
+
+    `attempts` are those of the target, oldest first: a part of the exchange may be done. Changes that put every URL
+    back to where it was first have no warning.
     """
-    changes = list(changes)
-    moved = list(_moves(changes))
-    pairs = _pairs([(move, change.address) for move, change in moved], record)
-    exchanging = {id(change): pairs[move, change.address] for move, change in moved if (move, change.address) in pairs}
-    return [_warned(change, exchanging.get(id(change), ())) for change in changes] if exchanging else changes
+    if not any(change.action in _RETIRING for change in changes):
+        return [*changes]
+    moves = [*(move for change in changes for move in _planned(change)), *_recorded(attempts, _restored(changes))]
+    circles: dict[str, tuple[Address, ...]] = {}
+    for move, addresses in _circles(moves, attempts):
+        circles.setdefault(move.attempt, addresses)
+    return [_warned(change, circles) for change in changes]
 
 
-def exchanges(record: Record, changes: Sequence[Change]) -> tuple[tuple[Address, ...], ...]:
-    """The pairs of addresses of one target whose URLs were exchanged, as long as what delivers to the old ones exists.
+def exchanges(attempts: Collection[Attempt], changes: Sequence[Change]) -> tuple[tuple[Address, ...], ...]:
+    """The addresses of one target whose URLs were exchanged, as long as what delivers to the old ones exists.
 
-    `changes` are what is left to apply: one of the two may be done, and the other not.
+    `attempts` and what is left out are as in `with_exchanges`, and `changes` is what is left to apply: a part of the
+    exchange may be done, and the other not.
     """
-    moved = [*_moved(record), *((move, change.address) for move, change in _moves(changes))]
-    return tuple(sorted(set(_pairs(moved, record).values())))
+    moves = [*_recorded(attempts, _restored(changes)), *(move for change in changes for move in _planned(change))]
+    return tuple(sorted({addresses for _, addresses in _circles(moves, attempts)}))
 
 
-def _moves(changes: Sequence[Change]) -> Iterator[tuple[Move, Change]]:
-    """The old URL and the new one of each attempt whose removal a change requests, with a successor at its address."""
-    restored = {
-        change.address: [attempt.url for attempt in change.restored]
-        for change in changes
-        if change.action is Action.RESTORE
-    }
-    for change in changes:
-        successors = restored.get(change.address, []) if change.action is Action.RETIRE else []
-        if change.action is Action.REPLACE and change.request is not None:
-            successors = [change.request.url]
-        for attempt in change.before if successors else ():
-            if attempt.id in change.concerns:
-                yield from (((normal_url(attempt.url), normal_url(url)), change) for url in successors)
+_RETIRING = (Action.REPLACE, Action.RETIRE)
 
 
-def _moved(record: Record) -> Iterator[tuple[Move, Address]]:
-    """The moves that the record shows: what a plan has retired, or is about to, and its successor at another URL."""
-    for address, known in record.by_address().items():
-        olds = [attempt for attempt in known if attempt.in_force and not attempt.on_purpose] if len(known) > 1 else []
-        for old in olds:
-            for new in known if old.status is Status.AWAITING_REMOVAL else known[known.index(old) + 1 :]:
-                move = normal_url(old.url), normal_url(new.url)
-                if new.status is not Status.AWAITING_REMOVAL and move[0] != move[1]:
-                    yield move, address
+def _planned(change: Change) -> list[_Move]:
+    """The moves of a replacement, also of one that waits for the removal of what it replaces."""
+    wanted = change.after if change.block is Block.WAITS else change.request
+    if wanted is None or not (change.action is Action.REPLACE or change.block is Block.WAITS):
+        return []
+    new = normal_url(wanted.url)
+    going = (attempt for attempt in change.before if attempt.id in change.concerns and not attempt.on_purpose)
+    moves = (_Move(change.address, attempt.id, normal_url(attempt.url), new) for attempt in going)
+    return [move for move in moves if move.old != new]
 
 
-def _warned(change: Change, pair: tuple[Address, ...]) -> Change:
-    if not pair:
-        return change
-    return replace(change, warnings=(*change.warnings, exchanged(*pair)), exchanged=pair)
+def _restored(changes: Iterable[Change]) -> set[str]:
+    return {attempt.id for change in changes for attempt in change.restored}
 
 
-def _pairs(moved: Sequence[tuple[Move, Address]], record: Record) -> dict[tuple[Move, Address], tuple[Address, ...]]:
-    """For each move, the sorted pair of its address and the one that moves the other way, if there is one."""
-    moves: dict[Move, Address] = {}
-    for move, address in moved:
-        moves.setdefault(move, address)
-    pairs: dict[tuple[Move, Address], dict[Address, str]] = {}
-    for (old, new), address in moved:
-        other = moves.get((new, old), address)
-        if other != address:
-            pairs[(old, new), address] = {address: new, other: old}
-    first = _first_urls(record) if pairs else {}
+def _recorded(attempts: Iterable[Attempt], restored: Collection[str]) -> Iterator[_Move]:
+    """The moves that the record shows: what a plan has retired, or is about to, and its successor at another URL.
+
+    `restored` is what the plan restores.
+    """
+    held: dict[Address, list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.status is not Status.GONE:
+            held.setdefault(attempt.address, []).append(attempt)
+    for address, known in held.items():
+        for number, old in enumerate(known):
+            if not old.in_force or old.on_purpose or old.id in restored:
+                continue
+            going = old.status is Status.AWAITING_REMOVAL
+            news = [new for place, new in enumerate(known) if going or place > number or new.id in restored]
+            replacing = {normal_url(new.url) for new in news if _is_of_before(new, old)} - {normal_url(old.url)}
+            staying = [new for new in news if new.status is not Status.AWAITING_REMOVAL or new.id in restored]
+            for url in sorted(replacing.intersection(normal_url(new.url) for new in staying)):
+                yield _Move(address, old.id, normal_url(old.url), url)
+
+
+def _is_of_before(new: Attempt, old: Attempt) -> bool:
+    """Whether `new` is of before the removal of `old` was requested: what is created after that does not replace it."""
+    return old.status is Status.LIVE or new.since <= old.requested
+
+
+def _warned(change: Change, circles: Mapping[str, tuple[Address, ...]]) -> Change:
+    """`change`, with a warning if it retires an attempt of `circles`: the addresses of an exchange, by attempt."""
+    for attempt in change.concerns if change.action in _RETIRING else ():
+        if attempt in circles:
+            addresses = circles[attempt]
+            return replace(change, warnings=(*change.warnings, exchanged(*addresses)), exchanged=addresses)
+    return change
+
+
+def _circles(moves: Sequence[_Move], attempts: Iterable[Attempt]) -> Iterator[tuple[_Move, tuple[Address, ...]]]:
+    """The moves that are part of an exchange, each with its addresses, sorted: two, or those of the whole circle."""
+    opposite: dict[tuple[str, str], _Move] = {}
+    for move in moves:
+        opposite.setdefault((move.new, move.old), move)
+    around = _around(moves)
+    found = []
+    for move in moves:
+        other = opposite.get((move.old, move.new))
+        circle = [move, other] if other else around.get((move.old, move.new), [move])
+        if len({each.address for each in circle}) > 1:
+            found.append((move, circle))
+    first = _first(attempts, [each for _, circle in found for each in circle])
+    for move, circle in found:
+        if any(first.get((each.address, each.old, each.new)) != each.new for each in circle):
+            yield move, tuple(sorted({each.address for each in circle}))
+
+
+def _around(moves: Iterable[_Move]) -> dict[tuple[str, str], list[_Move]]:
+    """The moves of each circle, by the old and the new URL of each of them; of each URL the first move counts."""
+    onward: dict[str, _Move] = {}
+    for move in moves:
+        onward.setdefault(move.old, move)
+    circles: dict[tuple[str, str], list[_Move]] = {}
+    seen: set[str] = set()
+    for start in onward:
+        path: dict[str, _Move] = {}
+        url = start
+        while url in onward and url not in seen:
+            seen.add(url)
+            path[url] = onward[url]
+            url = onward[url].new
+        if url in path:
+            urls = [*path]
+            circle = [path[each] for each in urls[urls.index(url) :]]
+            circles |= {(move.old, move.new): circle for move in circle}
+    return circles
+
+
+def _first(attempts: Iterable[Attempt], moves: Sequence[_Move]) -> dict[tuple[Address, str, str], str]:
+    """Which of its two URLs the address of each move had first, as far as something delivers there, or has."""
+    urls: dict[Address, list[str]] = {move.address: [] for move in moves}
+    for attempt in attempts if moves else ():
+        if attempt.address in urls and (attempt.in_force or attempt.removed):
+            urls[attempt.address].append(normal_url(attempt.url))
     return {
-        move: tuple(sorted(urls))
-        for move, urls in pairs.items()
-        if any(first.get(address) != url for address, url in urls.items())
+        (address, old, new): url
+        for address, _, old, new in moves
+        if (url := next((url for url in urls[address] if url in (old, new)), ""))
     }
-
-
-def _first_urls(record: Record) -> Mapping[Address, str]:
-    """The URL of the oldest attempt of each address that delivers, or has delivered."""
-    urls: dict[Address, str] = {}
-    for attempt in record.attempts.values():
-        if attempt.in_force or attempt.removed:
-            urls.setdefault(attempt.address, normal_url(attempt.url))
-    return urls

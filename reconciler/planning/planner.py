@@ -91,7 +91,7 @@ def _plan_target(target: Target, desired: Desired, record: Record, routes: Route
     changed = {change.address for change in planned}
     changes = tuple(
         change
-        for change in with_dependencies(with_exchanges(planned, record), selection)
+        for change in with_dependencies(with_exchanges(planned, record.attempts.values()), selection)
         if selection.has(change.address)
     )
     selected = [address for address in differing if address in wanted and selection.has(address)]

@@ -159,8 +159,9 @@ BOTH_DELIVER = "both subscriptions deliver until the operator removes the old on
 
 
 def exchanged(*addresses: Address) -> str:
-    """What to ask of two replacements whose new URL is the other's old one."""
-    return f"the URLs of {' and '.join(sorted(addresses))} are exchanged; is that intended?"
+    """What to ask of replacements whose new URLs are each other's old ones."""
+    *others, last = sorted(addresses)
+    return f"the URLs of {', '.join(others)} and {last} are exchanged; is that intended?"
 
 
 def second_secret(url: str) -> str:

@@ -32,7 +32,9 @@ def status_of(record: Record, plan: TargetPlan, now: datetime) -> TargetStatus:
     observed = tuple(_observed(attempt, record, since) for attempt in ordered)
     doubted_since = _before(now, DOUBTED_FOR)
     withdrawn = tuple(attempt for attempt in ordered if _is_doubtful(attempt, record, doubted_since))
-    return TargetStatus(record.target, observed, plan, withdrawn=withdrawn, exchanged=exchanges(record, plan.changes))
+    return TargetStatus(
+        record.target, observed, plan, withdrawn=withdrawn, exchanged=exchanges(record.attempts.values(), plan.changes)
+    )
 
 
 def doubted_until(attempt: Attempt) -> str:

@@ -3,7 +3,7 @@
 Only this module imports deepdiff, and only for a pair that differs: the import takes longer than a plan.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -25,13 +25,16 @@ class Delivery(Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-def delivery(change: Change) -> Delivery:
-    """What a change sends, what is then delivered where, and what is delivered until the operator acts."""
+def delivery(change: Change, restored: Collection[str] = ()) -> Delivery:
+    """What a change sends, what is then delivered where, and what is delivered until the operator acts.
+
+    `restored` are the ids of what another change of the plan restores.
+    """
     match change.action:
         case Action.CREATE:  # what is sent is all
             return Delivery()
         case Action.EXTEND | Action.REPLACE:
-            going = [attempt for attempt in change.before if _is_left(attempt, change)]
+            going = [one for one in change.before if one.id not in restored and _is_left(one, change)]
             return Delivery(tuple(_sent(change, going)), tuple(_left(change, going)))
         case Action.RETIRE:
             return Delivery(left=tuple(_left(change, _concerned(change))))

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 UNLESS_NEVER_SENT = "If you never sent the request to delete it, send nothing. Otherwise"
 """What precedes a letter to keep a subscription: somebody who was not asked to delete it has nothing to be told."""
+ANSWER_FIRST = "If you sent any of that, send nothing else before the operator has answered:"
+"""What precedes requests to delete that follow letters to keep: the answer may be that the other is deleted already."""
 _IF_NOT_INTENDED = (
-    "If it is not intended, put their URLs in config/ back and apply: that creates nothing, restores the old"
-    " subscriptions, and requests the removal of the new ones instead."
+    "If it is not intended, put their URLs in config/ back and apply: that restores the old subscriptions, without"
+    " creating them again, and requests the removal of any new ones instead."
 )
 
 

@@ -12,6 +12,7 @@ from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.letters import (
+    ANSWER_FIRST,
     UNLESS_NEVER_SENT,
     after_deletion,
     after_keeping,
@@ -61,7 +62,7 @@ def plan_markdown(plan: Plan) -> str:
     for target in targets:
         if target.changes:
             paper.block(f"\n#### {code(target.name)}\n\n{_TABLE}", [_change_row(change) for change in target.changes])
-    paper.fold("Details", [block for target in targets for change in target.changes for block in _details(change)])
+    paper.fold("Details", [block for target in targets for block in _details(target)])
     awaiting = [
         f"- {code(attempt.address)}: {code(', '.join(attempt.codes))} to {code(attempt.url)}"
         f" (attempt {code(attempt.id)})\n"
@@ -102,11 +103,13 @@ def _change_row(change: Change) -> str:
     return f"| {SIGNS[change.action]} | {code(change.address)} | {change.action} | {codes} | {url} |\n"
 
 
-def _details(change: Change) -> list[str]:
-    found = delivery(change)
-    rows = [f"  - {code(row)}\n" for row in (*found.sent, *found.left)]
-    reasons = [f"  - {code(reason)}\n" for reason in change.reasons]
-    return [f"- {SIGNS[change.action]} {code(change.address)}\n{''.join(rows)}{''.join(reasons)}"]
+def _details(target: TargetPlan) -> Iterator[str]:
+    restored = {attempt.id for attempt in target.restored}
+    for change in target.changes:
+        found = delivery(change, restored)
+        rows = [f"  - {code(row)}\n" for row in (*found.sent, *found.left)]
+        reasons = [f"  - {code(reason)}\n" for reason in change.reasons]
+        yield f"- {SIGNS[change.action]} {code(change.address)}\n{''.join(rows)}{''.join(reasons)}"
 
 
 def applied_markdown(applied: Applied) -> str:
@@ -123,8 +126,9 @@ def applied_markdown(applied: Applied) -> str:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     kept = [f"{_keeping(attempt)}  - {code(after_keeping(attempt))}\n" for attempt in applied.restored]
     paper.bullets("Send nothing yet", _listed(exchange_caution(applied.exchanged)))
-    removal = without_exchanged(applied.removal, applied.exchanged)
-    paper.bullets("Send to the operator", [*kept, *(_request(attempt) for attempt in removal)])
+    removal = [_request(attempt) for attempt in without_exchanged(applied.removal, applied.exchanged)]
+    first = [f"- {ANSWER_FIRST}\n"] if kept and removal else []
+    paper.bullets("Send to the operator", [*kept, *first, *removal])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 

@@ -12,7 +12,7 @@ from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
-from reconciler.reports.letters import keeping_lines, kept_lines, question_lines, removal_text
+from reconciler.reports.letters import ANSWER_FIRST, keeping_lines, kept_lines, question_lines, removal_text
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
@@ -32,7 +32,7 @@ from reconciler.reports.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from reconciler.mistake import Validation
     from reconciler.model.address import TargetName
@@ -102,17 +102,18 @@ def plan_text(plan: Plan) -> list[Line]:
 
 def _target_lines(target: TargetPlan) -> list[Line]:
     together = _message_lines(target.unresolved)
-    lines = [line for change in target.changes for line in _change_lines(change, asked=bool(together))]
+    restored = {attempt.id for attempt in target.restored}
+    lines = [line for change in target.changes for line in _change_lines(change, restored, asked=bool(together))]
     lines += together
     lines += _surplus_lines(target)
     lines += [_awaiting_line(attempt) for attempt in target.to_remove]
     return lines
 
 
-def _change_lines(change: Change, *, asked: bool) -> list[Line]:
+def _change_lines(change: Change, restored: Collection[str], *, asked: bool) -> list[Line]:
     """A change: why it is made, unless that is what is sent, what it sends, and what is left to the operator.
 
-    `asked`: one message asks about all of the target.
+    `restored` are the ids of what the plan restores; `asked`: one message asks about all of the target.
     """
     from reconciler.reports.difference import delivery  # noqa: PLC0415 - a plan without changes does not need it
 
@@ -120,7 +121,7 @@ def _change_lines(change: Change, *, asked: bool) -> list[Line]:
     lines = [Line(f"  {SIGNS[change.action]} {change.address}  {change.action}", tone)]
     if _IS_EXPLAINED[change.action]:
         lines += [Line(f"      {reason}", Tone.FAINT) for reason in change.reasons]
-    rows = delivery(change)
+    rows = delivery(change, restored)
     if change.action is Action.CREATE and change.request is not None:
         codes, url = ", ".join(change.request.codes), change.request.url
         lines += [Line(f"      eventCodes: {codes}"), Line(f"      webhookUrl: {url}")]
@@ -172,8 +173,7 @@ def applied_text(applied: Applied) -> list[Line]:
     if kept:
         lines += [Line(""), *kept]
     if removed:
-        order = "If you sent any of that, send nothing else before the operator has answered:"
-        lines += [Line(""), *([Line(order, Tone.WARNING)] if kept else []), *removed]
+        lines += [Line(""), *([Line(ANSWER_FIRST, Tone.WARNING)] if kept else []), *removed]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))

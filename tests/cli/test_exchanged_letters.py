@@ -149,6 +149,28 @@ def test_half_an_exchange(partner: Partner, half: str) -> None:
     assert WARNING in plain(partner.step("removals").out)
 
 
+def test_the_second_half(partner: Partner) -> None:
+    """Its own letter is held back as well, though the other one was replaced by an apply before."""
+    results(partner, "text", "-t", "europe/staging/loans")
+    assert WARNING in plain(partner.step("plan").out)
+    shown = results(partner, "text", "-t", "europe/staging/offers")
+    assert WARNING in shown
+    assert [] == letters(partner, shown)
+
+
+def test_put_back_under_another_name(partner: Partner) -> None:
+    """What was to be deleted is wanted, though not by its address: `removals` warns until the record has the name."""
+    results(partner)
+    partner.declare({"credits": (["LOA10013"], hooks("loans")), "offers": (["ONB10011"], hooks("offers"))})
+    name = "europe/staging/credits"
+    assert f"config/ wants LOA10013 to {hooks('loans')} as {name}, and only attempt" in partner.step("removals").err
+    shown = plain(partner.step("plan", "-t", name).out)
+    (command,) = re.findall(r"if the subscription was renamed, run: reconciler (state mv \S+ \S+)", shown)
+    partner.step(*command.split())
+    assert "config/ wants" not in partner.step("removals").err
+    assert [("credits", "restore"), ("credits", "retire")] == partner.planned()[:2]
+
+
 def test_what_is_no_exchange() -> None:
     """Two that moved to new URLs, one that took over a URL, and one whose removal a person asked for."""
     scene = Scene()
@@ -160,4 +182,4 @@ def test_what_is_no_exchange() -> None:
     scene.ask_away(asked)
     scene.hold("deals", "ONB10001", hooks("loans"))
     record = scene.records[EUROPE]
-    assert () == exchanges(record, ())
+    assert () == exchanges(record.attempts.values(), ())

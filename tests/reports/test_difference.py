@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from html import unescape
 
 import pytest
+from support.report_values import printed
 from support.value_scene import EUROPE, PLACE, USA, Scene, address_of, hooks
 
 from reconciler.model.desired import ParityException, Replace
 from reconciler.model.parity import Difference, Parity, View
 from reconciler.model.plan import Action, Change, Request
 from reconciler.reports.difference import Delivery, declared_disparities, delivery, differences, disparities
+from reconciler.reports.formats import PLAN
 
 SCRIPT = """
 import sys
@@ -160,3 +164,17 @@ def test_declared_disparities() -> None:
     why = ParityException("a", "not yet", PLACE)
     ignored = tuple((Difference("a", view, ONE, None), why) for view in (View.DESIRED, View.IN_FORCE))
     assert [("a", "desired and in force", "not yet")] == declared_disparities(Parity(EUROPE, USA, (), ignored, ()))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_what_is_restored_beside_a_create(form: str) -> None:
+    """Where a code is added to what is put back: the operator is to remove what is at the other URL only."""
+    scene = Scene()
+    right = scene.hold("loans", "LOA10013", hooks("loans"))
+    scene.hold("loans", "LOA10013 LOA10014", hooks("wrong"))
+    scene.retire(right)
+    scene.want("loans", "LOA10013 LOA10014", hooks("loans"))
+    assert {Action.RESTORE, Action.REPLACE} == {change.action for change in scene.plan().changes}
+    shown = unescape(re.sub("<[^>]+>", "", printed(PLAN[form](scene.plan()))))
+    assert ["a2"] == re.findall(r"until the operator removes attempt (\w+)", shown)
+    assert f"then delivers LOA10013, LOA10014 to {hooks('loans')}\n" in shown

@@ -155,7 +155,8 @@ def test_a_format_pays_for_itself_only() -> None:
     own["markdown"] = [f"reconciler.reports.{name}" for name in ("difference", "markdown", "paper", "questions")]
     of_text = {"PLAN": ["difference", "questions"], "FINDINGS": ["findings"], "PARITY": ["difference", "parity"]}
     own_text = {(table, "text"): [f"reconciler.reports.{name}" for name in names] for table, names in of_text.items()}
-    asking = [each for each in FORMS if each[0].startswith("STATUS") or (each[0] == "REMOVALS" and each[1] != "json")]
+    asking = [each for each in FORMS if each[0].startswith(("STATUS", "PLAN_PAGE"))]
+    asking += [("REMOVALS", form) for form in ("text", "markdown")]
     requests = {each: ["reconciler.planning.removals"] for each in asking}
     until = [f"reconciler.planning.{name}" for name in ("evidence", "exchanges", "status")]
     until.append("reconciler.reports.removals")

@@ -19,12 +19,13 @@ from reconciler.reports.letters import (
     existence_question,
     keeping_request,
     removal_request,
+    unknown_cautions,
 )
 from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
-from reconciler.reports.wording import counted, resolve_advice, surplus_advice
+from reconciler.reports.wording import counted, resolve_advice, surplus_advice, withdrawn_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from reconciler.model.address import Address
     from reconciler.model.overview import Overview, TargetOverview
@@ -77,6 +78,8 @@ _DELETE = "delete the subscription"
 _DELETE_OLD = "delete the old subscription"
 _KEEP = "keep the subscription"
 _EXCHANGED = "be certain that an exchange of URLs was meant"
+_WITHDRAWN = "ask what a withdrawn request was about"
+_UNKNOWN_BESIDE = "resolve an unknown outcome before a request to delete is sent"
 _SURPLUS = "decide on surplus codes (in force, not asked for by config/)"
 _WARNED = {
     Action.CREATE: (Who.REVIEWER, _READ),
@@ -188,11 +191,16 @@ def _in_full(change: Change, warning: str) -> str:
 def _removals(target: TargetOverview) -> Iterator[Task]:
     standing = target.standing
     staying = _staying(standing)
+    held = [known.attempt for known in standing.attempts]
+    if standing.withdrawn:
+        yield Task(Who.MAINTAINER, _WITHDRAWN, standing.name, withdrawn_advice(standing))
     caution = exchange_caution(standing.exchanged_of(standing.plan.to_remove))
     if caution:
         yield Task(Who.MAINTAINER, _EXCHANGED, standing.name, " ".join(caution))
     for attempt in standing.plan.to_remove:
-        yield _removal(attempt, staying, When.NOW, asked_on(attempt))
+        for warning in unknown_cautions(attempt, held):
+            yield Task(Who.MAINTAINER, _UNKNOWN_BESIDE, attempt.address, warning)
+        yield _removal(attempt, held, staying, When.NOW, asked_on(attempt))
     for attempt in standing.plan.restored:
         what = f"attempt {attempt.id}. {UNLESS_NEVER_SENT} send"
         letter = keeping_request(attempt)
@@ -201,7 +209,7 @@ def _removals(target: TargetOverview) -> Iterator[Task]:
         goes = change.action in (Action.REPLACE, Action.RETIRE)
         for attempt in change.before:
             if goes and attempt.id in change.concerns and attempt.status is Status.LIVE:
-                yield _removal(attempt, staying, When.AFTER)
+                yield _removal(attempt, held, staying, When.AFTER)
 
 
 def _staying(standing: TargetStatus) -> set[Address]:
@@ -215,7 +223,10 @@ def _staying(standing: TargetStatus) -> set[Address]:
     return live | {change.address for change in standing.plan.changes if change.request is not None}
 
 
-def _removal(attempt: Attempt, staying: Container[Address], when: When, asked: str = "") -> Task:
+def _removal(
+    attempt: Attempt, held: Sequence[Attempt], staying: Container[Address], when: When, asked: str = ""
+) -> Task:
+    """The request to delete `attempt`, which names the one to keep of `held`, all that its target has."""
     return Task(
         Who.OPERATOR,
         _DELETE_OLD if attempt.address in staying else _DELETE,
@@ -223,6 +234,6 @@ def _removal(attempt: Attempt, staying: Container[Address], when: When, asked: s
         f"attempt {attempt.id}{f', {asked}' if asked else ''}",
         when,
         detail=f"at {attempt.url}{f' ({asked})' if asked else ''}",
-        letter=removal_request(attempt),
+        letter=removal_request(attempt, held),
         then=after_deletion(attempt),
     )
