@@ -52,8 +52,13 @@ def _described(attempt: Attempt) -> str:
 
 def _known(attempt: Attempt) -> str:
     """By what it differs from others with the same codes and URL: when it was created, and its ids."""
-    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
+    ids = _ids(attempt)
     return f"{created_or_imported(attempt)}{f' ({ids})' if ids else ''}"
+
+
+def _ids(attempt: Attempt) -> str:
+    named = (f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
+    return ", ".join(named)
 
 
 def created_or_imported(attempt: Attempt) -> str:
@@ -99,10 +104,17 @@ def created_when(attempt: Attempt) -> str:
 
 def existence_question(attempt: Attempt) -> str:
     """The question to the operator whether a create of unknown outcome has created a subscription, as one line."""
+    besides = " and ".join(map(the_one, attempt.twins))
     return (
         f"Does a webhook subscription of {attempt.address.target} exist that delivers {', '.join(attempt.codes)} to"
-        f" {attempt.url}, created {created_when(attempt)}?"
+        f" {attempt.url}, created {created_when(attempt)}{f', besides {besides}' if besides else ''}?"
     )
+
+
+def the_one(attempt: Attempt) -> str:
+    """One that is not asked about, though a search for the URL of what is asked about finds it."""
+    created, ids = created_or_imported(attempt), _ids(attempt)
+    return f"the one with {ids} ({created})" if ids else f"the one {created}"
 
 
 def exchange_caution(pairs: Iterable[tuple[Address, ...]], *, message: bool = False) -> list[str]:

@@ -153,6 +153,42 @@ def test_the_question_after_the_apply(partner: Partner, form: str) -> None:
     assert "Ask the operator" in applied
 
 
+@pytest.fixture
+def beside(partner: Partner) -> Partner:
+    """A create of unknown outcome beside one that awaits removal, with the same URL and code."""
+    partner.begin(offers=["ONB10011"], loans=["LOA10013"])
+    partner.step("apply", "--auto-approve", "--unsealed")
+    partner.step("state", "retire", OFFERS)
+    partner.service.answer_next(refusal(500))
+    return partner
+
+
+def the_other(partner: Partner) -> str:
+    """How a letter names the subscription that is known to exist."""
+    listed = partner.step("state", "list", "--format", "json").document
+    (other,) = (one for one in listed if one["status"] == "awaiting_removal")
+    created = next(entry["at"] for entry in partner.entries if entry.get("attempt") == other["attempt"])
+    return f"the one with subscriptionId {other['fields']['subscriptionId']} (created {created})"
+
+
+def test_a_question_is_not_about_the_one_that_is_known(beside: Partner) -> None:
+    """An operator who searches for the URL finds that one, and would answer yes."""
+    applied = beside.step("apply", "--auto-approve", "--unsealed", code=3).out
+    for report in (applied, *reports(beside, "plan"), *reports(beside, "status")):
+        (rest,) = {found.partition("?")[0] for found in plain(report).split(QUESTION)[1:]}
+        assert rest.endswith(f" (UTC), besides {the_other(beside)}")
+
+
+def test_several_questions_are_not_about_what_is_known(beside: Partner) -> None:
+    """Each names the other that has its URL; one that has none names none."""
+    beside.service.answer_next(refusal(500), refusal(500))
+    beside.want(offers=["ONB10011"], loans=["LOA10013"], deals=["ONB10001"])
+    beside.step("apply", "--auto-approve", "--unsealed", code=3)
+    for report in (*reports(beside, "plan"), *reports(beside, "status")):
+        shown = plain(report).replace("> ", "")
+        assert 1 == shown.count(f"if at all not {the_other(beside)}") == shown.count(" if at all not ")
+
+
 def test_no_question_once_it_is_resolved(unknown: Partner) -> None:
     """What is known to exist is not asked about."""
     assert QUESTION in unknown.step("status").out
