@@ -22,7 +22,7 @@ from reconciler.operations.same_service import concerning, read_usable, warn_of_
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.planner import Planner
-from reconciler.reports.wording import how_to_resolve_attempt
+from reconciler.planning.reasons import how_to_resolve_attempt
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records
 
 

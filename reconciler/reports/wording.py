@@ -9,7 +9,7 @@ from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
-from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve
+from reconciler.planning.reasons import after_flight, create_calls, evidence_of, how_to_resolve, how_to_resolve_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -125,19 +125,13 @@ def needs_attention(outcome: Done) -> bool:
 
 def resolve_advice(standing: ObservedAttempt) -> str:
     """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
-    address = standing.attempt.address
-    if standing.attempt.answered and not standing.attempt.recovery_file:
-        return evidence_of(standing.attempt) or ""
-    if standing.has_evidence and not standing.attempt.recovery_file:
-        return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
-    return how_to_resolve_attempt(standing.attempt)
-
-
-def how_to_resolve_attempt(attempt: Attempt) -> str:
-    """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
-    if attempt.recovery_file:
-        return f"its result is not in the record; run: reconciler state recover {attempt.recovery_file}"
-    return how_to_resolve(attempt.address, stamp(attempt.settled_by))
+    attempt = standing.attempt
+    if attempt.answered and not attempt.recovery_file:
+        return evidence_of(attempt) or ""
+    if standing.has_evidence and not attempt.recovery_file:
+        resolve = f"{after_flight(attempt)}run: reconciler state resolve {attempt.address} --created"
+        return f"its notifications arrive, so it exists; {resolve}"
+    return how_to_resolve_attempt(attempt)
 
 
 def result_advice(result: Result) -> str:

@@ -449,6 +449,17 @@ class TestResolve:
             pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()
 
+    def test_status_offers_nothing_before_it_is_taken(self, pending: Partner) -> None:
+        """A call in flight is waited for whatever the operator says; both reports say so before they name a command."""
+        refused = pending.step("state", "resolve", OFFERS, "--created", code=1).err
+        (until,) = re.findall(r"wait until (20\S+Z)", refused)
+        for report in ("status", "plan"):
+            shown = " ".join(pending.step(report).out.split())
+            assert (
+                f"may be in flight until {until}; if it has no outcome after that, check"
+                in re.sub(r"(Z), in \d+ s", r"\1", shown).partition("--created")[0]
+            )
+
     def test_all_or_nothing(self, partner: Partner) -> None:
         """Where one of those selected is refused, none is settled."""
         partner.begin(a=["ONB10001"], b=["ONB10002"])
