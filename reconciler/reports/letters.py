@@ -52,11 +52,12 @@ def _described(attempt: Attempt) -> str:
 
 def _known(attempt: Attempt) -> str:
     """By what it differs from others with the same codes and URL: when it was created, and its ids."""
-    ids = _ids(attempt)
+    ids = ids_of(attempt)
     return f"{created_or_imported(attempt)}{f' ({ids})' if ids else ''}"
 
 
-def _ids(attempt: Attempt) -> str:
+def ids_of(attempt: Attempt) -> str:
+    """The ids that the service has given a subscription, as far as they are recorded; "" for none."""
     named = (f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     return ", ".join(named)
 
@@ -113,7 +114,7 @@ def existence_question(attempt: Attempt) -> str:
 
 def the_one(attempt: Attempt) -> str:
     """One that is not asked about, though a search for the URL of what is asked about finds it."""
-    created, ids = created_or_imported(attempt), _ids(attempt)
+    created, ids = created_or_imported(attempt), ids_of(attempt)
     return f"the one with {ids} ({created})" if ids else f"the one {created}"
 
 
