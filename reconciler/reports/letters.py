@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 UNLESS_NEVER_SENT = "If you never sent the request to delete it, send nothing. Otherwise"
 """What precedes a letter to keep a subscription: somebody who was not asked to delete it has nothing to be told."""
+KEEP_FIRST = (
+    "If none of that was to be sent, go on with what follows now. Otherwise go on only after the operator has answered:"
+)
+"""What stands between letters to keep and requests to delete: both at once are easily confused."""
+ALL_TO_KEEP = "For one message about all of that, and for what to run after the answer, run: reconciler removals"
+"""What follows letters to keep, once their requests are withdrawn in the record."""
 _IF_NOT_INTENDED = (
     "If it is not intended, put their URLs in config/ back and apply: that creates nothing, restores the old"
     " subscriptions, and requests the removal of the new ones instead."
@@ -77,10 +83,10 @@ def after_deletion(attempt: Attempt) -> str:
 
 
 def keeping_request(attempt: Attempt) -> str:
-    """The request to the operator to keep what awaits removal and is wanted again, as one line."""
+    """The request to keep what awaits removal and is wanted again, and whether it is too late for that, as one line."""
     return (
         f"Please do not delete the webhook subscription of {_described(attempt)}: we still need it, and our request"
-        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn."
+        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn. Does it still exist?"
     )
 
 
@@ -194,8 +200,8 @@ def question_lines(attempt: Attempt, indent: str, *, named: bool = False) -> lis
 
 
 def kept_lines(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to keep what was restored, and what to run where they come too late."""
+    """The requests to keep what was restored, what to run where they come too late, and what shows them again."""
     lines = []
     for attempt in attempts:
         lines += [*keeping_lines(attempt, "  "), Line(f"    {after_keeping(attempt)}", Tone.FAINT)]
-    return lines
+    return [*lines, Line(f"  {ALL_TO_KEEP}", Tone.FAINT)] if lines else []

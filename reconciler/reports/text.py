@@ -12,7 +12,7 @@ from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
-from reconciler.reports.letters import keeping_lines, kept_lines, question_lines, removal_text
+from reconciler.reports.letters import KEEP_FIRST, keeping_lines, kept_lines, question_lines, removal_text
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
@@ -172,8 +172,7 @@ def applied_text(applied: Applied) -> list[Line]:
     if kept:
         lines += [Line(""), *kept]
     if removed:
-        order = "If you sent any of that, send nothing else before the operator has answered:"
-        lines += [Line(""), *([Line(order, Tone.WARNING)] if kept else []), *removed]
+        lines += [Line(""), *([Line(f"  {KEEP_FIRST}", Tone.WARNING)] if kept else []), *removed]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))

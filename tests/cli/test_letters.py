@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
-ORDER = "If you sent any of that, send nothing else before the operator has answered:"
+ORDER = (
+    "If none of that was to be sent, go on with what follows now. Otherwise go on only after the operator has answered:"
+)
+AGAIN = "For one message about all of that, and for what to run after the answer, run: reconciler removals"
 KEEP = (
     "Please do not delete the webhook subscription of europe/staging that delivers ONB10011 to"
     " https://hooks.partner.example/offers, created "
@@ -96,12 +99,27 @@ def test_what_is_to_be_kept_is_asked_for_first(restoring: Partner, form: str) ->
     applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
     _, _, results = applied.rpartition("Digest")
     assert 0 < results.index("Please do not delete the") < results.index("Please delete the")
-    assert form == "markdown" or ORDER in results
+    assert results.index("is withdrawn. Does it still exist?") < results.index(AGAIN) < results.index(ORDER)
+    assert results.index(ORDER) < results.index("Please delete the")
+    assert 1 == results.count(AGAIN)
+    assert "we still need it. Does it still exist?" in restoring.step("removals").out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_nothing_follows_what_is_to_be_kept(restoring: Partner, form: str) -> None:
+    """Where nothing else is to be sent, no order of letters is given."""
+    applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
+    assert AGAIN in applied
+    assert ORDER not in applied
 
 
 def test_withdrawn_by_hand(restoring: Partner) -> None:
-    """`state retire --withdraw` gives the letter too."""
-    assert KEEP in restoring.step("state", "retire", OFFERS, "--withdraw").out
+    """`state retire --withdraw` gives the letter too, with the same question, and what has it again."""
+    done = restoring.step("state", "retire", OFFERS, "--withdraw")
+    assert KEEP in done.out
+    assert done.out.endswith("to delete it is withdrawn. Does it still exist?\n")
+    assert AGAIN == " ".join(done.err.splitlines()[-2:]).replace("    ", "")
+    assert "tell the operator" not in done.out
 
 
 def test_an_unknown_create_with_the_same_url(restoring: Partner) -> None:

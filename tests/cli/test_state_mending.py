@@ -602,8 +602,8 @@ class TestRetireAndRemoved:
         imported.step("state", "retire", OFFERS)
         with imported.appending("restored"):
             done = imported.step("state", "retire", OFFERS, "--withdraw")
-        assert " cancelled; tell the operator to cancel the removal request\n" in done.out
-        assert done.out.endswith("Z to delete it is withdrawn.\n")
+        assert " cancelled\n" in done.out
+        assert done.out.endswith("Z to delete it is withdrawn. Does it still exist?\n")
         assert [] == imported.planned()
         with imported.appending():
             imported.step("state", "retire", OFFERS, "--withdraw", code=1)
