@@ -68,11 +68,13 @@ def changes_left(standing: TargetStatus) -> str:
 
 def withdrawn_advice(standing: TargetStatus) -> str:
     """That removal requests were withdrawn lately, and the command that tells what to ask."""
+    is_one = len(standing.withdrawn) == 1
     requests = counted(len(standing.withdrawn), "removal request was", "removal requests were")
+    sent, about = ("it was", "it was") if is_one else ("any of them was", "that was")
     selected = f" -t {standing.name}" if standing.declared else ""
     return (
-        f"{requests} withdrawn lately; ask the operator whether what it was about still exists; run: reconciler"
-        f" removals{selected}"
+        f"{requests} withdrawn lately; if {sent} sent, ask the operator whether what {about} about still exists; run:"
+        f" reconciler removals{selected}"
     )
 
 
