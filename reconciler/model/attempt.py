@@ -43,9 +43,10 @@ class Attempt(Struct, frozen=True, gc=False):
     `at` and `by` are of its last change, `since` and `started_by` of its first entry. `send_by` and `settled_by` are
     epoch seconds, 0 for what was imported. `on_purpose`: a person asked for its removal, so no plan restores it.
     `requested` is when its removal was requested last, `withdrawn` when that was withdrawn; "" if it was not.
-    No journal contains the last three, which are known of an unresolved one: `recovery_file` is the file on this
+    No journal contains the last four, which are known of an unresolved one: `recovery_file` is the file on this
     machine, quoted for a shell, that knows more of it than the record; `answered`: the response to its call is here;
-    `received`: which of its codes were received since, and when last.
+    `received`: which of its codes were received since, and when last; `twins`: those in force of its target that
+    deliver a code of it to its URL.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Attempt(Struct, frozen=True, gc=False):
     recovery_file: str | None = None
     answered: bool = False
     received: tuple[tuple[str, str], ...] = ()
+    twins: tuple[Attempt, ...] = ()
 
     @property
     def in_force(self) -> bool:

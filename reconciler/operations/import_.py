@@ -22,20 +22,22 @@ from reconciler.operations.same_service import concerning, read_usable, warn_of_
 from reconciler.operations.selecting import refuse_unmatched
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.planner import Planner
-from reconciler.reports.wording import how_to_resolve_attempt
+from reconciler.planning.reasons import how_to_resolve_attempt
 from reconciler.state.heads.unusable import UnusableRecord, replaced_records
 
 
 class Import(Struct, frozen=True):
     """What was imported of a desired subscription: its missing codes, or none, for these reasons.
 
-    `attempt` is the id that it is recorded under, empty as long as it is not.
+    `attempt` is the id that it is recorded under, empty as long as it is not; `perhaps` an attempt that was the same,
+    and was recorded as removed.
     """
 
     subscription: Subscription
     codes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     attempt: str = ""
+    perhaps: Attempt | None = None
 
 
 _RECORDED = ("already recorded",)
@@ -92,7 +94,7 @@ def _desired(workspace: Workspace, address: str | None, patterns: tuple[str, ...
         raise Refused(
             f"not defined in config/{suggestion([named], subscriptions)}",
             where=named,
-            remedy="define it in config/ exactly as it exists, then import it",
+            remedy="define it in config/ exactly as it exists, then import it before any apply, which would create it",
         )
     return [subscriptions[named]]
 
@@ -126,7 +128,7 @@ class _Importer:
 
         def draft(recorded: Record) -> list[Imported]:
             self._is_read = self._is_read and not imports  # else this is the second draft, after a conflict
-            imports[:] = [_with_id(self._as_listed(done)) for done in self._missing(recorded, desired)]
+            imports[:] = [_with_id(self._as_listed(done), recorded) for done in self._missing(recorded, desired)]
             at, by = now_by(self._workspace)
             entries = [_entry(done, at, by) for done in imports if done.codes]
             partial = self._is_partial(recorded, entries)
@@ -201,8 +203,16 @@ def _unless_changed(done: Import, attempts: Sequence[Attempt] | None) -> Import:
     return Import(desired, skipped=(reason,))
 
 
-def _with_id(done: Import) -> Import:
-    return replace(done, attempt=uuid.uuid4().hex[:16]) if done.codes else done
+def _with_id(done: Import, record: Record) -> Import:
+    return replace(done, attempt=uuid.uuid4().hex[:16], perhaps=_removed_like(done, record)) if done.codes else done
+
+
+def _removed_like(done: Import, record: Record) -> Attempt | None:
+    """The last attempt that delivered what is imported, and was recorded as removed: perhaps by mistake."""
+    address, url = done.subscription.address, normal_url(done.subscription.url)
+    removed = (attempt for attempt in record.attempts.values() if attempt.removed and attempt.address == address)
+    alike = [attempt for attempt in removed if attempt.codes == done.codes and normal_url(attempt.url) == url]
+    return alike[-1] if alike else None
 
 
 def _entry(done: Import, at: str, by: Mapping[str, str]) -> Imported:

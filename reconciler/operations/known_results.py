@@ -42,7 +42,7 @@ class KnownResults:
         return self.add_to(self._workspace.read(target).record())
 
     def add_to(self, record: Record) -> Record:
-        """The record, with the creates that only recovery files name, and what shows that unresolved ones exist.
+        """The record, with the creates that only recovery files name, and what is known of unresolved ones.
 
         It is itself if there is nothing of either; warns of each file once.
 
@@ -129,7 +129,7 @@ def known_result(workspace: Workspace, record: Record, attempt: Attempt) -> Know
 
 
 def _with_evidence(workspace: Workspace, record: Record) -> Record:
-    """The record, with what shows of its unresolved creates that they exist; itself if nothing does.
+    """The record, with what is known of its unresolved creates beside their entries; itself if that is nothing.
 
     Warns of each whose response a run that died has left here. One with a recovery file is to be recovered first.
     """
@@ -147,12 +147,16 @@ def _with_evidence(workspace: Workspace, record: Record) -> Record:
 
 def _with_what_is_known(workspace: Workspace, record: Record, attempt: Attempt) -> Attempt:
     from reconciler.planning.evidence import evidence_for  # noqa: PLC0415 - a plan pays only for what it uses
+    from reconciler.planning.removals import in_force_beside  # noqa: PLC0415 - a plan pays only for what it uses
 
     received = tuple(sorted(evidence_for(record, attempt).items()))
     answered = False
     with suppress(SettingsError, StateError):
         answered = _has_response(workspace, record, attempt)
-    return replace(attempt, answered=answered, received=received) if answered or received else attempt
+    twins = in_force_beside(attempt, record.attempts.values())
+    if not (answered or received or twins):
+        return attempt
+    return replace(attempt, answered=answered, received=received, twins=twins)
 
 
 def _has_response(workspace: Workspace, record: Record, attempt: Attempt) -> bool:

@@ -1,10 +1,13 @@
 """Requests the removal of subscriptions, cancels the request, or records that the operator has deleted them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+
+from msgspec import Struct
 
 from reconciler.errors import ConfigError, Refused
 from reconciler.model.address import Address
+from reconciler.model.desired import Subscription
 from reconciler.model.entry import ASKED_FOR, Removed, Restored, Retired
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.url import normal_url
@@ -70,22 +73,40 @@ def removal(workspace: Workspace, selector: AttemptSelector, *, force: bool) -> 
     return AttemptEdit(workspace, chosen, choose, draft, f"removed {selector.text}")
 
 
-def created_again(workspace: Workspace, removed: Iterable[Attempt]) -> list[Address]:
-    """The addresses of removed attempts that the next apply creates again with the same URL. Raises StateError.
+class WaysBack(Struct, frozen=True):
+    """The addresses of removed attempts whose import is the way back if they turn out to exist.
 
-    None if `config/` has mistakes: then there is no next apply before somebody corrects it.
+    `as_defined`: the next apply creates it again just as it was. `once_defined`: before the import, `config/` is to
+    define it as it was.
     """
-    found = []
+
+    as_defined: Sequence[Address]
+    once_defined: Sequence[Address]
+
+
+def ways_back(workspace: Workspace, removed: Iterable[Attempt]) -> WaysBack:
+    """The ways back from these removals; none from that of a duplicate, which no import records. Raises StateError.
+
+    None if `config/` has mistakes either: then there is no next apply before somebody corrects it.
+    """
+    as_defined: list[Address] = []
+    once_defined: list[Address] = []
     with suppress(ConfigError):
         for attempt in removed:
-            wanted = workspace.desired.subscriptions.get(attempt.address)
-            if wanted is None or normal_url(wanted.url) != normal_url(attempt.url):
-                continue
             others = workspace.read(attempt.address.target).record().at_address(attempt.address)
-            held = {code for other in others if other.in_force for code in other.codes}
-            if not held.issuperset(wanted.codes):
-                found.append(attempt.address)
-    return found
+            in_force = [other for other in others if other.in_force]
+            if _is_created_again(workspace.desired.subscriptions.get(attempt.address), attempt, in_force):
+                as_defined.append(attempt.address)
+            elif not attempt.routes.issubset(route for other in in_force for route in other.routes):
+                once_defined.append(attempt.address)
+    return WaysBack(as_defined, once_defined)
+
+
+def _is_created_again(wanted: Subscription | None, removed: Attempt, in_force: Iterable[Attempt]) -> bool:
+    """Whether the next apply creates a removed attempt again with the same URL."""
+    if wanted is None or normal_url(wanted.url) != normal_url(removed.url):
+        return False
+    return not {code for other in in_force for code in other.codes}.issuperset(wanted.codes)
 
 
 def _request(workspace: Workspace, attempt: Attempt) -> str:

@@ -56,8 +56,7 @@ def unresolved(attempt: Attempt) -> str:
         flight = f" may be in flight until {until}" if attempt.status is Status.PENDING else " has an unknown outcome"
         return f"{started}{flight}; {evidence}"
     if attempt.status is Status.PENDING:
-        advice = how_to_resolve(attempt.address)
-        return f"{started} may be in flight until {until}; if it has no outcome after that, {advice}"
+        return f"{started} {_resolved_after_flight(attempt)}"
     return f"{started} has an unknown outcome; {how_to_resolve(attempt.address, until)}"
 
 
@@ -68,9 +67,13 @@ def evidence_of(attempt: Attempt) -> str | None:
         return f"this machine has the response to its create call, so it was created; {resolve}"
     if attempt.received:
         codes = ", ".join(f"{code} (last {at})" for code, at in attempt.received)
-        after = f"wait until {stamp(attempt.settled_by)}, then " if attempt.status is Status.PENDING else ""
-        return f"notifications were received since: {codes}, so it probably exists; {after}{resolve}"
+        return f"notifications were received since: {codes}, so it probably exists; {after_flight(attempt)}{resolve}"
     return None
+
+
+def after_flight(attempt: Attempt) -> str:
+    """The wait that comes before the command to resolve: the apply of a call in flight may still record the outcome."""
+    return f"wait until {stamp(attempt.settled_by)}, then " if attempt.status is Status.PENDING else ""
 
 
 def renamed_with_url(source: Attempt, destination: Address, template: str) -> str:
@@ -106,6 +109,20 @@ def how_to_resolve(address: str, after: str = "") -> str:
         f"check with the operator whether the subscription exists; if it does, {resolve} --created;"
         f" if it certainly does not, {f'wait until {after}, then ' if after else ''}{resolve} --not-created"
     )
+
+
+def how_to_resolve_attempt(attempt: Attempt) -> str:
+    """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
+    if attempt.recovery_file:
+        return f"its result is not in the record; run: reconciler state recover {attempt.recovery_file}"
+    if attempt.status is Status.PENDING:
+        return f"its call {_resolved_after_flight(attempt)}"
+    return how_to_resolve(attempt.address, stamp(attempt.settled_by))
+
+
+def _resolved_after_flight(attempt: Attempt) -> str:
+    until, resolve = stamp(attempt.settled_by), how_to_resolve(attempt.address)
+    return f"may be in flight until {until}; if it has no outcome after that, {resolve}"
 
 
 def elsewhere(address: Address, request: Request, attempt: Attempt, renaming: Sequence[str]) -> str:

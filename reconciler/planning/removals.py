@@ -68,5 +68,10 @@ def unknown_beside(attempt: Attempt, attempts: Iterable[Attempt]) -> tuple[Attem
     return _with_a_route_of(attempt, (other for other in attempts if other.unresolved))
 
 
+def in_force_beside(attempt: Attempt, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    """As `staying_beside`, but those in force, oldest first: what else the operator may find for `attempt`."""
+    return _with_a_route_of(attempt, (other for other in attempts if other.in_force))
+
+
 def _with_a_route_of(attempt: Attempt, others: Iterable[Attempt]) -> tuple[Attempt, ...]:
     return tuple(other for other in others if not attempt.routes.isdisjoint(other.routes))

@@ -43,11 +43,8 @@ def preview_line(attempt: Attempt, what: str) -> Line:
 
 
 def cancelled_line(attempt: Attempt) -> Line:
-    """The next step after the removal of an attempt was cancelled."""
-    return Line(
-        f"  {attempt.address}: removal of attempt {attempt.id} cancelled; tell the operator to cancel the removal"
-        " request"
-    )
+    """That the removal of an attempt was cancelled; what the operator is to be told follows."""
+    return Line(f"  {attempt.address}: removal of attempt {attempt.id} cancelled")
 
 
 def unresolved_text(attempt: Attempt, now: datetime, received: Mapping[str, str], proof: str | None) -> list[Line]:

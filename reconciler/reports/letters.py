@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 UNLESS_NEVER_SENT = "If you never sent the request to delete it, send nothing. Otherwise"
 """What precedes a letter to keep a subscription: somebody who was not asked to delete it has nothing to be told."""
-ANSWER_FIRST = "If you sent any of that, send nothing else before the operator has answered:"
-"""What precedes requests to delete that follow letters to keep: the answer may be that the other is deleted already."""
+KEEP_FIRST = (
+    "If none of that was to be sent, go on with what follows now. Otherwise go on only after the operator has answered:"
+)
+"""What stands between letters to keep and requests to delete: both at once are easily confused."""
+ALL_TO_KEEP = "For one message about all of that, and for what to run after the answer, run: reconciler removals"
+"""What follows letters to keep, once their requests are withdrawn in the record."""
 _IF_NOT_INTENDED = (
     "If it is not intended, put their URLs in config/ back and apply: that restores the old subscriptions, without"
     " creating them again, and requests the removal of any new ones instead."
@@ -54,8 +58,14 @@ def _described(attempt: Attempt) -> str:
 
 def _known(attempt: Attempt) -> str:
     """By what it differs from others with the same codes and URL: when it was created, and its ids."""
-    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
+    ids = ids_of(attempt)
     return f"{created_or_imported(attempt)}{f' ({ids})' if ids else ''}"
+
+
+def ids_of(attempt: Attempt) -> str:
+    """The ids that the service has given a subscription, as far as they are recorded; "" for none."""
+    named = (f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
+    return ", ".join(named)
 
 
 def created_or_imported(attempt: Attempt) -> str:
@@ -73,10 +83,10 @@ def after_deletion(attempt: Attempt) -> str:
 
 
 def keeping_request(attempt: Attempt) -> str:
-    """The request to the operator to keep what awaits removal and is wanted again, as one line."""
+    """The request to keep what awaits removal and is wanted again, and whether it is too late for that, as one line."""
     return (
         f"Please do not delete the webhook subscription of {_described(attempt)}: we still need it, and our request"
-        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn."
+        f" of {attempt.requested if attempt.withdrawn else attempt.at} to delete it is withdrawn. Does it still exist?"
     )
 
 
@@ -101,10 +111,17 @@ def created_when(attempt: Attempt) -> str:
 
 def existence_question(attempt: Attempt) -> str:
     """The question to the operator whether a create of unknown outcome has created a subscription, as one line."""
+    besides = " and ".join(map(the_one, attempt.twins))
     return (
         f"Does a webhook subscription of {attempt.address.target} exist that delivers {', '.join(attempt.codes)} to"
-        f" {attempt.url}, created {created_when(attempt)}?"
+        f" {attempt.url}, created {created_when(attempt)}{f', besides {besides}' if besides else ''}?"
     )
+
+
+def the_one(attempt: Attempt) -> str:
+    """One that is not asked about, though a search for the URL of what is asked about finds it."""
+    created, ids = created_or_imported(attempt), ids_of(attempt)
+    return f"the one with {ids} ({created})" if ids else f"the one {created}"
 
 
 def exchange_caution(pairs: Iterable[tuple[Address, ...]], *, message: bool = False) -> list[str]:
@@ -183,8 +200,8 @@ def question_lines(attempt: Attempt, indent: str, *, named: bool = False) -> lis
 
 
 def kept_lines(attempts: Iterable[Attempt]) -> list[Line]:
-    """The requests to keep what was restored, and what to run where they come too late."""
+    """The requests to keep what was restored, what to run where they come too late, and what shows them again."""
     lines = []
     for attempt in attempts:
         lines += [*keeping_lines(attempt, "  "), Line(f"    {after_keeping(attempt)}", Tone.FAINT)]
-    return lines
+    return [*lines, Line(f"  {ALL_TO_KEEP}", Tone.FAINT)] if lines else []

@@ -12,7 +12,8 @@ from reconciler.model.status import ObservedAttempt, TargetStatus
 from reconciler.reports.destinations import deviations, recipients_line, service_addresses
 from reconciler.reports.difference import Disparity, declared_disparities, delivery, disparities
 from reconciler.reports.letters import (
-    ANSWER_FIRST,
+    ALL_TO_KEEP,
+    KEEP_FIRST,
     UNLESS_NEVER_SENT,
     after_deletion,
     after_keeping,
@@ -125,10 +126,11 @@ def applied_markdown(applied: Applied) -> str:
     if applied.results:
         paper.block(f"\n{_RESULTS}", [_result_row(result) for result in applied.results])
     kept = [f"{_keeping(attempt)}  - {code(after_keeping(attempt))}\n" for attempt in applied.restored]
+    kept += _listed([ALL_TO_KEEP]) if kept else []
     paper.bullets("Send nothing yet", _listed(exchange_caution(applied.exchanged)))
-    removal = [_request(attempt) for attempt in without_exchanged(applied.removal, applied.exchanged)]
-    first = [f"- {ANSWER_FIRST}\n"] if kept and removal else []
-    paper.bullets("Send to the operator", [*kept, *first, *removal])
+    removal = without_exchanged(applied.removal, applied.exchanged)
+    order = [f"- {KEEP_FIRST}\n"] if kept and removal else []
+    paper.bullets("Send to the operator", [*kept, *order, *(_request(attempt) for attempt in removal)])
     paper.bullets("Waiting for you", [f"- {code(text)}\n" for text in pending(applied)])
     return paper.text("")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.reports.letters import created_when, existence_question, only_operator_knows, question_lines
+from reconciler.reports.letters import created_when, existence_question, only_operator_knows, question_lines, the_one
 from reconciler.reports.line import Line, Tone
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def existence_message(attempts: Sequence[Attempt]) -> list[str]:
             f"   webhook URL: {attempt.url}",
             f"   event codes: {', '.join(attempt.codes)}",
             f"   created {created_when(attempt)}, if at all",
+            *(f"   not {the_one(twin)}" for twin in attempt.twins),
         ]
     return lines
 

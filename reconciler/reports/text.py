@@ -12,7 +12,7 @@ from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
 from reconciler.planning.reasons import BOTH_DELIVER
 from reconciler.reports.destinations import deviations, recipients_line, service_line
-from reconciler.reports.letters import ANSWER_FIRST, keeping_lines, kept_lines, question_lines, removal_text
+from reconciler.reports.letters import KEEP_FIRST, keeping_lines, kept_lines, question_lines, removal_text
 from reconciler.reports.line import Line, Row, Tone
 from reconciler.reports.wording import (
     SIGNS,
@@ -173,7 +173,7 @@ def applied_text(applied: Applied) -> list[Line]:
     if kept:
         lines += [Line(""), *kept]
     if removed:
-        lines += [Line(""), *([Line(ANSWER_FIRST, Tone.WARNING)] if kept else []), *removed]
+        lines += [Line(""), *([Line(f"  {KEEP_FIRST}", Tone.WARNING)] if kept else []), *removed]
     if lines:
         lines.append(Line(""))
     lines.append(Line(applied_summary(applied), Tone.HEADING))

@@ -9,7 +9,7 @@ from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
-from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve
+from reconciler.planning.reasons import after_flight, create_calls, evidence_of, how_to_resolve, how_to_resolve_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -68,11 +68,13 @@ def changes_left(standing: TargetStatus) -> str:
 
 def withdrawn_advice(standing: TargetStatus) -> str:
     """That removal requests were withdrawn lately, and the command that tells what to ask."""
+    is_one = len(standing.withdrawn) == 1
     requests = counted(len(standing.withdrawn), "removal request was", "removal requests were")
+    sent, about = ("it was", "it was") if is_one else ("any of them was", "that was")
     selected = f" -t {standing.name}" if standing.declared else ""
     return (
-        f"{requests} withdrawn lately; ask the operator whether what it was about still exists; run: reconciler"
-        f" removals{selected}"
+        f"{requests} withdrawn lately; if {sent} sent, ask the operator whether what {about} about still exists; run:"
+        f" reconciler removals{selected}"
     )
 
 
@@ -125,19 +127,13 @@ def needs_attention(outcome: Done) -> bool:
 
 def resolve_advice(standing: ObservedAttempt) -> str:
     """How to resolve an attempt with an unknown outcome; notifications received since are evidence that it exists."""
-    address = standing.attempt.address
-    if standing.attempt.answered and not standing.attempt.recovery_file:
-        return evidence_of(standing.attempt) or ""
-    if standing.has_evidence and not standing.attempt.recovery_file:
-        return f"its notifications arrive, so it exists; run: reconciler state resolve {address} --created"
-    return how_to_resolve_attempt(standing.attempt)
-
-
-def how_to_resolve_attempt(attempt: Attempt) -> str:
-    """How to resolve an attempt with an unknown outcome, or to record the result that a recovery file holds."""
-    if attempt.recovery_file:
-        return f"its result is not in the record; run: reconciler state recover {attempt.recovery_file}"
-    return how_to_resolve(attempt.address, stamp(attempt.settled_by))
+    attempt = standing.attempt
+    if attempt.answered and not attempt.recovery_file:
+        return evidence_of(attempt) or ""
+    if standing.has_evidence and not attempt.recovery_file:
+        resolve = f"{after_flight(attempt)}run: reconciler state resolve {attempt.address} --created"
+        return f"its notifications arrive, so it exists; {resolve}"
+    return how_to_resolve_attempt(attempt)
 
 
 def result_advice(result: Result) -> str:

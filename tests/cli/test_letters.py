@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from support.partner import Partner
 
 OFFERS = "europe/staging/offers"
-ORDER = "If you sent any of that, send nothing else before the operator has answered:"
+ORDER = (
+    "If none of that was to be sent, go on with what follows now. Otherwise go on only after the operator has answered:"
+)
+AGAIN = "For one message about all of that, and for what to run after the answer, run: reconciler removals"
 KEEP = (
     "Please do not delete the webhook subscription of europe/staging that delivers ONB10011 to"
     " https://hooks.partner.example/offers, created "
@@ -95,7 +98,19 @@ def test_what_is_to_be_kept_is_asked_for_first(restoring: Partner, form: str) ->
     restoring.want(offers=["ONB10011"])
     applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
     _, _, results = applied.rpartition("Digest")
-    assert 0 < results.index("Please do not delete the") < results.index(ORDER) < results.index("Please delete the")
+    assert 0 < results.index("Please do not delete the") < results.index("Please delete the")
+    assert results.index("is withdrawn. Does it still exist?") < results.index(AGAIN) < results.index(ORDER)
+    assert results.index(ORDER) < results.index("Please delete the")
+    assert 1 == results.count(AGAIN)
+    assert "we still need it. Does it still exist?" in restoring.step("removals").out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_nothing_follows_what_is_to_be_kept(restoring: Partner, form: str) -> None:
+    """Where nothing else is to be sent, no order of letters is given."""
+    applied = plain(restoring.step("apply", "--auto-approve", "--format", form).out)
+    assert AGAIN in applied
+    assert ORDER not in applied
 
 
 def test_a_page_asks_first_too(restoring: Partner) -> None:
@@ -108,8 +123,12 @@ def test_a_page_asks_first_too(restoring: Partner) -> None:
 
 
 def test_withdrawn_by_hand(restoring: Partner) -> None:
-    """`state retire --withdraw` gives the letter too."""
-    assert KEEP in restoring.step("state", "retire", OFFERS, "--withdraw").out
+    """`state retire --withdraw` gives the letter too, with the same question, and what has it again."""
+    done = restoring.step("state", "retire", OFFERS, "--withdraw")
+    assert KEEP in done.out
+    assert done.out.endswith("to delete it is withdrawn. Does it still exist?\n")
+    assert AGAIN == " ".join(done.err.splitlines()[-2:]).replace("    ", "")
+    assert "tell the operator" not in done.out
 
 
 def test_an_unknown_create_with_the_same_url(restoring: Partner) -> None:
@@ -173,6 +192,42 @@ def test_the_question_after_the_apply(partner: Partner, form: str) -> None:
     applied = partner.step("apply", "--auto-approve", "--unsealed", "--format", form, code=3).out
     assert 1 == plain(applied).count(QUESTION)
     assert "Ask the operator" in applied
+
+
+@pytest.fixture
+def beside(partner: Partner) -> Partner:
+    """A create of unknown outcome beside one that awaits removal, with the same URL and code."""
+    partner.begin(offers=["ONB10011"], loans=["LOA10013"])
+    partner.step("apply", "--auto-approve", "--unsealed")
+    partner.step("state", "retire", OFFERS)
+    partner.service.answer_next(refusal(500))
+    return partner
+
+
+def the_other(partner: Partner) -> str:
+    """How a letter names the subscription that is known to exist."""
+    listed = partner.step("state", "list", "--format", "json").document
+    (other,) = (one for one in listed if one["status"] == "awaiting_removal")
+    created = next(entry["at"] for entry in partner.entries if entry.get("attempt") == other["attempt"])
+    return f"the one with subscriptionId {other['fields']['subscriptionId']} (created {created})"
+
+
+def test_a_question_is_not_about_the_one_that_is_known(beside: Partner) -> None:
+    """An operator who searches for the URL finds that one, and would answer yes."""
+    applied = beside.step("apply", "--auto-approve", "--unsealed", code=3).out
+    for report in (applied, *reports(beside, "plan"), *reports(beside, "status")):
+        (rest,) = {found.partition("?")[0] for found in plain(report).split(QUESTION)[1:]}
+        assert rest.endswith(f" (UTC), besides {the_other(beside)}")
+
+
+def test_several_questions_are_not_about_what_is_known(beside: Partner) -> None:
+    """Each names the other that has its URL; one that has none names none."""
+    beside.service.answer_next(refusal(500), refusal(500))
+    beside.want(offers=["ONB10011"], loans=["LOA10013"], deals=["ONB10001"])
+    beside.step("apply", "--auto-approve", "--unsealed", code=3)
+    for report in (*reports(beside, "plan"), *reports(beside, "status")):
+        shown = plain(report).replace("> ", "")
+        assert 1 == shown.count(f"if at all not {the_other(beside)}") == shown.count(" if at all not ")
 
 
 def test_no_question_once_it_is_resolved(unknown: Partner) -> None:

@@ -31,7 +31,8 @@ REMEDIES: dict[tuple[str, ...], str] = {
         f" plan` prints the command); to see it, run:\n    reconciler state show {LOST}\n"
     ),
     ("state", "import", NONE): (
-        f"{NONE}: not defined in config/; define it in config/ exactly as it exists, then import it\n"
+        f"{NONE}: not defined in config/; define it in config/ exactly as it exists, then import it before any apply,"
+        " which would create it\n"
     ),
     ("state", "import", "europe/*"): (
         f"europe/*: {NO_ADDRESS}use an address that config/ defines; to import several, use --all -t PATTERN\n"

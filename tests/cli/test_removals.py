@@ -120,6 +120,40 @@ def test_what_is_wanted_again_is_in_no_message(partner: Project) -> None:
     assert "to delete it is withdrawn" in partner.step("removals", "-t", "*/*/offers").out
 
 
+def test_what_was_recorded_as_removed_and_exists(project: Project) -> None:
+    """The operator has deleted another one, and the answer was recorded: the way out creates nothing twice."""
+    offers, loans = "europe/staging/offers", "europe/staging/loans"
+    with Sandbox(targets=["europe/staging"]) as sandbox:
+        project.environment |= dict(sandbox.variables())
+        project.write("config/all.yaml", "".join(line for line in CONFIG.splitlines(True) if "usa" not in line))
+        project.step("state", "init")
+        project.step("apply", "--auto-approve", "--unsealed")
+        ids = {one.codes[0]: one.id for one in sandbox.world.subscriptions()}
+        project.write("config/gone.yaml", "subscriptions: {europe/staging: {offers: null}}")
+        project.step("apply", "--auto-approve", "--unsealed")
+        sandbox.world.remove_subscription(ids["LOA10013"])
+        told = project.step("state", "removed", offers).err
+        assert "Nothing awaits removal.\n" == project.step("removals").out
+        assert f"exactly as it exists; then, before any apply, run:\n    reconciler state import {offers}\n" in told
+        assert "before any apply, which would create it" in project.step("state", "import", offers, code=1).err
+
+        gone = project.path / "config" / "gone.yaml"
+        gone.rename(project.path / "gone.yaml")
+        assert f"subscriptionId {ids['ONB10011']}; name that" in " ".join(
+            project.step("state", "import", offers).err.split()
+        )
+        (project.path / "gone.yaml").rename(gone)
+        project.step("state", "removed", loans, "--force")
+        project.step("apply", "--auto-approve", "--unsealed")
+        assert "Please delete this webhook subscription of europe/staging:" in project.step("removals").out
+        assert ["LOA10013", "ONB10011"] == sorted(one.codes[0] for one in sandbox.world.subscriptions())
+
+        sandbox.world.remove_subscription(ids["ONB10011"])
+        project.step("state", "removed", offers)
+        assert "No changes." in project.step("plan").out
+        assert ["LOA10013"] == [one.codes[0] for one in sandbox.world.subscriptions()]
+
+
 def test_the_command_records_what_the_message_asked_for(partner: Project) -> None:
     """What was requested after the message was written is not recorded as deleted by the command that came with it."""
     command = the_command(partner.step("removals").out)
@@ -234,7 +268,9 @@ def test_what_was_withdrawn_comes_first(partner: Project) -> None:
     assert "What exists needs nothing more.\n" in after
     assert f"delivered twice: ONB10011 (also to {old} unless it was deleted)" in rest
     pointed = partner.step("status").out
-    assert "1 removal request was withdrawn lately; ask the operator whether" in pointed
+    assert (
+        "1 removal request was withdrawn lately; if it was sent, ask the operator whether what it was about" in pointed
+    )
     assert "      reconciler removals -t europe/staging\n" in pointed
     assert "lately" not in partner.step("status", "-t", "*/*/loans").out
     assert "1 removal request was withdrawn lately" in partner.step("status", "--format", "markdown").out

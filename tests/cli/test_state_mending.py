@@ -434,6 +434,9 @@ class TestResolve:
             assert f"  warning: {told}      {command}" in unknown.step(shown).out
         unknown.step("state", "retire", OFFERS, "--attempt", first)
         assert "twice" not in unknown.step("plan").out
+        told = unknown.step("state", "removed", OFFERS, "--attempt", first).err
+        assert "state import" not in told  # it would be skipped
+        assert told.endswith("To see what the next apply does, run:\n    reconciler plan\n")
 
     def test_what_may_be_in_flight_wants_force(self, pending: Partner) -> None:
         """It says from when on it may be settled."""
@@ -448,6 +451,17 @@ class TestResolve:
         with pending.appending("resolved"):
             pending.step("state", "resolve", OFFERS, "--not-created", "--force")
         assert [("offers", "create")] == pending.planned()
+
+    def test_status_offers_nothing_before_it_is_taken(self, pending: Partner) -> None:
+        """A call in flight is waited for whatever the operator says; both reports say so before they name a command."""
+        refused = pending.step("state", "resolve", OFFERS, "--created", code=1).err
+        (until,) = re.findall(r"wait until (20\S+Z)", refused)
+        for report in ("status", "plan"):
+            shown = " ".join(pending.step(report).out.split())
+            assert (
+                f"may be in flight until {until}; if it has no outcome after that, check"
+                in re.sub(r"(Z), in \d+ s", r"\1", shown).partition("--created")[0]
+            )
 
     def test_all_or_nothing(self, partner: Partner) -> None:
         """Where one of those selected is refused, none is settled."""
@@ -564,25 +578,32 @@ class TestRetireAndRemoved:
         """What is wanted as it was would be created again: the command that stops it is named, and works."""
         done = imported.step("state", "removed", OFFERS, "--force")
         (back,) = re.findall(
-            r"before the next apply creates it again, run:\s+reconciler (state import .*)", " ".join(done.err.split())
+            r"before the next apply creates it again, run:\s+reconciler (state import \S+)", " ".join(done.err.split())
         )
         assert [("offers", "create")] == imported.planned()
         imported.step(*back.split())
         assert [] == imported.planned()
 
-    def test_what_is_not_created_again_needs_no_way_back(self, imported: Partner) -> None:
-        """After a replacement, what was removed is not wanted any more."""
+    def test_the_way_back_from_removed_that_is_not_wanted(self, imported: Partner) -> None:
+        """What is no longer in config/ as it was is to be defined first, or the import records something else."""
         imported.declare({"offers": (["ONB10011"], OTHER_URL)})
         imported.step("apply", "--auto-approve")
-        assert "import" not in imported.step("state", "removed", OFFERS).err
+        told = imported.step("state", "removed", OFFERS).err
+        assert "define it in config/ exactly as it exists; then, before any apply, run:\n" in told
+        assert told.endswith("To see what the next apply does, run:\n    reconciler plan\n")
+        imported.want(offers=["ONB10011"])
+        with imported.appending("imported"):
+            imported.step("state", "import", OFFERS)
+        imported.declare({"offers": (["ONB10011"], OTHER_URL)})
+        assert [("offers", "retire")] == imported.planned()
 
     def test_withdraw(self, imported: Partner) -> None:
         """Who retired the wrong one says that it stays; nothing else has to be done."""
         imported.step("state", "retire", OFFERS)
         with imported.appending("restored"):
             done = imported.step("state", "retire", OFFERS, "--withdraw")
-        assert " cancelled; tell the operator to cancel the removal request\n" in done.out
-        assert done.out.endswith("Z to delete it is withdrawn.\n")
+        assert " cancelled\n" in done.out
+        assert done.out.endswith("Z to delete it is withdrawn. Does it still exist?\n")
         assert [] == imported.planned()
         with imported.appending():
             imported.step("state", "retire", OFFERS, "--withdraw", code=1)

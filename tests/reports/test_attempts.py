@@ -88,7 +88,7 @@ def test_preview(scene: Scene) -> None:
     assert f"  {name}, live: is gone" == preview_line(attempt, "is gone").text
     unknown = scene.attempt(scene.begin("loans", "LOA10013", hooks("loans")))
     assert ", unknown: is gone" in preview_line(unknown, "is gone").text
-    what = "removal of attempt a1 cancelled; tell the operator to cancel the removal request"
+    what = "removal of attempt a1 cancelled"
     assert f"  europe/staging/offers: {what}" == cancelled_line(attempt).text
 
 

@@ -14,7 +14,7 @@ from reconciler.mistake import Place
 from reconciler.model.desired import ParityException
 from reconciler.model.entry import Observed
 from reconciler.model.parity import Difference, Parity, View
-from reconciler.model.status import TargetStatus, Unexplained
+from reconciler.model.status import Evidence, Proof, TargetStatus, Unexplained
 from reconciler.planning.evidence import Matches
 from reconciler.planning.status import status_of
 from reconciler.reports.documents import parity_document, status_document
@@ -74,6 +74,15 @@ def test_result_that_is_kept_beside_notifications(standing: TargetStatus) -> Non
     assert "state resolve europe/staging/lost --created" in resolve_advice(lost)
     kept = replace(lost, attempt=replace(lost.attempt, recovery_file="unrecorded.json"))
     assert resolve_advice(kept).endswith("reconciler state recover unrecorded.json")
+
+
+def test_a_call_in_flight_is_waited_for(standing: TargetStatus) -> None:
+    """Until its apply can no longer record the outcome, nobody may, whichever it is and whatever was received."""
+    (flying,) = (one for one in standing.attempts if one.attempt.address.name == "flying")
+    wait, then = "its call may be in flight until 2027-01-15T08:01:00Z", "; if it has no outcome after that, check"
+    assert resolve_advice(flying).startswith(wait + then)
+    heard = replace(flying, evidence={"ONB10002": Evidence(Proof.PROVEN, AT)})
+    assert "so it exists; wait until 2027-01-15T08:01:00Z, then run:" in resolve_advice(heard)
 
 
 def test_parity_text() -> None:
@@ -172,10 +181,10 @@ def test_status_text(standing: TargetStatus) -> None:
 europe/staging
   europe/staging/flying  unknown  -> {hooks("flying")}  (attempt a3)
       ONB10002  never seen
-      check with the operator whether the subscription exists;\
+      its call may be in flight until 2027-01-15T08:01:00Z; if it has no outcome after that,\
+ check with the operator whether the subscription exists;\
  if it does, run: reconciler state resolve europe/staging/flying --created;\
- if it certainly does not, wait until 2027-01-15T08:01:00Z, then run:\
- reconciler state resolve europe/staging/flying --not-created
+ if it certainly does not, run: reconciler state resolve europe/staging/flying --not-created
       Ask the operator:
         Does a webhook subscription of europe/staging exist that delivers ONB10002 to {hooks("flying")}, created\
  between {AT} and 2027-01-15T08:01:00Z (UTC)?
@@ -261,10 +270,10 @@ def test_status_markdown(standing: TargetStatus) -> None:
     new = status_of(empty.records[EUROPE], empty.plan().targets[EUROPE], datetime(2026, 11, 21, tzinfo=UTC))
     report = read(status_markdown([standing, replace(new, name=USA)]))
     settle = (
-        "check with the operator whether the subscription exists; if it does,"
+        "its call may be in flight until 2027-01-15T08:01:00Z; if it has no outcome after that,"
+        " check with the operator whether the subscription exists; if it does,"
         " run: reconciler state resolve europe/staging/flying --created;"
-        " if it certainly does not, wait until 2027-01-15T08:01:00Z,"
-        " then run: reconciler state resolve europe/staging/flying --not-created"
+        " if it certainly does not, run: reconciler state resolve europe/staging/flying --not-created"
     )
     row = f"| `europe/staging/offers` | live | `{hooks('offers')}` | `ONB10011 proven, ONB10012 never seen` |\n"
     assert f"**Unknown outcomes**\n\n- `europe/staging/flying`: `{settle}`\n" in report

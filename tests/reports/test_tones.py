@@ -101,7 +101,7 @@ def test_status(scene: Scene) -> None:
         ("europe/staging", Tone.HEADING),
         ("europe/staging/flying unknown", Tone.ERROR),
         ("ONB10002 never", Tone.PLAIN),
-        ("check with", Tone.WARNING),
+        ("its call", Tone.WARNING),
         ("Ask the", Tone.HEADING),
         ("Does a", Tone.PLAIN),
         ("europe/staging/gone awaiting", Tone.FAINT),

@@ -86,6 +86,8 @@ class Scenes:
             "two subscriptions in force, one replaced by a wrong URL": self.misdirected,
             "two subscriptions in force, and one more to create": self.one_more,
             "two subscriptions in force, copied to records": self.copied,
+            "two subscriptions in force, of which the one that is not wanted was recorded as removed, and the other"
+            " deleted": self.wrong_one_deleted,
             "ten minutes pass": self.wait,
         }
 
@@ -165,6 +167,14 @@ class Scenes:
         more = SUBSCRIPTIONS.replace("loans", "leads").replace("LOA10013", "ONB10001").partition("    offers")[0]
         reader.project.write("config/leads.yaml", more)
         reader.project.write("new-secret", "whsec-2\n")
+
+    def wrong_one_deleted(self, reader: Reader) -> None:
+        self.applied(reader)
+        reader.project.write("config/subscriptions.yaml", SUBSCRIPTIONS.partition("    offers")[0])
+        self.step(reader, "apply", "--auto-approve")
+        newest = [one for one in self.sandbox.world.subscriptions() if one.codes == ("LOA10013",)][-1]
+        self.sandbox.world.remove_subscription(newest.id)
+        self.step(reader, "state", "removed", f"{TARGET}/offers")
 
     def copied(self, reader: Reader) -> None:
         self.applied(reader)

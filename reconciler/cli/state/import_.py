@@ -11,6 +11,7 @@ from reconciler.cli.terminal.questions import ask, has_terminal
 from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.import_ import Import, Importing
 from reconciler.operations.workspace import Workspace
+from reconciler.reports.letters import ids_of
 
 
 @cli_command("import")
@@ -48,6 +49,7 @@ def command(
             terminal.print_line(f"  {done.subscription.address}: skipped: {reason}")
     if is_empty:
         terminal.print_line("config/ defines no matching subscription.")
+    _name_what_it_was(terminal, imported)
     _name_the_way_back(terminal, imported)
     _advise_on_secrets(terminal, imported, importing.earlier_responses())
 
@@ -68,6 +70,16 @@ def _ask(terminal: Terminal, found: Sequence[Import]) -> None:
 
 def _codes_and_url(done: Import) -> str:
     return f"{', '.join(done.codes)} to {done.subscription.url}"
+
+
+def _name_what_it_was(terminal: Terminal, imported: Sequence[Import]) -> None:
+    """The ids that a request to delete what was imported would lack, where the record has them of what is gone."""
+    for done in imported:
+        if done.perhaps is not None and (ids := ids_of(done.perhaps)):
+            terminal.say(
+                f"{done.subscription.address} is perhaps what was recorded as removed (attempt {done.perhaps.id}):"
+                f" {ids}; name that in a request to delete it"
+            )
 
 
 def _name_the_way_back(terminal: Terminal, imported: Sequence[Import]) -> None:

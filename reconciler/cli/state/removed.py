@@ -1,16 +1,13 @@
 """`reconciler state removed`"""
 
-from collections.abc import Sequence
-
 import click
 
 from reconciler.cli.options import attempts_option, cli_command, known, target_option, within_option
 from reconciler.cli.terminal.commands import say_commands
 from reconciler.cli.terminal.questions import ask
 from reconciler.cli.terminal.terminal import Terminal
-from reconciler.model.address import Address
 from reconciler.operations.attempts import AttemptSelector
-from reconciler.operations.removal import created_again, removal
+from reconciler.operations.removal import WaysBack, removal, ways_back
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import preview_line
 from reconciler.reports.line import Line
@@ -44,20 +41,30 @@ def command(
         terminal.say_line(preview_line(chosen, "was deleted"))
     if selector.is_pattern:
         ask("Has the operator deleted all of them?")
-    wanted: list[Address] = []
+    gone = []
     for recorded in edit.record():
         terminal.print_lines(
             Line(f"  {removed.address}: attempt {removed.id} is recorded as removed") for removed in recorded
         )
-        wanted += created_again(workspace, recorded)
-    _name_the_way_back(terminal, wanted)
+        gone += recorded
+    _name_the_way_back(terminal, ways_back(workspace, gone))
+    terminal.say("To see what the next apply does, run: reconciler plan")
 
 
-def _name_the_way_back(terminal: Terminal, wanted: Sequence[Address]) -> None:
-    """What to run before the next apply creates what exists after all."""
+def _name_the_way_back(terminal: Terminal, back: WaysBack) -> None:
+    """What to run before the next apply creates what exists after all, or leaves it to deliver unseen."""
     say_commands(
         terminal.say,
-        [f"reconciler state import {address}" for address in wanted],
+        [f"reconciler state import {address}" for address in back.as_defined],
         "If it turns out to exist, then before the next apply creates it again,",
         "If one of them turns out to exist, then run its command before the next apply creates it again:",
     )
+    say_commands(
+        terminal.say,
+        [f"reconciler state import {address}" for address in back.once_defined],
+        "If it turns out to exist, define it in config/ exactly as it exists; then, before any apply,",
+        "If one of them turns out to exist, define it in config/ exactly as it exists; then, before any apply, run its"
+        " command:",
+    )
+    if back.once_defined:
+        terminal.say("Put config/ back after that, and apply: this requests the removal of what was imported.")

@@ -10,7 +10,7 @@ from reconciler.operations.removal import retirement
 from reconciler.operations.removals import held_beside
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.attempts import cancelled_line, preview_line
-from reconciler.reports.letters import keeping_lines, removal_text
+from reconciler.reports.letters import ALL_TO_KEEP, keeping_lines, removal_text
 
 
 @cli_command("retire")
@@ -38,6 +38,7 @@ def command(terminal: Terminal, address: str, attempts: tuple[str, ...], withdra
             kept = {attempt.id for attempt in recorded}
             requested = [attempt for attempt in edit.attempts if attempt.id in kept]
             terminal.print_lines(line for attempt in requested for line in keeping_lines(attempt, "  "))
+            terminal.say(ALL_TO_KEEP)
             continue
         if not recorded:
             continue
