@@ -6,7 +6,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from reconciler.errors import ConfigError, Refused
-from reconciler.model.address import Address
+from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Subscription
 from reconciler.model.entry import ASKED_FOR, Removed, Restored, Retired
 from reconciler.model.record import Attempt, Record, Status
@@ -91,10 +91,13 @@ def ways_back(workspace: Workspace, removed: Iterable[Attempt]) -> WaysBack:
     """
     as_defined: list[Address] = []
     once_defined: list[Address] = []
+    records: dict[TargetName, Record] = {}
     with suppress(ConfigError):
         for attempt in removed:
-            others = workspace.read(attempt.address.target).record().at_address(attempt.address)
-            in_force = [other for other in others if other.in_force]
+            target = attempt.address.target
+            if target not in records:
+                records[target] = workspace.read(target).record()
+            in_force = [other for other in records[target].at_address(attempt.address) if other.in_force]
             if _is_created_again(workspace.desired.subscriptions.get(attempt.address), attempt, in_force):
                 as_defined.append(attempt.address)
             elif not attempt.routes.issubset(route for other in in_force for route in other.routes):

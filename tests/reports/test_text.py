@@ -143,8 +143,8 @@ reconciler state removed europe/staging/back --attempt a1
       If you never sent the request to delete it, send nothing. Otherwise send to the operator, for\
  europe/staging/back (attempt a1):
         Please do not delete the webhook subscription of europe/staging that delivers ONB10001 to {hooks("back")},\
- created 2026-11-20T13:30:00Z: we still need it, and our request of 2026-11-20T13:30:00Z to delete it is withdrawn. Does it\
- still exist?
+ created 2026-11-20T13:30:00Z: we still need it, and our request of 2026-11-20T13:30:00Z to delete it is withdrawn.\
+ Does it still exist?
   - europe/staging/gone  retire
       no longer in config/
       delivers ONB10002 to https://hooks.partner.example/gone until the operator removes attempt a2
