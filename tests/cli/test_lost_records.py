@@ -137,6 +137,26 @@ class TestGone:
         assert [True, True, None] == [entry.get("partial") for entry in imports]
         assert [] == imported.planned()
 
+    def test_an_import_of_all_says_nothing_of_what_it_leaves_out(self, imported: Partner) -> None:
+        """What is recorded with another URL may exist with the new one as well: it is refused until it is imported."""
+        imported.want(offers=["ONB10011"], loans=["ONB10002"])
+        imported.step("state", "import", "--all")
+        older = imported.journal.read_bytes()
+        imported.want(offers=["ONB10011"], loans=["ONB10002"], deals=["ONB10001"])
+        imported.step("state", "import", "--all")
+        imported.journal.write_bytes(older)
+        imported.step(*ACCEPT, "--force")
+        config = imported.read("config/all.yaml")
+        imported.write("config/all.yaml", config.replace("/loans", "/loans-v2"))
+        assert "loans: skipped: recorded with" in imported.step("state", "import", "--all").out
+        refused = imported.run("apply", "--auto-approve")
+        assert (1, []) == (refused.code, imported.service.creates)
+        assert "europe/staging/loans" in refused.err
+        imported.step("state", "import", "europe/staging/loans")
+        imports = [entry for entry in imported.entries if entry["kind"] == "imported"]
+        assert [None, None, True, None] == [entry.get("partial") for entry in imports]
+        assert [("loans", "retire")] == imported.planned()
+
     def test_what_is_put_back_after_an_import_of_all(self, imported: Partner) -> None:
         """What did not exist at the service was left out of the import, and is created after it."""
         imported.journal.unlink()
