@@ -14,14 +14,12 @@ from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.url import same_service, service_key
 from reconciler.operations.known_results import KnownResults
-from reconciler.operations.same_service import read_others, refuse_possible_duplicates
+from reconciler.operations.same_service import continue_with, read_others, refuse_possible_duplicates
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import rebind_to_service, unresolved
 from reconciler.state.heads.unusable import UnusableRecord
-
-_NAMED = 3  # targets, in an error
 
 
 class Planned(Struct, frozen=True):
@@ -133,8 +131,7 @@ def _beside(
     others = [name for name in usable if service_key(desired.targets[name].base_url) not in services]
     if not others or not isinstance(problem, RecordLost | RecordMissing | RecordRolledBack):
         return problem
-    options = " ".join(f"-t {name}" for name in others[:_NAMED]) + (" …" if others[_NAMED:] else "")
-    remedy = f"to continue with the other targets, use {options}; {problem.remedy}"
+    remedy = f"{continue_with(others)}; {problem.remedy}"
     return type(problem)(problem.what, where=problem.where, remedy=remedy)
 
 
