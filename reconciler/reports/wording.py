@@ -9,7 +9,7 @@ from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
-from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve
+from reconciler.planning.reasons import create_calls, evidence_of, how_to_resolve, no_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +56,7 @@ def duplicate_advice(duplicate: Surplus) -> str:
 def changes_left(standing: TargetStatus) -> str:
     """How many changes are left to apply to a target, and what the operator is left to delete."""
     if not standing.recorded:
-        return f"no state record; to start one, run: reconciler state init -t {standing.name}"
+        return no_record(standing.name)
     plan, selected = standing.plan, f" -t {standing.name}" if standing.declared else ""
     left = "up to date" if standing.declared else "not declared in config/: not managed"
     if plan.changes:
@@ -224,10 +224,10 @@ def parity_steps(parity: Parity) -> list[str]:
     """What to do next about two targets, with the command for it, but for what `ignore_block` has an answer to."""
     steps = []
     if parity.unrecorded:
-        have, one = ("has", "one") if len(parity.unrecorded) == 1 else ("have", "them")
+        have, they = ("has", "it") if len(parity.unrecorded) == 1 else ("have", "they")
         steps.append(
-            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; to start {one},"
-            f" run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
+            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; if {they} never"
+            f" had one, run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
         )
     applied = (("not applied on", parity.unapplied, "apply"), ("awaiting removal on", parity.leaving, "removals"))
     for words, addresses, command in applied:
