@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -11,10 +11,10 @@ from reconciler.errors import RecordForeign, RecordMissing, RecordRolledBack, St
 from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined
-from reconciler.model.joining import all_entries
+from reconciler.model.joining import all_entries, history, index
 from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
-from reconciler.model.url import same_service
+from reconciler.model.url import service_key
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.workspace import Workspace
@@ -174,11 +174,11 @@ def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
 def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
     """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
-    before = theirs.record()
+    before = theirs
 
     def draft(journal: Journal) -> list[AnyEntry]:
         nonlocal before
-        before = journal.record()
+        before = journal
         new[:] = missing_of(journal, theirs, source, *now_by(workspace), seen_here=seen_here)
         return new
 
@@ -187,8 +187,8 @@ def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: boo
     record = _read(workspace, theirs.target).record()
     disputed = [(attempt.id, attempt.address) for attempt in record.attempts.values() if attempt.disputed]
     unresolved = _unresolved(record, theirs.record().attempts)
-    diverged = any(isinstance(entry, Joined) for entry in new)
-    bindings = _bindings(before, theirs.record(), record) if diverged else ""
+    joined = next((entry for entry in new if isinstance(entry, Joined)), None)
+    bindings = _bindings(before, theirs.record(), record, joined.after) if joined else ""
     return Recovery(theirs.target, count, disputed=disputed, unresolved=unresolved, bindings=bindings)
 
 
@@ -206,18 +206,30 @@ def _was_here(workspace: Workspace, theirs: Journal) -> bool:
     return any((known.rebound, known.account) == (record.rebound, record.account) for known in known_here)
 
 
-def _bindings(ours: Record, theirs: Record, merged: Record) -> str:
-    """What two histories were bound to, and the record is now; "" if both were bound to the same."""
-    if not same_service(ours.base_url, theirs.base_url):
-        what, here, there, now = "the service at ", ours.base_url, theirs.base_url, merged.base_url
-    elif None not in (ours.account, theirs.account) and ours.account != theirs.account:
-        what = "the account "
-        here, there, now = map(short_account, (ours.account, theirs.account, merged.account))
+def _bindings(journal: Journal, theirs: Record, merged: Record, common: str) -> str:
+    """What two histories were bound to, and the record is now; "" if both are bound to what they were at `common`.
+
+    That is the head of what both contain. Where both were rebound since, either may have created something before.
+    """
+    records = (journal.record(), theirs, fold(history(index(journal.lines), common)), merged)
+    services = [record.base_url for record in records]
+    accounts = [record.account for record in records]
+    of_services = _rebound("the service at ", services, [service_key(url) for url in services])
+    return of_services or _rebound("the account ", [short_account(account) for account in accounts], accounts)
+
+
+def _rebound(what: str, shown: Sequence[str], compared: Sequence[str | None]) -> str:
+    """As `_bindings`, of the one to which `ours`, `theirs`, the record before both, and the one now are bound."""
+    here, there, then, now = compared
+    if None not in (here, there) and here != there:
+        bound = f"the record was bound to {what}{shown[0]}, what was recovered to {what}{shown[1]}"
+    elif None not in (then, now) and then != now:
+        bound = f"when the two diverged, the record was bound to {what}{shown[2]}"
     else:
         return ""
     return (
-        f"the record was bound to {what}{here}, what was recovered to {what}{there}; now it is bound to {now}: check"
-        " with the operator that what was created since they diverged exists there"
+        f"{bound}; now it is bound to {shown[3]}: check with the operator that what was created since they diverged"
+        " exists there"
     )
 
 
