@@ -19,7 +19,7 @@ def command(terminal: Terminal, targets: tuple[str, ...], form: str, detailed_ex
     For each target: subscriptions in force and whether notifications prove that they deliver (see `state observe`);
     creates with an unknown outcome; subscriptions awaiting removal, with the request to the operator; surplus event
     codes. A target without a record is shown as that; JSON leaves it out, and stderr names it. Exits with 1 if a record
-    is damaged or missing.
+    is damaged or lost, or no selected target has one.
     """
     status = read_status(Workspace(terminal), targets)
     if form in STATUS_PAGE:

@@ -140,16 +140,18 @@ class _Importer:
         return imports
 
     def _is_partial(self, recorded: Record, entries: Iterable[Imported]) -> bool:
-        """Whether the record lost entries, and after these still lacks some of its target that `config/` defines.
+        """Whether the record lost entries, and after these still lacks some of its target as `config/` defines it.
 
-        They say nothing of the others, which an apply would still create a second time.
+        They say nothing of the others, which an apply would still create a second time: neither of those that are not
+        recorded, nor of those that were left out, say because they are recorded with another URL.
         """
         if not recorded.open_losses:
             return False
         subscriptions = self._workspace.desired.subscriptions.values()
         desired = (found for found in subscriptions if found.address.target == recorded.target)
-        missing = {found.subscription.address for found in self._missing(recorded, desired) if found.codes}
-        return not missing <= {entry.address for entry in entries}
+        found = self._missing(recorded, desired)
+        lacking = {done.subscription.address for done in found if done.skipped != _RECORDED}
+        return not lacking <= {entry.address for entry in entries}
 
     def _missing(self, recorded: Record, desired: Iterable[Subscription]) -> list[Import]:
         record = with_known_results(self._workspace, recorded)

@@ -204,9 +204,10 @@ def rollbacks(workspace: Workspace, pattern: str) -> Iterator[Rollback]:
         lost = seen.at(name, place) if journal is None else missing_heads(journal, seen, place)
         if journal is None and not lost:
             raise RecordMissing(
-                f"{name} has no state record here, and never had one",
+                f"{name} has no state record here, and never had one, as far as this machine knows",
                 where=workspace.store.location,
-                remedy=f"to initialize it, run: reconciler state init -t {name}",
+                remedy="if it had one, restore it, or run this command on a machine that has seen it (see A lost record"
+                f" in BAD_DAY.md); if it never had one, run: reconciler state init -t {name}",
             )
         elsewhere = next((text for known in lost if (text := known.elsewhere_than(place))), "")
         kept, _ = lost_but_kept(workspace.store, journal, name, seen)

@@ -1,7 +1,6 @@
 """What `plan` and `apply` share: reading both sides and planning."""
 
 from collections.abc import Iterable, Mapping
-from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,14 +14,12 @@ from reconciler.model.result import Verdict
 from reconciler.model.selection import Selection
 from reconciler.model.url import same_service, service_key
 from reconciler.operations.known_results import KnownResults
-from reconciler.operations.same_service import read_others, refuse_possible_duplicates
+from reconciler.operations.same_service import continue_with, read_others, refuse_possible_duplicates
 from reconciler.operations.workspace import Workspace
 from reconciler.planning.guard import refuse_emptied
 from reconciler.planning.planner import make_plan
 from reconciler.planning.reasons import rebind_to_service, unresolved
 from reconciler.state.heads.unusable import UnusableRecord
-
-_NAMED = 3  # patterns, in an error
 
 
 class Planned(Struct, frozen=True):
@@ -140,8 +137,7 @@ def _beside(
     patterns = [pattern for name in others for pattern in _selected_on(name, desired, selection, usable[name])]
     if not patterns or not isinstance(problem, RecordLost | RecordMissing | RecordRolledBack):
         return problem
-    options = " ".join(f"-t {quote(pattern)}" for pattern in patterns[:_NAMED]) + (" …" if patterns[_NAMED:] else "")
-    remedy = f"to continue with the other targets, use {options}; {problem.remedy}"
+    remedy = f"{continue_with(patterns)}; {problem.remedy}"
     return type(problem)(problem.what, where=problem.where, remedy=remedy)
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from reconciler.errors import RecordClosed, RecordForeign, RecordMissing, RecordRolledBack, StateError, StoreUnavailable
-from reconciler.model.account import short_account
 from reconciler.model.address import Address, TargetName
 from reconciler.model.entry import AnyEntry, Joined, Opened
 from reconciler.model.joining import all_entries
 from reconciler.model.record import Attempt, Record, fold
 from reconciler.model.unrecorded import followable
-from reconciler.model.url import same_service
 from reconciler.operations.copying import written_name
 from reconciler.operations.directory_of_copies import refuse_directory
 from reconciler.operations.edit import append_drafted, now_by
+from reconciler.operations.rebound_copies import rebound_since
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
@@ -186,11 +185,11 @@ def _not_here(workspace: Workspace, target: TargetName) -> RecordMissing:
 def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: bool = False) -> Recovery:
     """Append what another copy of a journal knows; `seen_here` as in `missing_of`."""
     new: list[AnyEntry] = []
-    before = theirs.record()
+    before = theirs
 
     def draft(journal: Journal) -> list[AnyEntry]:
         nonlocal before
-        before = journal.record()
+        before = journal
         new[:] = missing_of(journal, theirs, source, *now_by(workspace), seen_here=seen_here)
         return new
 
@@ -199,8 +198,8 @@ def _merge(workspace: Workspace, theirs: Journal, source: str, *, seen_here: boo
     record = _read(workspace, theirs.target).record()
     disputed = [(attempt.id, attempt.address) for attempt in record.attempts.values() if attempt.disputed]
     unresolved = _unresolved(record, theirs.record().attempts)
-    diverged = any(isinstance(entry, Joined) for entry in new)
-    bindings = _bindings(before, theirs.record(), record) if diverged else ""
+    joined = next((entry for entry in new if isinstance(entry, Joined)), None)
+    bindings = rebound_since(before, theirs.record(), record, joined.after) if joined else ""
     return Recovery(theirs.target, count, disputed=disputed, unresolved=unresolved, bindings=bindings)
 
 
@@ -220,21 +219,6 @@ def _known_here(workspace: Workspace, theirs: Journal) -> Iterator[KnownHead]:
     for known in workspace.heads.seen(theirs.target).of_record(theirs.record().id):
         if place.has_any((known.location, known.resolved)) and theirs.contains(known.head, known.entries):
             yield known
-
-
-def _bindings(ours: Record, theirs: Record, merged: Record) -> str:
-    """What two histories were bound to, and the record is now; "" if both were bound to the same."""
-    if not same_service(ours.base_url, theirs.base_url):
-        what, here, there, now = "the service at ", ours.base_url, theirs.base_url, merged.base_url
-    elif None not in (ours.account, theirs.account) and ours.account != theirs.account:
-        what = "the account "
-        here, there, now = map(short_account, (ours.account, theirs.account, merged.account))
-    else:
-        return ""
-    return (
-        f"the record was bound to {what}{here}, what was recovered to {what}{there}; now it is bound to {now}: check"
-        " with the operator that what was created since they diverged exists there"
-    )
 
 
 def _recover(workspace: Workspace, file: Path, target: TargetName, entries: list[AnyEntry]) -> Recovery:

@@ -1,7 +1,8 @@
 """Records of the same service as a plan's targets: what they hold counts, and those that cannot be used do too."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from shlex import quote
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ from reconciler.state.heads.unusable import UnusableRecord, replaced_records, un
 
 _NAMED: Final = 10
 """As many addresses as a message names."""
+
+_PATTERNS: Final = 3
+"""As many targets as a message names."""
 
 
 class StoreRecords(Struct, frozen=True):
@@ -125,15 +129,37 @@ def creates_after_loss(plan: Plan, records: Mapping[TargetName, Record], accepte
     found = [name for name, addresses in creates.items() if addresses]
     if not found:
         return None
+    addresses = list(chain.from_iterable(creates.values()))
+    others = continue_with(name for name in plan.targets if name not in found)
     return Refused(
-        f"the loss of an earlier record was accepted, and {_some(chain.from_iterable(creates.values()))} not imported"
+        f"the loss of an earlier record was accepted, and {_some(addresses)} not imported"
         " since: an apply would create what exists at the service a second time",
         where=", ".join(found),
-        remedy="ask the operator which of them exist; remove from config/ what does not exist at the service yet (null"
-        " for one target), then run: reconciler state import --all"
-        f" {' '.join(f'-t {name}' for name in found)}; if nothing of it exists there, apply with "
-        + " ".join(f"--accept-possible-duplicates {name}" for name in found),
+        remedy="; ".join(filter(None, (_import_or_create(found, addresses), others))),
     )
+
+
+def _import_or_create(targets: Collection[TargetName], addresses: Sequence[Address]) -> str:
+    """What to do about creates after a loss on these targets: import what exists, and only then create the rest."""
+    accepting = f"apply with {' '.join(f'--accept-possible-duplicates {name}' for name in targets)}"
+    if len(addresses) == 1:
+        return (
+            f"ask the operator whether it exists; if it does, run: reconciler state import {addresses[0]}; if it does"
+            f" not (it is new), {accepting}"
+        )
+    return (
+        "ask the operator which of them exist; if all of them do, run: reconciler state import --all"
+        f" {' '.join(f'-t {name}' for name in targets)}; if only some do, import each of those, and nothing else; run:"
+        f" reconciler state import ADDRESS; once all that exists is imported, {accepting}, which creates the rest"
+    )
+
+
+def continue_with(others: Iterable[str]) -> str:
+    """How to continue with patterns that select on the other targets; it names a few, and is empty for none."""
+    patterns = list(others)
+    options = " ".join(f"-t {quote(pattern)}" for pattern in patterns[:_PATTERNS])
+    more = " …" if patterns[_PATTERNS:] else ""
+    return f"to continue with the other targets, use {options}{more}" if patterns else ""
 
 
 def _sending(plan: Plan, name: TargetName) -> list[Address]:
@@ -141,9 +167,9 @@ def _sending(plan: Plan, name: TargetName) -> list[Address]:
     return [change.address for change in plan.targets[name].changes if change.action in SENDS]
 
 
-def _some(addresses: Iterable[Address]) -> str:
+def _some(found: Sequence[Address]) -> str:
     """Addresses as the subject of a sentence, the first of many."""
-    first, rest = (found := list(addresses))[:_NAMED], found[_NAMED:]
+    first, rest = found[:_NAMED], found[_NAMED:]
     names = ", ".join(first) + (f" and {counted(len(rest), 'other')}" if rest else "")
     return f"{names} {'was' if len(found) == 1 else 'were'}"
 

@@ -40,6 +40,14 @@ def rebind_to_service(target: TargetName, recorded: str, current: str) -> str:
     return f"{check}; only if the service has moved, run: reconciler state rebind -t {target}"
 
 
+def no_record(target: TargetName) -> str:
+    """That a target has no record, and what to do: this machine may not be the one that knew it."""
+    return (
+        "no state record; if it had one, restore it (see A lost record in BAD_DAY.md); if it never had one, run:"
+        f" reconciler state init -t {target}"
+    )
+
+
 def unresolved(attempt: Attempt) -> str:
     """What is not known about an attempt, since when and by whom, and how to resolve it.
 

@@ -36,7 +36,6 @@ from reconciler.reports.wording import (
     parity_summary,
     pending,
     plan_summary,
-    removals_summary,
     resolve_advice,
     secrets_missing,
     status_word,
@@ -246,6 +245,8 @@ def _standing_row(standing: ObservedAttempt) -> str:
 
 def removals_markdown(requests: Sequence[RemovalRequest]) -> str:
     """The messages to the operator, each in a block of its own, and what to run after the deletion."""
+    from reconciler.reports.removals import removals_summary  # noqa: PLC0415 - no other report needs it
+
     paper = Paper("<!-- reconciler:removals -->\n", f"### {removals_summary(requests)}\n")
     for request in requests:
         head = f"\n#### {code(request.target)}\n\n"

@@ -12,7 +12,7 @@ from reconciler.model.url import normal_url
 from reconciler.planning.status import doubted_until
 from reconciler.reports.letters import created_or_imported, exchange_caution, keep_other, unknown_cautions
 from reconciler.reports.line import Line, Tone
-from reconciler.reports.wording import counted, removals_summary
+from reconciler.reports.wording import await_removal, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,6 +161,16 @@ def _age(at: str, now: str) -> str:
         if seconds >= size:
             return f" ({counted(int(seconds // size), unit)} ago)"
     return " (just now)"
+
+
+def removals_summary(requests: Sequence[RemovalRequest]) -> str:
+    """How much awaits removal, in a sentence."""
+    counts = [len(request.to_delete) for request in requests if request.to_delete]
+    if not any(request.awaiting for request in requests):
+        return "Nothing awaits removal."
+    if not counts:
+        return "No request to delete is to be sent before the apply."
+    return f"{await_removal(sum(counts))} on {counted(len(counts), 'target')}."
 
 
 def removals_text(requests: Sequence[RemovalRequest]) -> list[Line]:

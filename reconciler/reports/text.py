@@ -10,7 +10,7 @@ from reconciler.model.plan import Action, Change, Plan, TargetPlan
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
 from reconciler.model.status import ObservedAttempt, Proof, TargetStatus, Unexplained
-from reconciler.planning.reasons import BOTH_DELIVER
+from reconciler.planning.reasons import BOTH_DELIVER, no_record
 from reconciler.reports.destinations import deviations, recipients_line, service_line
 from reconciler.reports.letters import KEEP_FIRST, keeping_lines, kept_lines, question_lines, removal_text
 from reconciler.reports.line import Line, Row, Tone
@@ -215,10 +215,7 @@ def _list_row(attempt: Attempt) -> Row:
 
 def missing_text(targets: Iterable[TargetName]) -> list[Line]:
     """Targets without a record, as `state list` shows them."""
-    return [
-        Line(f"  {target}  no state record; to start one, run: reconciler state init -t {target}", Tone.WARNING)
-        for target in targets
-    ]
+    return [Line(f"  {target}  {no_record(target)}", Tone.WARNING) for target in targets]
 
 
 def validation_text(validation: Validation) -> list[Line]:

@@ -9,15 +9,21 @@ from reconciler.model.parity import View
 from reconciler.model.plan import SENDS, Action, Plan, Surplus
 from reconciler.model.record import Attempt, Record, Status
 from reconciler.model.result import Applied, Done, Result
-from reconciler.planning.reasons import after_flight, create_calls, evidence_of, how_to_resolve, how_to_resolve_attempt
+from reconciler.planning.reasons import (
+    after_flight,
+    create_calls,
+    evidence_of,
+    how_to_resolve,
+    how_to_resolve_attempt,
+    no_record,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from enum import StrEnum
 
     from reconciler.mistake import Validation
     from reconciler.model.parity import Difference, Pairs, Parity, Unpaired
-    from reconciler.model.removal import RemovalRequest
     from reconciler.model.status import ObservedAttempt, TargetStatus
 
 SIGNS = {
@@ -56,14 +62,14 @@ def duplicate_advice(duplicate: Surplus) -> str:
 def changes_left(standing: TargetStatus) -> str:
     """How many changes are left to apply to a target, and what the operator is left to delete."""
     if not standing.recorded:
-        return f"no state record; to start one, run: reconciler state init -t {standing.name}"
+        return no_record(standing.name)
     plan, selected = standing.plan, f" -t {standing.name}" if standing.declared else ""
     left = "up to date" if standing.declared else "not declared in config/: not managed"
     if plan.changes:
         left = f"{counted(len(plan.changes), 'pending change')}; run: reconciler plan{selected}"
     if not plan.to_remove:
         return left
-    return f"{left}; {_await_removal(len(plan.to_remove))}; run: reconciler removals{selected}"
+    return f"{left}; {await_removal(len(plan.to_remove))}; run: reconciler removals{selected}"
 
 
 def withdrawn_advice(standing: TargetStatus) -> str:
@@ -163,14 +169,15 @@ def pending(counts: Plan | Applied) -> list[str]:
     """What a person has to act on though no apply changes it, each with the command that tells how."""
     lines = []
     if counts.awaiting_removal:
-        lines.append(f"{_await_removal(counts.awaiting_removal)}; run: reconciler removals")
+        lines.append(f"{await_removal(counts.awaiting_removal)}; run: reconciler removals")
     if counts.surplus:
         deliver = counted(counts.surplus, "subscription delivers", "subscriptions deliver")
         lines.append(f"{deliver} surplus event codes; run: reconciler status")
     return lines
 
 
-def _await_removal(count: int) -> str:
+def await_removal(count: int) -> str:
+    """How many subscriptions await removal."""
     return f"{counted(count, 'subscription awaits', 'subscriptions await')} removal"
 
 
@@ -220,10 +227,10 @@ def parity_steps(parity: Parity) -> list[str]:
     """What to do next about two targets, with the command for it, but for what `ignore_block` has an answer to."""
     steps = []
     if parity.unrecorded:
-        have, one = ("has", "one") if len(parity.unrecorded) == 1 else ("have", "them")
+        have, they = ("has", "it") if len(parity.unrecorded) == 1 else ("have", "they")
         steps.append(
-            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; to start {one},"
-            f" run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
+            f"only what is desired is compared: {', '.join(parity.unrecorded)} {have} no state record; if {they} never"
+            f" had one, run: reconciler state init{''.join(f' -t {target}' for target in parity.unrecorded)}"
         )
     applied = (("not applied on", parity.unapplied, "apply"), ("awaiting removal on", parity.leaving, "removals"))
     for words, addresses, command in applied:
@@ -284,13 +291,3 @@ def ignore_block(parity: Parity) -> list[str]:
     if parity.declared_at is not None:
         return [f"If they are meant to differ, add this to the list at {parity.declared_at}:", *items]
     return ["If they are meant to differ, put this into a file in config/:", "parity:", "  ignore:", *items]
-
-
-def removals_summary(requests: Sequence[RemovalRequest]) -> str:
-    """How much awaits removal, in a sentence."""
-    counts = [len(request.to_delete) for request in requests if request.to_delete]
-    if not any(request.awaiting for request in requests):
-        return "Nothing awaits removal."
-    if not counts:
-        return "No request to delete is to be sent before the apply."
-    return f"{_await_removal(sum(counts))} on {counted(len(counts), 'target')}."

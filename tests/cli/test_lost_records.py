@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from support.project import Project
 
 TARGET = "europe/staging"
+OTHER = """\
+  asia/staging: {auth_url: https://login.asia.example, base_url: https://api.asia.example}
+subscriptions:"""
 ACCEPT = ("state", "accept-rollback", "-t", TARGET)
 
 
@@ -87,6 +90,17 @@ def test_older_one_that_was_accepted(imported: Partner) -> None:
     assert "it was last read here with 3 entries; " in imported.step("plan", code=1).err
 
 
+def test_on_a_machine_that_never_saw_it(imported: Partner) -> None:
+    """`plan` then warns of nothing: what begins the record says what a record that was lost means, and only then."""
+    imported.journal.unlink()
+    begun = imported.step("state", "init", "--cache-dir", "another machine").err
+    assert (
+        "If one of these had a record before (another machine, CI), do not apply: restore it, or import all that exists"
+        " first; an apply creates again whatever is not recorded.\n"
+    ) in begun
+    assert "do not apply" not in imported.step("state", "init", "--cache-dir", "another machine").err
+
+
 class TestGone:
     """No record where one was read before."""
 
@@ -113,7 +127,8 @@ class TestGone:
         assert "create what exists at the service a second time" in imported.step("plan").err
         refused = imported.run("apply", "--auto-approve")
         assert (1, []) == (refused.code, imported.service.creates)
-        assert "apply with --accept-possible-duplicates europe/staging" in refused.err
+        assert "if it does, run:\n    reconciler state import europe/staging/offers\n" in refused.err
+        assert "(it is new), apply with --accept-possible-duplicates europe/staging\n" in refused.err
         imported.step("state", "import", "--all", "-t", "europe/staging")
         assert [] == imported.planned()
         assert 0 == imported.run("apply", "--auto-approve").code
@@ -137,6 +152,26 @@ class TestGone:
         assert [True, True, None] == [entry.get("partial") for entry in imports]
         assert [] == imported.planned()
 
+    def test_an_import_of_all_says_nothing_of_what_it_leaves_out(self, imported: Partner) -> None:
+        """What is recorded with another URL may exist with the new one as well: it is refused until it is imported."""
+        imported.want(offers=["ONB10011"], loans=["ONB10002"])
+        imported.step("state", "import", "--all")
+        older = imported.journal.read_bytes()
+        imported.want(offers=["ONB10011"], loans=["ONB10002"], deals=["ONB10001"])
+        imported.step("state", "import", "--all")
+        imported.journal.write_bytes(older)
+        imported.step(*ACCEPT, "--force")
+        config = imported.read("config/all.yaml")
+        imported.write("config/all.yaml", config.replace("/loans", "/loans-v2"))
+        assert "loans: skipped: recorded with" in imported.step("state", "import", "--all").out
+        refused = imported.run("apply", "--auto-approve")
+        assert (1, []) == (refused.code, imported.service.creates)
+        assert "europe/staging/loans" in refused.err
+        imported.step("state", "import", "europe/staging/loans")
+        imports = [entry for entry in imported.entries if entry["kind"] == "imported"]
+        assert [None, None, True, None] == [entry.get("partial") for entry in imports]
+        assert [("loans", "retire")] == imported.planned()
+
     def test_what_is_put_back_after_an_import_of_all(self, imported: Partner) -> None:
         """What did not exist at the service was left out of the import, and is created after it."""
         imported.journal.unlink()
@@ -151,6 +186,39 @@ class TestGone:
         imported.want(offers=["ONB10011"], deals=["ONB10001"], loans=["ONB10002"])
         imported.step("state", "import", "europe/staging/deals")
         assert "partial" not in imported.entries[-1]
+
+    def test_several_are_imported_before_the_others_are_created(self, imported: Partner) -> None:
+        """Of several, what exists is imported; the rest is created last: from then on nothing is refused."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        imported.want(offers=["ONB10011"], deals=["ONB10001"])
+        refused = imported.step("apply", "--auto-approve", code=1).err
+        every, each, rest = (
+            refused.index(words)
+            for words in (
+                "if all of them do, run:\n    reconciler state import --all -t europe/staging\n",
+                "if only some do, import each of those, and nothing else; run:\n    reconciler state import ADDRESS\n",
+                "once all that exists is imported, apply with --accept-possible-duplicates europe/staging, which",
+            )
+        )
+        assert every < each < rest
+        imported.step("state", "import", "europe/staging/offers")
+        imported.step("apply", "--auto-approve", "--accept-possible-duplicates", "europe/staging")
+        assert [] == imported.planned()
+        assert 1 == len(imported.service.creates)
+
+    def test_other_targets_go_on(self, imported: Partner) -> None:
+        """The refusal names the options for those that nothing is lost of."""
+        imported.journal.unlink()
+        imported.step(*ACCEPT, "--force")
+        assert "to continue with" not in imported.step("apply", "--auto-approve", code=1).err
+        config = imported.read("config/all.yaml")
+        imported.write("config/all.yaml", config.replace("subscriptions:", OTHER))
+        imported.step("state", "init", "-t", "asia/staging")
+        refused = imported.step("apply", "--auto-approve", code=1).err
+        assert "Error: europe/staging: the loss of an earlier record was accepted" in refused
+        assert "; to continue with the other targets, use -t asia/staging\n" in refused
+        imported.step("apply", "--auto-approve", "-t", "asia/staging")
 
     def test_many_are_not_all_named(self, imported: Partner) -> None:
         """A message names ten of them."""
@@ -190,7 +258,7 @@ class TestGone:
         partner.want(offers=["ONB10011"])
         done = partner.run(*ACCEPT, "--force")
         assert 1 == done.code
-        assert "never had one; to initialize it, run:\n    reconciler state init -t europe/staging\n" in done.err
+        assert "if it never had one, run:\n    reconciler state init -t europe/staging\n" in done.err
 
 
 class TestAnotherPlace:

@@ -48,10 +48,10 @@ def step(project: Project, words: str, *options: str, code: int = 2) -> list[str
 
 def test_without_a_record(pair: Project) -> None:
     """What is not compared is named; with a record on both sides nothing is."""
-    words = "only what is desired is compared: europe/staging, usa/staging have no state record; to start them, run:"
+    words = "compared: europe/staging, usa/staging have no state record; if they never had one, run:"
     assert ["state", "init", "-t", "europe/staging", "-t", "usa/staging"] == step(pair, words, code=0)
     pair.step("state", "init", "-t", "europe/staging")
-    pair.step(*step(pair, "compared: usa/staging has no state record; to start one, run:", code=0))
+    pair.step(*step(pair, "compared: usa/staging has no state record; if it never had one, run:", code=0))
     assert "europe/staging and usa/staging match.\n" == pair.step(*PAIR).out
 
 

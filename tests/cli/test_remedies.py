@@ -194,7 +194,8 @@ def test_record_that_was_never_there(partner: Partner) -> None:
     """There is no loss to accept of a record that never was; the refusal names the command that starts one."""
     partner.want(offers=["ONB10011"])
     told = partner.step("state", "accept-rollback", "-t", "europe/staging", code=1).err
-    assert "has no state record here, and never had one" in told
+    assert "has no state record here, and never had one, as far as this machine knows" in told
+    assert "if it had one, restore it, or run this command on a machine that has seen it" in told
     assert "run:\n    reconciler state init -t europe/staging\n" in told
 
 

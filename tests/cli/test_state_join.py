@@ -321,11 +321,19 @@ def test_a_copy_that_was_rebound_elsewhere_is_not_joined(begun: Partner) -> None
     with begun.appending():
         refused = begun.step("state", "recover", other.journal, code=1).err
     assert (
-        f"belongs to the service at {here}/moved, this record to {here}; if the service has moved there, and base_url"
-        " is the new address, first rebind this record; run:\n    reconciler state rebind -t europe/staging\n"
+        f"belongs to the service at {here}/moved, this record to {here}; if the service has moved there, set base_url"
+        f" of europe/staging to {here}/moved (in config/, or RECONCILER_EUROPE_STAGING_BASE_URL where that is set),"
+        " then rebind this record, and run this command again; to rebind, run:\n"
+        "    reconciler state rebind -t europe/staging\n"
     ) in refused
+    begun.step("state", "retire", OFFERS)
     rebind(begun)
-    begun.step("state", "recover", other.journal)
+    merged = begun.step("state", "recover", other.journal)
+    assert (
+        f"Warning: europe/staging: when the two diverged, the record was bound to the service at {here}; now it is"
+        f" bound to {here}/moved: check with the operator that what was created since they diverged exists there\n"
+    ) in merged.err
+    assert "diverged" not in begun.step("state", "recover", other.journal).err
 
 
 def rehearse(partner: Partner, *, returns: bool) -> None:

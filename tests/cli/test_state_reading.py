@@ -136,7 +136,8 @@ class TestReading:
             assert [OFFERS] == [one["address"] for one in done.document]
         else:
             assert [OFFERS, "asia/c"] == [line.split()[0] for line in done.out.splitlines() if "reconciler" not in line]
-            assert "asia/c  no state record; to start one, run:\n      reconciler state init -t asia/c\n" in done.out
+            assert "asia/c  no state record; if it had one, restore it (see A lost record in BAD_DAY.md);" in done.out
+            assert " if it never had one, run:\n      reconciler state init -t asia/c\n" in done.out
 
     def test_only_what_is_selected_is_read(self, three: Partner) -> None:
         """By `state list`, `state history` and `status`, of targets and of addresses; no match is an error."""

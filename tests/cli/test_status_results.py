@@ -38,11 +38,15 @@ def begun(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("form", "shown"),
     [
-        ("text", "usa/staging\n  no state record; to start one, run:\n      reconciler state init -t usa/staging\n"),
+        (
+            "text",
+            "see A lost record in BAD_DAY.md); if it never had one, run:\n      reconciler state init -t usa/staging\n",
+        ),
         (
             "markdown",
-            "<code>usa/staging</code>: <code>no state record&#59; to start one",
+            "<code>usa/staging</code>: <code>no state record&#59; if it had one, restore it ",
         ),
+        ("html", "no state record; if it had one, restore it (see A lost record in BAD_DAY.md); if it never had one,"),
     ],
 )
 def test_a_target_without_a_record(begun: Project, form: str, shown: str) -> None:

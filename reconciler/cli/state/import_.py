@@ -12,6 +12,7 @@ from reconciler.cli.terminal.terminal import Terminal
 from reconciler.operations.import_ import Import, Importing
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.letters import ids_of
+from reconciler.reports.wording import counted
 
 
 @cli_command("import")
@@ -37,7 +38,8 @@ def command(
     if (address is None) != everything or (targets and not everything):
         raise click.UsageError("expected an ADDRESS, or --all (with optional -t)")
     importing = Importing(Workspace(terminal, within), address, targets)
-    if everything and not force and has_terminal():
+    asks = everything and not force and has_terminal()
+    if asks:
         _ask(terminal, importing.preview())
     is_empty, imported = True, []
     for done in importing.record():
@@ -50,6 +52,9 @@ def command(
     if is_empty:
         terminal.print_line("config/ defines no matching subscription.")
     _name_what_it_was(terminal, imported)
+    if everything and not asks and imported:
+        trusted = counted(len(imported), "subscription")
+        terminal.say(f"Nobody was asked, so this is recorded as existing on your word: {trusted}.")
     _name_the_way_back(terminal, imported)
     _advise_on_secrets(terminal, imported, importing.earlier_responses())
 

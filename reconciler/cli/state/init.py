@@ -28,6 +28,10 @@ def command(terminal: Terminal, targets: tuple[str, ...], force: bool, within: s
             "If subscriptions were created manually, import them before the first apply, or it creates them again; run:"
             " reconciler state import --all"
         )
+        terminal.say(
+            "If one of these had a record before (another machine, CI), do not apply: restore it, or import all that"
+            " exists first; an apply creates again whatever is not recorded."
+        )
 
 
 def _show(terminal: Terminal, initialized: Initialized) -> None:

@@ -100,11 +100,15 @@ def _refuse_another_binding(ours: Journal, theirs: Journal, common: Record, sour
     here, there = ours.record(), theirs.record()
     if not (same_service(here.base_url, there.base_url) or same_service(common.base_url, there.base_url)):
         problem = f"belongs to the service at {there.base_url}, this record to {here.base_url}"
-        condition = "if the service has moved there, and base_url is the new address"
+        setting = f"in config/, or {ours.target.variable_prefix}BASE_URL where that is set"
+        condition = f"if the service has moved there, set base_url of {ours.target} to {there.base_url} ({setting})"
     elif None not in (here.account, there.account) and there.account not in (here.account, common.account):
         problem = "belongs to another account than this record"
-        condition = f"if the operator has issued that client id, and {ours.target.variable_prefix}CLIENT_ID is it"
+        condition = f"if the operator has issued that client id, set {ours.target.variable_prefix}CLIENT_ID to it"
     else:
         return
-    remedy = f"{condition}, first rebind this record; run: reconciler state rebind -t {ours.target}"
+    remedy = (
+        f"{condition}, then rebind this record, and run this command again; to rebind, run: reconciler state rebind -t"
+        f" {ours.target}"
+    )
     raise RecordForeign(f"{source} {problem}", where=ours.target, remedy=remedy)
