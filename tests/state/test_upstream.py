@@ -193,7 +193,12 @@ def test_untracked(team: Team, ignored: bool) -> None:
         (team.clone / ".gitignore").write_text("*.jsonl\n")
     done = team.apply()
     assert (1, 1) == (done.code, len(team.mine.service.creates))
-    assert f"{PATH}: this record and origin/main have diverged: origin/main has 4 entries more, this" in done.err
+    told = f"{PATH}: origin/main has another record here, with 4 entries, and this one, with 1 entry, does not list"
+    assert told in done.err
+    restore, accept = (rest.partition("\n")[0] for rest in done.err.split("run:\n    ")[1:])
+    assert 0 == team.mine.shell(f"{restore} && ${accept} --force").code
+    assert 0 == team.apply().code
+    assert 1 == len(team.mine.service.creates)
 
 
 def test_untracked_and_not_shared(team: Team) -> None:

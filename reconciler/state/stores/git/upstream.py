@@ -63,8 +63,12 @@ def refuse_behind(
             readers[upstream] = upstream.reader(copies, warn)
         reader = readers[upstream]
         theirs = reader.read(path)
-        if theirs is not None:
-            _refuse(upstream, reader, path, *difference(store.read(target) or b"", theirs))
+        if theirs is None:
+            continue
+        ours = store.read(target) or b""
+        if is_another(ours, theirs):
+            _refuse_another(upstream, path, target, *map(_count, (ours, theirs)))
+        _refuse(upstream, reader, path, *difference(ours, theirs))
 
 
 def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
@@ -75,6 +79,16 @@ def difference(ours: bytes, theirs: bytes) -> tuple[int, int]:
     here, there = ours.split(b"\n")[:-1], theirs.split(b"\n")[:-1]
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False)))
     return len(here) - common, len(there) - common
+
+
+def is_another(ours: bytes, theirs: bytes) -> bool:
+    """Whether two journals have entries, and not even the first in common."""
+    first, other = (data.partition(b"\n") for data in (ours, theirs))
+    return bool(first[1] and other[1]) and first[0] != other[0]
+
+
+def _count(data: bytes) -> int:
+    return data.count(b"\n")
 
 
 def in_work_tree(journal: Path) -> bool:
@@ -145,6 +159,12 @@ class _Upstream(Keyed, frozen=True, eq=False):
         """Whether the branch that is checked out contains a commit."""
         return bool(commit) and self.git.run("merge-base", "--is-ancestor", commit, "HEAD").code == 0
 
+    @property
+    def commands(self) -> tuple[str, str]:
+        """How git is run in the work tree, and what fetches the branch before another command, "" if nothing has to."""
+        git = f"git -C {shlex.quote(str(self.top))}"
+        return git, "" if self.remote == "." else f"{git} fetch {shlex.quote(self.remote)} && "
+
 
 def _followed(
     journal: Path, environment: Mapping[str, str], warn: Callable[[str], None]
@@ -171,17 +191,30 @@ def _followed(
     return _Upstream(git, top, remote, branch, not is_ignored), path
 
 
+def _refuse_another(upstream: _Upstream, path: str, target: TargetName, ours: int, theirs: int) -> None:
+    """Raises Refused: a new record was begun here, in the place of the one that the upstream branch has."""
+    git, fetch = upstream.commands
+    restore = f"{git} restore --source={shlex.quote(upstream.name)} --staged --worktree -- {shlex.quote(path)}"
+    listed = "; what only this one lists must then be imported" if ours > 1 else ""
+    raise Refused(
+        f"{upstream.name} has another record here, with {count_entries(theirs)}, and this one, with"
+        f" {count_entries(ours)}, does not list what that created",
+        where=upstream.top / path,
+        remedy=f"to use that record in the place of this one, run: {fetch}{restore}; then run: reconciler state"
+        f" accept-rollback -t {target}{listed}",
+    )
+
+
 def _refuse(upstream: _Upstream, reader: _Reader, path: str, ours: int, theirs: int) -> None:
     """Raises Refused if the upstream has entries that this record lacks."""
     if not theirs:
         return
-    git = f"git -C {shlex.quote(str(upstream.top))}"
+    git, fetch = upstream.commands
     where = upstream.top / path
     pulled = not ours and upstream.is_pulled(reader.commit)
     if not ours and not pulled:
         what = f"this record is behind {upstream.name} by {count_entries(theirs)}"
         raise Refused(what, where=where, remedy=f"run: {git} pull; then plan again")
-    fetch = "" if upstream.remote == "." else f"{git} fetch {shlex.quote(upstream.remote)} && "
     show = f"{fetch}{git} show {shlex.quote(f'{upstream.name}:{path}')} > theirs.jsonl"
     if pulled:
         what = f"this record lacks {count_entries(theirs)} of {upstream.name}, though that is pulled: an older copy of"
