@@ -18,7 +18,7 @@ from reconciler.model.url import same_service
 from reconciler.operations.edit import append_drafted, now_by
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.workspace import Workspace
-from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.kept import lost_but_kept, nothing_kept, source_of
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import load_journal, restore_journal
 from reconciler.state.journal.chain import Journal, is_journal, parse
@@ -113,14 +113,17 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
     A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
-    Raises StateError.
+    Raises StateError, after all others, for one of which nothing was kept and something is missing.
     """
+    unkept: list[StateError] = []
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
     workspace.within.refuse_others(targets)
     for target in targets:
         journal, seen = load_journal(store, target), heads.seen(target)
         kept, _ = lost_but_kept(store, journal, target, seen)
+        if not kept and (problem := nothing_kept(store, journal, target, seen)):
+            unkept.append(problem)
         if journal is None and kept:
             restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
             workspace.notices.work_is_done()
@@ -130,6 +133,8 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
         if journal is not None:
             for theirs in kept:
                 yield _merge(workspace, theirs.journal, source_of(store), seen_here=True)
+    if unkept:
+        raise unkept[0]
 
 
 def command_to_share(workspace: Workspace, target: TargetName) -> str:

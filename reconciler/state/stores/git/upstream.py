@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from reconciler.errors import Refused, StoreUnavailable
 from reconciler.state.journal.chain import DELETE_THEIRS, count_entries
-from reconciler.state.stores.git.command import Git, clean, reason, trust
+from reconciler.state.stores.git.command import Git, clean, reason, restore_command, trust
 from reconciler.state.stores.git.origin import Copies, origin_of
 from reconciler.state.stores.git.settings import settings_of
 from reconciler.values import Keyed
@@ -193,8 +193,8 @@ def _followed(
 
 def _refuse_another(upstream: _Upstream, path: str, target: TargetName, ours: int, theirs: int) -> None:
     """Raises Refused: a new record was begun here, in the place of the one that the upstream branch has."""
-    git, fetch = upstream.commands
-    restore = f"{git} restore --source={shlex.quote(upstream.name)} --staged --worktree -- {shlex.quote(path)}"
+    _, fetch = upstream.commands
+    restore = restore_command(str(upstream.top), upstream.name, [path])
     listed = "; what only this one lists must then be imported" if ours > 1 else ""
     raise Refused(
         f"{upstream.name} has another record here, with {count_entries(theirs)}, and this one, with"
