@@ -23,7 +23,9 @@ def record_entries(
     After a conflict with another run the record is read and drafted for again. Raises what `draft` raises, and
     StateError.
     """
-    return append_drafted(workspace, target, workspace.read, lambda journal: draft(journal.record()), note).record()
+    return append_drafted(
+        workspace, target, workspace.read_or_explain, lambda journal: draft(journal.record()), note
+    ).record()
 
 
 def append_drafted(

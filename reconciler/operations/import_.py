@@ -120,7 +120,7 @@ class _Importer:
 
     def look(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
         """What is missing of `desired`, all of it on one target; nothing is recorded."""
-        return self._missing(self._workspace.read(target).record(), desired)
+        return self._missing(self._workspace.read_or_explain(target).record(), desired)
 
     def run(self, target: TargetName, desired: Iterable[Subscription]) -> list[Import]:
         """Record what is missing of `desired`, all of it on one target."""

@@ -1,5 +1,6 @@
 """Initializes the state record, an empty journal for each target that has none, and accepts the loss of one."""
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,11 +17,11 @@ from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
 from reconciler.service.credentials import Credentials
-from reconciler.state.heads.kept import lost_but_kept, together, with_what_is_kept
+from reconciler.state.heads.kept import lost_but_kept, together, with_other_copies
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import append_entries, begin_journal, load_journal, rollback_entries
-from reconciler.state.journal.chain import Journal
+from reconciler.state.journal.chain import Journal, count_entries, parse
 from reconciler.state.journal.closing import refuse_closed
 from reconciler.state.stores.files import FileStore
 
@@ -52,6 +53,7 @@ def initialize(workspace: Workspace, patterns: tuple[str, ...], *, force: bool) 
             remedy="use a persistent store with --state; or, if this disk is persistent, use --force",
         )
     if not force:
+        _refuse_what_git_has(workspace, names)
         _refuse_seconds(workspace, names)
     workspace.warn_of_host_only_locks()
     workspace.store.prepare()
@@ -111,6 +113,35 @@ def _refuse_seconds(workspace: Workspace, names: Sequence[TargetName]) -> None:
         raise together(refused, workspace.store.location)[0]
 
 
+def _refuse_what_git_has(workspace: Workspace, names: Sequence[TargetName]) -> None:
+    """Raises Refused for records of files that are missing, and that git has, for these services."""
+    store = workspace.store
+    files = {name: store.journal_file(name) for name in names if not _lost(workspace, name)}
+    missing = {name: file for name, file in files.items() if file is not None and not os.path.lexists(file)}
+    if not missing:
+        return
+    from reconciler.state.stores.git.versions import longest_versions, restore_all  # noqa: PLC0415 - few stores need git
+
+    versions = {name: one for name, one in longest_versions(missing).items() if _is_for(workspace, name, one.data)}
+    if versions:
+        lengths = " and ".join(f"that of {name} with {count_entries(one.entries)}" for name, one in versions.items())
+        selected = "".join(f" -t {name}" for name in versions)
+        raise Refused(
+            f"no new record is initialized where git has one: {lengths}",
+            where=store.location,
+            remedy=f"restore it, or its subscriptions will be created again; run: {restore_all(versions.values())}; to"
+            f" initialize a new one anyway, run: reconciler state init{selected} --force",
+        )
+
+
+def _is_for(workspace: Workspace, name: TargetName, data: bytes) -> bool:
+    """Whether a journal is a target's for its service, as far as can be read."""
+    with suppress(StateError):
+        recorded = parse(data[: data.rfind(b"\n") + 1], name, str(name)).record().base_url
+        return same_service(recorded, workspace.desired.targets[name].base_url)
+    return True
+
+
 def _refuse_second(workspace: Workspace, name: TargetName) -> None:
     """Raises Refused if a record of the target, for this service, existed here and is missing, or exists elsewhere."""
     base_url = workspace.desired.targets[name].base_url
@@ -132,7 +163,7 @@ def _refuse_second(workspace: Workspace, name: TargetName) -> None:
             " reconciler state recover COPY.jsonl; if it is lost for good, run: reconciler state accept-rollback -t"
             f" {name}",
         )
-        raise with_what_is_kept(refused, workspace.store, None, name, workspace.heads.seen(name))
+        raise with_other_copies(refused, workspace.store, None, name, workspace.heads.seen(name))
     raise Refused(
         f"a record with {others[0].length} exists {_seen_at(others[0])}",
         where=where,

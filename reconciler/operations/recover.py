@@ -20,7 +20,7 @@ from reconciler.operations.rebound_copies import rebound_since
 from reconciler.operations.selecting import whole_selection
 from reconciler.operations.sound_config import sound_targets
 from reconciler.operations.workspace import Workspace
-from reconciler.state.heads.kept import lost_but_kept, source_of
+from reconciler.state.heads.kept import lost_but_kept, nothing_kept, source_of
 from reconciler.state.heads.known_head import KnownHead
 from reconciler.state.heads.remembered import missing_heads
 from reconciler.state.heads.tracking import load_journal, restore_journal
@@ -81,7 +81,8 @@ def recover_kept(workspace: Workspace, pattern: str) -> Iterator[Recovery]:
     """Append to the selected records what this machine has seen of them and the store has lost.
 
     A journal that is missing is put back as it was last seen, and what was seen of other histories of it merged.
-    Raises StateError; one that is damaged, or closed, does not stop the others.
+    Raises StateError, also where something is missing of which nothing was kept; one that is damaged, closed or not
+    kept does not stop the others.
     """
     store, heads = workspace.store, workspace.heads
     targets = whole_selection((pattern,), {*store.targets(), *heads.seen().targets_at(store.place)})
@@ -99,6 +100,8 @@ def _recover_kept(workspace: Workspace, target: TargetName) -> Iterator[Recovery
     store, heads = workspace.store, workspace.heads
     journal, seen = load_journal(store, target), heads.seen(target)
     kept, _ = lost_but_kept(store, journal, target, seen)
+    if not kept and (problem := nothing_kept(store, journal, target, seen)):
+        raise problem
     if journal is None and kept:
         restore_journal(store, kept[0].journal, kept[0].data, heads, f"{target}: put back")
         workspace.notices.work_is_done()

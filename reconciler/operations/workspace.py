@@ -213,6 +213,13 @@ class Workspace:
         self.say_what_was_read(journal.record())
         return journal
 
+    def read_or_explain(self, target: TargetName) -> Journal:
+        """As `read`, for a command that ends without a journal: its error names the one that git has, if any."""
+        try:
+            return self.read(target)
+        except RecordMissing:
+            raise self.missing_records([target]) from None
+
     def say_what_was_read(self, record: Record | KnownHead) -> None:
         """Tell whoever asked for more; and warn if the head could not be remembered."""
         if self.heads.warning:

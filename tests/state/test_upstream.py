@@ -174,6 +174,69 @@ def test_remote_out_of_reach(team: Team, seen: bool) -> None:
     assert seen == ("this record is behind origin/main by 3 entries" in done.err)
 
 
+def lose_the_record(team: Team) -> None:
+    """I apply and push; then the record is deleted in a commit of mine, and another machine begins a new one."""
+    team.mine.step("apply", "--auto-approve")
+    team.commit("Apply")
+    team.git("push", "--quiet")
+    team.git("rm", "--quiet", PATH)
+    team.commit("Clean up")
+    team.mine.environment["XDG_CACHE_HOME"] = str(team.world.root / "fresh-cache")
+    team.mine.step("state", "init", "--force")
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_untracked(team: Team, ignored: bool) -> None:
+    """What the upstream branch has counts for a new record too, which git does not track yet, or ignores."""
+    lose_the_record(team)
+    if ignored:
+        (team.clone / ".gitignore").write_text("*.jsonl\n")
+    done = team.apply()
+    assert (1, 1) == (done.code, len(team.mine.service.creates))
+    told = f"{PATH}: origin/main has another record here, with 4 entries, and this one, with 1 entry, does not list"
+    assert told in done.err
+    restore, accept = (rest.partition("\n")[0] for rest in done.err.split("run:\n    ")[1:])
+    assert 0 == team.mine.shell(f"{restore} && ${accept} --force").code
+    assert 0 == team.apply().code
+    assert 1 == len(team.mine.service.creates)
+
+
+def test_untracked_and_not_shared(team: Team) -> None:
+    """A new record that the upstream branch does not have is in nobody's way; if git ignores it, no remote is asked."""
+    state = team.mine.path / "other-state"
+    team.mine.environment["RECONCILER_STATE"] = str(state)
+    team.mine.step("state", "init", "--force")
+    (team.clone / ".gitignore").write_text("other-state/\n")
+    team.world.origin.rename(team.world.root / "gone.git")
+    done = team.apply()
+    assert 0 == done.code
+    assert "last fetched" not in done.err
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_pulled_and_older(team: Team, committed: bool) -> None:
+    """Where the upstream branch is pulled, and an older copy was put over it, a pull changes nothing: it is merged."""
+    older = (team.mine.path / "state/europe/staging.jsonl").read_bytes()
+    team.let_them_apply()
+    team.git("pull", "--quiet")
+    (team.mine.path / "state/europe/staging.jsonl").write_bytes(older)
+    if committed:
+        team.commit("Put an older copy back")
+    done = team.apply()
+    assert (1, 1) == (done.code, len(team.mine.service.creates))
+    assert f"{PATH}: this record lacks 3 entries of origin/main, though that is pulled: " in done.err
+    assert "pull\n" not in done.err
+    command, _, rest = done.err.partition(" run:\n    ")[2].partition("\n")
+    assert "  then delete theirs.jsonl, which is not to be committed\n" == rest
+    found = team.mine.run("doctor", "--format", "json").document["findings"]
+    (told,) = [one for one in found if one["check"] == "git" and one["result"] != "ok"]
+    assert "failed" == told["result"]
+    assert command in told["remedy"]
+    assert 0 == team.mine.shell(command.replace("&& reconciler", "&& $reconciler")).code
+    assert 0 == team.apply().code
+    assert 1 == len(team.mine.service.creates)
+
+
 def follow_a_local_branch(team: Team) -> None:
     """A branch of my own follows another one of mine."""
     team.git("checkout", "--quiet", "-b", "work", "--track", "main")

@@ -35,9 +35,10 @@ def git_findings(
     git = Git(place, clean(os.environ), store.location, _PATIENCE)
     journals = {str(path): target for target in targets if (path := store.journal_file(target)) is not None}
     tree = _WorkTree(git, store, [path for path, target in journals.items() if target in sandboxes])
-    found = attempted(_CHECK, store.location, lambda: tree.findings([*journals]))
     usable = git.run("rev-parse", "--show-toplevel").code == 0
-    return [*found, *(_behind(workspace, store, targets) if usable else [])]
+    behind = _behind(workspace, store, targets) if usable else []
+    lacking = any(one.health is Health.FAILED for one in behind)
+    return [*attempted(_CHECK, store.location, lambda: tree.findings([*journals], lacking=lacking)), *behind]
 
 
 def _existing(path: Path) -> Path:
@@ -54,8 +55,11 @@ class _WorkTree:
         self._of_sandbox = of_sandbox
         self._path = os.path.realpath(store.path or "")
 
-    def findings(self, journals: Sequence[str]) -> list[Finding]:
-        """Raises StoreUnavailable."""
+    def findings(self, journals: Sequence[str], *, lacking: bool = False) -> list[Finding]:
+        """With `lacking`, entries of the upstream branch are missing here, and it is not advised to commit and push.
+
+        Raises StoreUnavailable.
+        """
         ran = self._git.run("rev-parse", "--show-toplevel")
         if ran.code:
             remedy = trust(ran.err) or "correct this, or use a directory outside of the repository"
@@ -68,7 +72,8 @@ class _WorkTree:
         if not any(map(os.path.lexists, journals)) and not self._listed():
             none_yet = skipped(_CHECK, self._about, "no state record here, so there is nothing to commit")
             return [none_yet, *(found for found in [self._pushed(top)] if found.health is not Health.OK)]
-        return [self._committed(root), self._pushed(top)]
+        deleted = self._deleted(root)
+        return deleted if lacking else [*(deleted or [self._committed(top)]), self._pushed(top)]
 
     def _ignored(self, journals: Sequence[str]) -> list[Finding]:
         paths = b"".join(os.fsencode(journal) + b"\0" for journal in journals)
@@ -90,19 +95,17 @@ class _WorkTree:
             "remove that rule, or use a directory outside of the repository, or a branch (--state git:BRANCH)",
         )
 
-    def _committed(self, root: str) -> Finding:
-        listed, top = self._listed(), quote(root)
-        deleted = _missing(listed, root)
-        if deleted:
-            commands = [f"{command} -- {' '.join(map(quote, paths))}" for command, paths in deleted.items()]
-            names = ", ".join(path for paths in deleted.values() for path in paths)
-            return warning(
-                _CHECK,
-                self._about,
-                f"git has files of the state record that are missing here: {names}",
-                f"run: {' && '.join(commands)}",
-            )
-        if not listed:
+    def _deleted(self, root: str) -> list[Finding]:
+        deleted = _missing(self._listed(), root)
+        if not deleted:
+            return []
+        commands = [f"{command} -- {' '.join(map(quote, paths))}" for command, paths in deleted.items()]
+        names = ", ".join(path for paths in deleted.values() for path in paths)
+        what = f"git has files of the state record that are missing here: {names}"
+        return [warning(_CHECK, self._about, what, f"run: {' && '.join(commands)}")]
+
+    def _committed(self, top: str) -> Finding:
+        if not self._listed():
             return ok(_CHECK, self._about, "committed")
         paths = quote(self._path)
         return warning(

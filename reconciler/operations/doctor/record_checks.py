@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.applying.account import refuse_foreign
 from reconciler.disk.mounts import host_only_locks
-from reconciler.errors import ReconcilerError, StoreUnavailable
+from reconciler.errors import ReconcilerError, RecordMissing, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Target
 from reconciler.model.record import Record
@@ -14,7 +14,7 @@ from reconciler.operations.doctor.found import attempted, failed, failure, ok, s
 from reconciler.operations.workspace import Workspace
 from reconciler.reports.wording import counted
 from reconciler.service.credentials import Credentials
-from reconciler.state.heads.tracking import check_journal
+from reconciler.state.heads.tracking import check_journal, missing_records
 from reconciler.state.private.unrecorded import check_keepable
 from reconciler.state.stores.store import Store, Triable
 
@@ -42,6 +42,9 @@ class RecordChecks:
                 continue
             try:
                 record = check_journal(store, target.name, self._workspace.heads).record()
+            except RecordMissing:
+                missing = missing_records(store, {target.name: self._workspace.heads.seen(target.name)})
+                findings.append(failure("record", target.name, missing))
             except ReconcilerError as problem:
                 unavailable = isinstance(problem, StoreUnavailable)
                 findings.append(failure("record", target.name, problem))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.state.heads.known_head import KnownHead
     from reconciler.state.heads.seen import Seen
-    from reconciler.state.stores.store import Store
+    from reconciler.state.stores.store import Store, StoreLocation
 
 _Problem = TypeVar("_Problem", RecordRolledBack, RecordLost, Refused)
 
@@ -60,7 +60,7 @@ def lost_but_kept(store: Store, journal: Journal | None, target: TargetName, see
         return ([] if to_put_back is None else [to_put_back]), to_put_back is not None
     record = journal.record().id
     newer = [one for one in _kept(store, target) if one.journal.record().id == record and not one.is_in(journal)]
-    lost = [known for known in missing_heads(journal, seen, store.place) if known.record == record]
+    lost = _own_losses(journal, seen, store.place)
     return newer, all(any(one.covers(known) for one in newer) for known in lost)
 
 
@@ -84,7 +84,38 @@ def _to_put_back(kept: list[Kept], lost: list[KnownHead]) -> Kept | None:
     return min(of_record, key=rank)
 
 
-def with_what_is_kept(
+def with_other_copies(
+    problem: _Problem, store: Store, journal: Journal | None, target: TargetName, seen: Seen
+) -> _Problem:
+    """`problem` with what to do where this machine still has what the store has lost, or git has it."""
+    explained = _with_what_is_kept(problem, store, journal, target, seen)
+    file = store.journal_file(target)
+    place = store.place
+    lost = seen.at(target, place) if journal is None else _own_losses(journal, seen, place)
+    if file is None or not lost:
+        return explained
+    from reconciler.state.stores.git.versions import restore_all, version_with  # noqa: PLC0415 - only for an error
+
+    version = version_with(file, lost[0].head)
+    if version is None:
+        return explained
+    if journal is None:
+        remedy = f"git has it; to restore it, run: {restore_all([version])}; or, if that fails:"
+    else:
+        remedy = (
+            f"git has what is missing; to add it, run: {version.recover}; then delete newer.jsonl, which is not to be"
+            " committed; or, if that fails:"
+        )
+    return type(problem)(problem.what, where=problem.where, remedy=f"{remedy} {explained.remedy}")
+
+
+def _own_losses(journal: Journal, seen: Seen, place: StoreLocation) -> list[KnownHead]:
+    """The heads last seen of this very record that it lacks, the longest first."""
+    record = journal.record().id
+    return [known for known in missing_heads(journal, seen, place) if known.record == record]
+
+
+def _with_what_is_kept(
     problem: _Problem, store: Store, journal: Journal | None, target: TargetName, seen: Seen
 ) -> _Problem:
     """`problem` with what to do where this machine still has what the store has lost; it must not be accepted then."""
@@ -105,6 +136,23 @@ def with_what_is_kept(
     explained = type(problem)(problem.what, where=problem.where, remedy=remedy)
     explained.restorable = whole
     return explained
+
+
+def nothing_kept(store: Store, journal: Journal | None, target: TargetName, seen: Seen) -> StateError | None:
+    """The error for a record that has lost entries of which this machine has no copy, None if it has lost none."""
+    lost = seen.at(target, store.place) if journal is None else _own_losses(journal, seen, store.place)
+    if not lost:
+        return None
+    how = "is missing" if journal is None else "was rolled back"
+    what = f"the record of {target} {how}, and this machine has no copy of it: it was last seen with {lost[0].length}"
+    remedy = (
+        "find a copy that has them (version control, a backup, a colleague's), and run: reconciler state recover"
+        " COPY.jsonl"
+    )
+    if journal is None:
+        return with_other_copies(RecordLost(what, where=store.where(target), remedy=remedy), store, None, target, seen)
+    problem = RecordRolledBack(what, where=store.where(target), remedy=remedy)
+    return with_other_copies(problem, store, journal, target, seen)
 
 
 def together(problems: Mapping[TargetName, StateError | Refused], location: str) -> list[StateError | Refused]:

@@ -15,7 +15,7 @@ from reconciler.errors import (
 )
 from reconciler.model.entry import Closed, Opened, RollbackAccepted
 from reconciler.model.record import MeaninglessEntry
-from reconciler.state.journal.chain import extend, head_of, intact_head, link, parse
+from reconciler.state.journal.chain import count_entries, extend, head_of, intact_head, link, parse
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -124,9 +124,9 @@ def _check(store: Store, heads: Heads, journal: Journal, seen: Seen) -> None:
     try:
         heads.check(journal, seen, store.place)
     except RecordRolledBack as problem:
-        from reconciler.state.heads.kept import with_what_is_kept  # noqa: PLC0415 - needed only to explain an error
+        from reconciler.state.heads.kept import with_other_copies  # noqa: PLC0415 - needed only to explain an error
 
-        raise with_what_is_kept(problem, store, journal, journal.target, seen) from None
+        raise with_other_copies(problem, store, journal, journal.target, seen) from None
 
 
 def known_journal(store: Store, target: TargetName, seen: Seen) -> KnownHead | None:
@@ -237,7 +237,7 @@ def _refuse_closed(store: Store, journal: Journal) -> None:
 
 def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | RecordLost:
     for known in seen.at(target, store.place):
-        from reconciler.state.heads.kept import with_what_is_kept  # noqa: PLC0415 - needed only to explain an error
+        from reconciler.state.heads.kept import with_other_copies  # noqa: PLC0415 - needed only to explain an error
 
         lost = RecordLost(
             f"the state record of {target} is missing: it was last {_read_or_seen(known)} with {known.length};"
@@ -248,15 +248,28 @@ def _missing(store: Store, target: TargetName, seen: Seen) -> RecordMissing | Re
             " good, initialize a new one, into which its subscriptions can be imported; run: reconciler state"
             f" accept-rollback -t {target}",
         )
-        return with_what_is_kept(lost, store, None, target, seen)
-    return missing_records(store, {target: seen})
+        return with_other_copies(lost, store, None, target, seen)
+    return _never_seen(store, {target: seen})
 
 
 def missing_records(store: Store, targets: Mapping[TargetName, Seen], *, all_declared: bool = False) -> RecordMissing:
     """The error for targets that have no journal and had none here, with one command that initializes them all.
 
-    `all_declared`: no other declared target lacks one, so that the command need not name them.
+    Before that comes the one that restores what git has, which is looked for only here. `all_declared`: no other
+    declared target lacks one, so that the command need not name them.
     """
+    from reconciler.state.stores.git.versions import longest_versions, restore_all  # noqa: PLC0415 - only for an error
+
+    problem = _never_seen(store, targets, all_declared=all_declared)
+    versions = longest_versions({target: store.journal_file(target) for target in targets})
+    if not versions:
+        return problem
+    what = " and ".join(f"that of {target} with {count_entries(one.entries)}" for target, one in versions.items())
+    remedy = f"git has {what}; to restore what it has, run: {restore_all(versions.values())}; else, {problem.remedy}"
+    return RecordMissing(problem.what, where=problem.where, remedy=remedy)
+
+
+def _never_seen(store: Store, targets: Mapping[TargetName, Seen], *, all_declared: bool = False) -> RecordMissing:
     several, names = len(targets) > 1, ", ".join(targets)
     hints = [hint for name, seen in targets.items() if (hint := _seen_elsewhere(store, name, seen, named=several))]
     hint = f" ({', '.join(hints)})" if hints else ""

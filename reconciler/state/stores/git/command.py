@@ -17,7 +17,7 @@ from msgspec import Struct
 from reconciler.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 PATIENCE = 60.0
@@ -112,6 +112,15 @@ class Git:
         if ran.code:
             raise StoreUnavailable(f"`git {arguments[0]}` failed: {reason(ran.err)}", where=self.where)
         return ran.out
+
+
+def restore_command(top: str, source: str, paths: Iterable[str]) -> str:
+    """What restores files of a work tree from a commit or branch, from the index if `source` is ""; for messages."""
+    if not source:
+        return f"git -C {shlex.quote(top)} restore -- {shlex.join(paths)}"
+    return (
+        f"git -C {shlex.quote(top)} restore --source={shlex.quote(source)} --staged --worktree -- {shlex.join(paths)}"
+    )
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
