@@ -54,8 +54,9 @@ def after_answers(attempts: Sequence[Attempt]) -> list[str]:
     addresses = [attempt.address for attempt in attempts]
     ways = []
     for number, attempt in enumerate(attempts, 1):
-        which = f" --attempt {attempt.id}" if addresses.count(attempt.address) > 1 else ""
-        ways.append(f"If {number} exists, run: reconciler state resolve {attempt.address} --created{which}")
+        is_one = addresses.count(attempt.address) == 1
+        which = attempt.address if is_one else f"{attempt.address} --attempt {attempt.id}"
+        ways.append(f"If {number} exists, run: reconciler state resolve {which} --created")
     pattern = f"'{attempts[0].address.target}/*'"
     rest = f"After that, for those that certainly do not, run: reconciler state resolve {pattern} --not-created"
     return [*ways, rest]
