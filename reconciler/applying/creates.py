@@ -78,7 +78,10 @@ class Creates:
         """The next intents to append: never more than calls may be in flight, and none during an outage."""
         limits = self._context.limits
         if self._breaker.unknowns >= limits.unknowns:
-            detail = f"{limits.unknowns} unknown outcomes in a row: the service seems to be unavailable"
+            detail = (
+                f"{limits.unknowns} unknown outcomes in a row: the service seems to be unavailable; once it answers"
+                " again, the next apply sends this, and repeats no create"
+            )
             self._work.drop_sends(Done.SKIPPED, detail)
         slots = 1 if self._breaker.alone else limits.parallelism
         drafts = []

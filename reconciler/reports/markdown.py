@@ -24,7 +24,7 @@ from reconciler.reports.letters import (
     without_exchanged,
 )
 from reconciler.reports.paper import Paper, code
-from reconciler.reports.questions import asked_together, existence_message, to_ask, unproven
+from reconciler.reports.questions import after_answers, asked_together, existence_message, to_ask, unproven
 from reconciler.reports.wording import (
     SIGNS,
     applied_summary,
@@ -157,7 +157,8 @@ def _question(attempts: Sequence[Attempt]) -> list[str]:
         about = f"{code(attempts[0].address)} (attempt {code(attempts[0].id)})"
         return [f"- Ask the operator, about {about}: {code(first)}\n"]
     rows = [f"  > {code(line) if line else ''}<br>\n" for line in (first, *rest)]
-    return [f"- Ask the operator, {code(asked_together(attempts))}:\n\n", *rows, "\n"]
+    ways = [f"  - {code(way)}\n" for way in after_answers(attempts)]
+    return [f"- Ask the operator, {code(asked_together(attempts))}:\n\n", *rows, "\n", *ways]
 
 
 def _trouble(result: Result) -> str:

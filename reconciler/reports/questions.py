@@ -50,6 +50,19 @@ def existence_message(attempts: Sequence[Attempt]) -> list[str]:
     return lines
 
 
+def after_answers(attempts: Sequence[Attempt]) -> list[str]:
+    """What to run once the operator has answered a message about several attempts of one target, by its numbers."""
+    addresses = [attempt.address for attempt in attempts]
+    ways = []
+    for number, attempt in enumerate(attempts, 1):
+        is_one = addresses.count(attempt.address) == 1
+        which = attempt.address if is_one else f"{attempt.address} --attempt {attempt.id}"
+        ways.append(f"If {number} exists, run: reconciler state resolve {which} --created")
+    pattern = f"'{attempts[0].address.target}/*'"
+    rest = f"After that, for those that certainly do not, run: reconciler state resolve {pattern} --not-created"
+    return [*ways, rest]
+
+
 def asked_together(attempts: Sequence[Attempt]) -> str:
     """What a message about several attempts of one target is about."""
     return f"about {len(attempts)} creates of {attempts[0].address.target}, in one message"
@@ -72,3 +85,6 @@ def _asked(attempts: Sequence[Attempt], indent: str) -> Iterator[Line]:
     yield Line(f"{indent}Ask the operator, {asked_together(attempts)}:", Tone.HEADING)
     for line in existence_message(attempts):
         yield Line(f"{indent}  {line}" if line else "")
+    yield Line("")
+    for line in after_answers(attempts):
+        yield Line(f"{indent}{line}")

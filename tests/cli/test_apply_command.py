@@ -216,12 +216,20 @@ class TestOutcomes:
     def test_an_outage_ends_a_target(self, partner: Partner) -> None:
         """Three unknown outcomes in a row, and the rest is skipped."""
         partner.begin(**{f"s{number}": [f"ONB1000{number}"] for number in range(6)})
-        partner.service.answer_next(*[refusal(500)] * 6)
+        partner.service.answer_next(*[refusal(500)] * 3)
         done = partner.run_fork("apply", "--auto-approve", "--format", "json")
         assert 3 == done.code
         assert {"unknown": 3, "skipped": 3} == {
             name: count for name, count in done.document["summary"].items() if count
         }
+        skipped = [row for row in done.document["results"] if row["outcome"] == "skipped"]
+        outage = "3 unknown outcomes in a row: the service seems to be unavailable"
+        then = "once it answers again, the next apply sends this, and repeats no create"
+        assert {f"{outage}; {then}"} == {row["detail"] for row in skipped}
+        before = len(partner.service.creates)
+        again = partner.step("apply", "--auto-approve", "--format", "json", code=3).document["results"]
+        assert {row["address"] for row in skipped} == {row["address"] for row in again if row["outcome"] == "created"}
+        assert 3 == len(partner.service.creates) - before
 
 
 USA = """\

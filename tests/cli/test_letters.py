@@ -280,6 +280,22 @@ def test_several_questions_are_one_message(three_unknown: Partner, form: str) ->
         assert QUESTION not in plain(report)
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_an_answer_that_differs_by_number(three_unknown: Partner, form: str) -> None:
+    """Below the message stands which address each number is, and what takes the rest; together they settle all."""
+    lose(three_unknown, "text")
+    report = as_read(three_unknown.step("status", "--format", form).out)
+    after = report[report.index(" ".join(MESSAGE)) :]
+    ways = [f"If {number} exists, run: reconciler state resolve europe/staging/{name} --created"
+            for number, name in enumerate(("deals", "loans", "offers"), 1)]  # fmt: skip
+    rest = "reconciler state resolve 'europe/staging/*' --not-created"
+    places = [after.index(way) for way in (*ways, f"those that certainly do not, run: {rest}")]
+    assert sorted(places) == places
+    three_unknown.step("state", "resolve", "europe/staging/loans", "--created", "--force")
+    three_unknown.step("state", "resolve", "europe/staging/*", "--not-created", "--force")
+    assert [("loans", "live", ["LOA10013"])] == three_unknown.listed()
+
+
 def test_one_message_on_a_page(three_unknown: Partner) -> None:
     """A page has it once too, among what waits for the maintainer."""
     lose(three_unknown, "text")

@@ -84,19 +84,19 @@ def test_force_and_scripts_are_not_asked(begun: Project) -> None:
     """--force skips the question at a terminal; without one, nothing is asked."""
     forced = at_terminal(begun, "state", "import", "--all", "--force")
     assert QUESTION not in forced.out
-    assert "Nobody was asked, so this is recorded as existing on your word: 2 subscriptions.\n" in forced.out
+    assert "Recorded as existing without a question, since you say so: 2 subscriptions.\n" in forced.out
     assert [LOANS, OFFERS] == recorded(begun)
 
 
 def test_what_is_taken_on_trust_is_said(begun: Project) -> None:
     """Where nobody was asked, stderr says what the record believes now; whoever was asked, or named it, knows."""
     told = begun.step("state", "import", "--all")
-    assert "Nobody was asked, so this is recorded as existing on your word: 2 subscriptions.\nIf " in told.err
-    assert "Nobody" not in told.out + begun.step("state", "import", "--all").err
+    assert "Recorded as existing without a question, since you say so: 2 subscriptions.\nIf " in told.err
+    assert "without a question" not in told.out + begun.step("state", "import", "--all").err
     begun.declare({"leads": (["ONB10001"], f"{URL}/leads")})
-    assert "Nobody" not in begun.step("state", "import", "europe/staging/leads").err
+    assert "without a question" not in begun.step("state", "import", "europe/staging/leads").err
     begun.declare({"others": (["ONB10002"], f"{URL}/others")})
-    assert "Nobody" not in at_terminal(begun, "state", "import", "--all", answers={QUESTION: "yes\n"}).out
+    assert "without a question" not in at_terminal(begun, "state", "import", "--all", answers={QUESTION: "yes\n"}).out
 
 
 def test_the_way_back_is_named(begun: Project) -> None:

@@ -54,7 +54,7 @@ def command(
     _name_what_it_was(terminal, imported)
     if everything and not asks and imported:
         trusted = counted(len(imported), "subscription")
-        terminal.say(f"Nobody was asked, so this is recorded as existing on your word: {trusted}.")
+        terminal.say(f"Recorded as existing without a question, since you say so: {trusted}.")
     _name_the_way_back(terminal, imported)
     _advise_on_secrets(terminal, imported, importing.earlier_responses())
 
