@@ -185,6 +185,7 @@ def test_doctor_on_a_missing_one(kept: Kept) -> None:
     push_the_deletion(kept)
     kept.forget()
     _, restore = kept.refused("plan")
+    assert " restore --source=" in restore
     found = kept.partner.step("doctor", "--format", "json", code=1).document["findings"]
     assert restore in next(one["remedy"] for one in found if one["check"] == "record")
 

@@ -254,7 +254,7 @@ def test_a_password_in_an_argument(applied: Partner) -> None:
 
 
 def test_files_that_are_behind_their_branch(applied: Partner) -> None:
-    """Entries that a colleague has pushed would be missing in the copy: pull first."""
+    """Entries that the branch has would be missing in the copy: add them first."""
 
     def git(*arguments: str) -> None:
         subprocess.run(
@@ -271,7 +271,7 @@ def test_files_that_are_behind_their_branch(applied: Partner) -> None:
     git("push", "--quiet", "--set-upstream", "origin", "main")
     applied.journal.write_bytes(older)
     told = applied.step("state", "copy", "state", "new", "--cache-dir", "another-machine", code=1).err
-    assert "this record is behind origin/main by 1 entry" in told
+    assert "this record lacks 1 entry of origin/main, though that is pulled" in told
     assert older == applied.journal.read_bytes()
 
 
