@@ -58,7 +58,7 @@ def after_answers(attempts: Sequence[Attempt]) -> list[str]:
         which = attempt.address if is_one else f"{attempt.address} --attempt {attempt.id}"
         ways.append(f"If {number} exists, run: reconciler state resolve {which} --created")
     pattern = f"'{attempts[0].address.target}/*'"
-    rest = f"After that, for those that certainly do not, run: reconciler state resolve {pattern} --not-created"
+    rest = f"After that, if all the others certainly do not exist, run: reconciler state resolve {pattern} --not-created"
     return [*ways, rest]
 
 
