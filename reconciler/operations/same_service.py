@@ -133,7 +133,8 @@ def creates_after_loss(plan: Plan, records: Mapping[TargetName, Record], accepte
     others = continue_with(name for name in plan.targets if name not in found)
     return Refused(
         f"the loss of an earlier record was accepted, and {_some(addresses)} not imported"
-        " since: an apply would create what exists at the service a second time",
+        f" since: if {'it exists' if len(addresses) == 1 else 'they exist'} at the service, an apply creates"
+        f" {'it' if len(addresses) == 1 else 'them'} a second time",
         where=", ".join(found),
         remedy="; ".join(filter(None, (_import_or_create(found, addresses), others))),
     )

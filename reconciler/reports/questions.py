@@ -58,8 +58,8 @@ def after_answers(attempts: Sequence[Attempt]) -> list[str]:
         is_one = addresses.count(attempt.address) == 1
         which = attempt.address if is_one else f"{attempt.address} --attempt {attempt.id}"
         ways.append(f"If {number} exists, run: reconciler state resolve {which} --created")
-    pattern = f"'{attempts[0].address.target}/*'"
-    rest = f"After that, for those that certainly do not, run: reconciler state resolve {pattern} --not-created"
+    every = f"'{attempts[0].address.target}/*'"
+    rest = f"After that, if all the others certainly do not exist, run: reconciler state resolve {every} --not-created"
     return [*ways, rest]
 
 

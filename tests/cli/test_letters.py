@@ -289,7 +289,7 @@ def test_an_answer_that_differs_by_number(three_unknown: Partner, form: str) -> 
     ways = [f"If {number} exists, run: reconciler state resolve europe/staging/{name} --created"
             for number, name in enumerate(("deals", "loans", "offers"), 1)]  # fmt: skip
     rest = "reconciler state resolve 'europe/staging/*' --not-created"
-    places = [after.index(way) for way in (*ways, f"those that certainly do not, run: {rest}")]
+    places = [after.index(way) for way in (*ways, f"all the others certainly do not exist, run: {rest}")]
     assert sorted(places) == places
     three_unknown.step("state", "resolve", "europe/staging/loans", "--created", "--force")
     three_unknown.step("state", "resolve", "europe/staging/*", "--not-created", "--force")

@@ -124,7 +124,7 @@ class TestGone:
             for words in ("ask the operator", "`NAME: null`", "reconciler state import --all -t europe/staging")
         )
         assert first < exclude < then
-        assert "create what exists at the service a second time" in imported.step("plan").err
+        assert "if it exists at the service, an apply creates it a second time" in imported.step("plan").err
         refused = imported.run("apply", "--auto-approve")
         assert (1, []) == (refused.code, imported.service.creates)
         assert "if it does, run:\n    reconciler state import europe/staging/offers\n" in refused.err
