@@ -32,8 +32,17 @@ def load() -> None:
     """Load all of the program."""
     for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
         importlib.import_module(module.name)
+    save_coverage()
     gc.collect()
     gc.freeze()  # what is loaded stays in the memory that the forks share
+
+
+def save_coverage() -> None:
+    """Save what was measured of loading, if anything was: otherwise each fork would save it once more at its end."""
+    coverage = sys.modules.get("coverage")
+    measuring = coverage and coverage.Coverage.current()
+    if measuring:
+        measuring.save()
 
 
 def serve(listener: socket.socket) -> None:
