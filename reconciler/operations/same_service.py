@@ -25,7 +25,7 @@ _NAMED: Final = 10
 """As many addresses as a message names."""
 
 _PATTERNS: Final = 3
-"""As many targets as a message names."""
+"""As many patterns as a message names."""
 
 
 class StoreRecords(Struct, frozen=True):
