@@ -1,27 +1,22 @@
-"""What can go wrong, as one tree; each class carries the exit code of a run that ends with it.
+"""Messages as data, and what can go wrong as one tree; each class carries the exit code of a run that ends with it.
 
 ::
 
-    ReconcilerError                 1   where, what, what to do next
-    ├── ConfigError                 1   every mistake found in config/, each with its place
-    ├── SettingsError               1   a flag, a variable or a file named by one
-    ├── SelectionError              1   a -t that matches nothing
-    ├── Refused                     1   a guard stopped the run before anything was changed
-    ├── StateError                  1   the state record
-    │   ├── RecordMissing           1   no journal for a target: never treated as an empty one
-    │   ├── RecordLost              1   no journal where one was seen before
-    │   ├── RecordDamaged           1   a line that breaks the chain, or no journal at all
-    │   ├── RecordRolledBack        1   older than what was last seen on this machine
-    │   ├── RecordForeign           1   of another target, service or account
-    │   ├── RecordClosed            1   continues in another store, or is being copied there
-    │   ├── HeadMoved               1   another run appended first
-    │   └── StoreUnavailable        1   the store could not be read or written
-    ├── GitHubError                 1   the API of GitHub
-    └── ServiceError                1   the lending service
-        ├── TokenError              1   no access token available
-        └── CallFailed              1   a call that is not a create failed
+    ReconcilerError             1   one message, or several: what, where, what to do next
+    ├── ConfigError             1   every mistake found in config/, each with its place
+    ├── SettingsError           1   a flag, a variable or a file named by one
+    ├── SelectionError          1   a -t that matches nothing
+    ├── Refused                 1   a gate or a guard stopped the run before anything was changed
+    ├── RecordError             1   the record
+    │   ├── RecordMissing       1   no record at the place: never treated as an empty one
+    │   ├── RecordDamaged       1   a line that breaks the chain, or no record at all
+    │   ├── HeadMoved           1   another run appended first
+    │   └── StoreUnavailable    1   the store could not be read or written
+    └── ServiceError            1   the lending service
+        ├── TokenError          1   no access token available
+        └── CallFailed          1   a call that is not a create failed
 
-    Interrupted         129/130/143 a signal ended the run
+    Interrupted     129/130/143     a signal ended the run
 """
 
 from __future__ import annotations
@@ -29,51 +24,89 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.mistake import Mistake
+
+class Place(Struct, frozen=True, order=True, gc=False):
+    """The place of something in a file: the file as the user would name it, line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One thing to do: a phrase in the imperative, and the command to paste for it, word by word; either may be empty.
+
+    A command that begins with `reconciler` is written without the global flags in use: the renderer adds them.
+    """
+
+    text: str = ""
+    command: tuple[str, ...] = ()
+
+
+class Message(Struct, frozen=True, gc=False):
+    """One message for a person: what is the matter, where, and the steps to take. It holds no secret.
+
+    `name` identifies it, in kebab case, for tests and for JSON. `what` is a phrase without a full stop. `where` is a
+    target, an address, a file or a setting; `place` its position in a file of `config/`. Text is rendered last, by
+    `cli` and `reports`; nothing parses it.
+    """
+
+    name: str
+    what: str
+    where: str = ""
+    steps: tuple[Step, ...] = ()
+    place: Place | None = None
+
+    @property
+    def located(self) -> str:
+        """The position in a file if there is one, else `where`."""
+        return str(self.place) if self.place else self.where
+
+    def __str__(self) -> str:
+        """The message on one line, for logs and for errors that no renderer sees."""
+        head = f"{self.located}: {self.what}" if self.located else self.what
+        todo = [" ".join(filter(None, (step.text, " ".join(step.command)))) for step in self.steps]
+        return "; ".join([head, *todo])
+
+
+def step(text: str, *command: str) -> Step:
+    """Return a step; `command` is its command, word by word."""
+    return Step(text, command)
 
 
 class ReconcilerError(Exception):
-    """The root: `what` went wrong, `where` (a place, a target, a file) and the `remedy`.
-
-    None of the three contains secrets.
-    """
+    """The root. `messages` are what went wrong, at least one."""
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: object = None, remedy: str | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = None if where is None else str(where)
-        self.remedy = remedy
+    def __init__(self, *messages: Message) -> None:
+        super().__init__(*messages)
+        self.messages = messages
 
     def __str__(self) -> str:
-        head = self.what if self.where is None else f"{self.where}: {self.what}"
-        return head if self.remedy is None else f"{head}; {self.remedy}"
+        return "\n".join(map(str, self.messages))
 
 
 class ConfigError(ReconcilerError):
-    """The configuration has `count` mistakes (default: all given); `mistakes` are sorted by place.
+    """The configuration has `count` mistakes (default: all given); `messages` are sorted by place.
 
-    Of very many in one file, `mistakes` has the first ones, and how many more there are. `warnings` and `unread` are
-    as in Desired.
+    Of very many in one file, `messages` has the first ones. `warnings` are those found besides.
     """
 
     def __init__(
-        self,
-        mistakes: Sequence[Mistake],
-        count: int | None = None,
-        warnings: Sequence[Mistake] = (),
-        unread: Sequence[Mistake] = (),
+        self, mistakes: Sequence[Message], count: int | None = None, warnings: Sequence[Message] = ()
     ) -> None:
-        count = len(mistakes) if count is None else count
-        super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the configuration")
-        self.mistakes = tuple(mistakes)
-        self.count = count
+        super().__init__(*mistakes)
+        self.count = len(mistakes) if count is None else count
         self.warnings = tuple(warnings)
-        self.unread = tuple(unread)
 
 
 class SettingsError(ReconcilerError):
@@ -85,51 +118,27 @@ class SelectionError(ReconcilerError):
 
 
 class Refused(ReconcilerError):
-    """A guard stopped the run before anything was sent or written; `restorable` as in StateError."""
-
-    restorable = False
+    """A gate or a guard stopped the run before anything was sent or written."""
 
 
-class StateError(ReconcilerError):
-    """Something about the state record; `restorable`: this machine has what is missing, for `state recover -t`."""
-
-    restorable = False
+class RecordError(ReconcilerError):
+    """Something about the record."""
 
 
-class RecordMissing(StateError):
-    """A target has no journal. It is never treated as an empty one."""
+class RecordMissing(RecordError):
+    """There is no record at the place. It is never treated as an empty one."""
 
 
-class RecordLost(StateError):
-    """A journal is missing that was seen on this machine before: what it recorded may still exist."""
+class RecordDamaged(RecordError):
+    """The record is not valid; the message names the first line that breaks it."""
 
 
-class RecordDamaged(StateError):
-    """A journal is not valid; `where` ends with the number of the first line that breaks it."""
+class HeadMoved(RecordError):
+    """An append was refused, since the record's head is no longer the one it was made for."""
 
 
-class RecordRolledBack(StateError):
-    """A journal does not contain what was last seen of it, or of the record that was in its place before."""
-
-
-class RecordForeign(StateError):
-    """A journal belongs to another target, service or account."""
-
-
-class RecordClosed(StateError):
-    """A record that continues in another store, or is being copied there: nothing is appended to it here."""
-
-
-class HeadMoved(StateError):
-    """An append was refused, since the journal's head is no longer the one it was made for."""
-
-
-class StoreUnavailable(StateError):
+class StoreUnavailable(RecordError):
     """The store could not be read or written. An append may have reached it nevertheless."""
-
-
-class GitHubError(ReconcilerError):
-    """A call of the API of GitHub failed, or the settings for it cannot be used."""
 
 
 class ServiceError(ReconcilerError):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from reconciler.disk.durable import make_directory, settle_name
-from reconciler.errors import SettingsError
+from reconciler.errors import Message, SettingsError, Step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,14 +42,14 @@ def check_private(path: Path) -> os.stat_result:
 
 
 def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
-    remedy = "use another directory"
+    steps = [Step("use another directory")]
     if not stat.S_ISDIR(status.st_mode):
         trouble = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
     elif status.st_uid != os.geteuid():
         trouble = "owned by another user"
     elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         trouble = f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})"
-        remedy += f", or run: chmod 700 {quote(str(path))}"
+        steps.append(Step("or run", ("chmod", "700", str(path))))
     else:
         return
-    raise SettingsError(f"unsafe directory: {trouble}", where=path, remedy=remedy)
+    raise SettingsError(Message("unsafe-directory", f"unsafe directory: {trouble}", str(path), tuple(steps)))

@@ -11,22 +11,22 @@ from msgspec import Struct
 from reconciler.model.url import service_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from reconciler.mistake import Mistake, Place
+    from reconciler.errors import Message, Place
     from reconciler.model.address import Address, TargetName
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
-"""The names that an audience ends with (SERVICE.md, section 5)."""
+"""The names that an audience ends with (service description, section 5)."""
 
 ALGORITHMS = {"hmac-sha256": "sha256", "hmac-sha512": "sha512", "hmac-sha1": "sha1"}
 """Each algorithm of a signature, with the name that `hashlib` has for its hash."""
 
 ENCODINGS = ("base64", "hex")
-"""Of a signature."""
+"""The encodings of a signature."""
 
 KEY_ENCODINGS = ("utf8", *ENCODINGS)
-"""Of a secret."""
+"""The encodings of a secret."""
 
 
 class Overlap(StrEnum):
@@ -43,10 +43,18 @@ class Replace(StrEnum):
     WAIT = "wait"
 
 
+class Unknown(StrEnum):
+    """What an apply does about an unknown outcome: wait for a person, or send the address again as a new attempt."""
+
+    WAIT = "wait"
+    RETRY = "retry"
+
+
 class Target(Struct, frozen=True):
     """One declared target with the addresses in use for it (the settings override `config/`).
 
     `base_url` and `auth_url` carry no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
+    `overridden` are the fields among `base_url`, `auth_url` and `audience_base` that a variable overrides.
     """
 
     name: TargetName
@@ -55,16 +63,27 @@ class Target(Struct, frozen=True):
     audience_base: str
     overlap: Overlap
     replace: Replace
+    unknown: Unknown
     place: Place
+    overridden: tuple[str, ...] = ()
+
+    @property
+    def service(self) -> str:
+        """The key of its service: targets with the same key are one service."""
+        return service_key(self.base_url)
 
 
 class Subscription(Struct, frozen=True, gc=False):
-    """One desired subscription. `codes` are sorted; `template` is the URL as written, before substitution."""
+    """One desired subscription. `codes` are sorted.
+
+    `template` is the URL with everything substituted but `{attempt}`, which each create fills with its own id; without
+    `{attempt}` it is the URL itself. `written` is the URL as `config/` has it, before substitution.
+    """
 
     address: Address
     codes: tuple[str, ...]
-    url: str
     template: str
+    written: str
     place: Place
 
 
@@ -91,20 +110,28 @@ class ParityException(Struct, frozen=True):
 class Desired(Struct, frozen=True, dict=True):
     """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address.
 
+    `state` is the place of the record as `config/` names it, "" if it does not; `record` its id, "" likewise.
     `unread` are warnings of files there that are not read, which only `validate` gives.
     """
 
     targets: Mapping[TargetName, Target]
     subscriptions: Mapping[Address, Subscription]
+    state: str = ""
+    record: str = ""
     recipients: tuple[str, ...] = ()
     verification: Verification | None = None
     parity_ignore: tuple[ParityException, ...] = ()
-    warnings: tuple[Mistake, ...] = ()
-    unread: tuple[Mistake, ...] = ()
+    warnings: tuple[Message, ...] = ()
+    unread: tuple[Message, ...] = ()
 
     def of_target(self, target: TargetName) -> list[Subscription]:
-        """The subscriptions desired on one target, sorted by address."""
+        """Return the subscriptions desired on one target, sorted by address."""
         return self._by_target.get(target, [])
+
+    @property
+    def services(self) -> frozenset[str]:
+        """The keys of the services that its targets are declared at."""
+        return frozenset(target.service for target in self.targets.values())
 
     @cached_property
     def _by_target(self) -> dict[TargetName, list[Subscription]]:
@@ -112,20 +139,3 @@ class Desired(Struct, frozen=True, dict=True):
         for address, desired in self.subscriptions.items():
             subscriptions.setdefault(address.target, []).append(desired)
         return subscriptions
-
-    def of_services(self, base_urls: Iterable[str], bound: Mapping[TargetName, str]) -> set[TargetName]:
-        """The targets of the services at `base_urls`: what any of them has recorded exists there.
-
-        They are those declared at such a service, and those whose records are bound to one: `bound` has the base URLs
-        of records by target. A record stays what it is if its target is no longer declared, or declared elsewhere.
-        """
-        services = self.by_service(bound)
-        return {name for base_url in base_urls for name in services.get(service_key(base_url), ())}
-
-    def by_service(self, bound: Mapping[TargetName, str]) -> dict[str, set[TargetName]]:
-        """The targets of each service, as `of_services` gives them, by what its base URLs have in common."""
-        services: dict[str, set[TargetName]] = {}
-        declared = ((name, target.base_url) for name, target in self.targets.items())
-        for name, base_url in (*declared, *bound.items()):
-            services.setdefault(service_key(base_url), set()).add(name)
-        return services

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.errors import Refused, SelectionError
+from reconciler.errors import Message, SelectionError, Step
 from reconciler.model.address import matches
 
 if TYPE_CHECKING:
@@ -38,9 +38,12 @@ class Selection(Struct, frozen=True, dict=True):
         for pattern in patterns:
             if not is_pattern(pattern):
                 raise SelectionError(
-                    "expected a target region/environment or an address region/environment/name",
-                    where=f"-t {pattern}",
-                    remedy="for example: -t 'europe/*' or -t '*/production/offers'",
+                    Message(
+                        "bad-pattern",
+                        "expected a target region/environment or an address region/environment/name",
+                        f"-t {pattern}",
+                        (Step("for example: -t 'europe/*' or -t '*/production/offers'"),),
+                    )
                 )
         return cls(tuple(sorted(set(patterns))))
 
@@ -104,35 +107,6 @@ class Selection(Struct, frozen=True, dict=True):
     @property
     def _targets_of_patterns(self) -> Iterator[tuple[str, str]]:
         return (("/".join(pattern.split("/")[:2]), pattern) for pattern in self.patterns)
-
-
-class Within(Struct, frozen=True):
-    """The targets that a command may change: those that a glob matches, or with None all of them."""
-
-    pattern: str | None = None
-
-    @classmethod
-    def of(cls, pattern: str | None) -> Within:
-        """Raises SelectionError for what is no pattern over targets, the empty text too: it would allow nothing."""
-        if pattern is not None and not (is_pattern(pattern) and pattern.count("/") == 1):
-            raise SelectionError(
-                "expected a pattern region/environment",
-                where=f"--within {pattern!r}",
-                remedy="for example: --within '*/production'",
-            )
-        return cls(pattern)
-
-    def refuse_others(self, targets: Iterable[TargetName]) -> None:
-        """Raises Refused unless all of these targets may be changed."""
-        if self.pattern is None:
-            return
-        others = sorted({target for target in targets if not matches(self.pattern, target)})
-        if others:
-            raise Refused(
-                f"this would change the record of {', '.join(others)}, outside of the pattern; nothing was changed",
-                where=f"--within {self.pattern}",
-                remedy="select less, or run this where changes of these targets are approved",
-            )
 
 
 def _is_over_addresses(pattern: str) -> bool:

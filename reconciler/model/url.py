@@ -89,3 +89,22 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+ATTEMPT = "{attempt}"
+"""What stands in a template for the id of the attempt."""
+
+
+def has_attempt(template: str) -> bool:
+    """True if each create has a URL of its own."""
+    return ATTEMPT in template
+
+
+def filled(template: str, attempt: str) -> str:
+    """Return the URL that a create with this attempt id sends."""
+    return template.replace(ATTEMPT, attempt)
+
+
+def template_of(url: str, attempt: str) -> str:
+    """Return the template of a URL that may hold the id of its own attempt: the inverse of `filled`."""
+    return url.replace(attempt, ATTEMPT) if attempt else url

@@ -1,1 +1,0 @@
-"""What writes to a terminal, or asks at one."""

@@ -1,1 +1,0 @@
-"""What each command does, without click: plans, applies, edits of the record, secrets."""

@@ -1,1 +1,0 @@
-"""Writes the files of a new project: `config/`, what git ignores, a key, a workflow."""

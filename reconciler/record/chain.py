@@ -1,0 +1,141 @@
+"""The record as bytes: one line of JSON for each fact, each line holding a hash over itself and the one before it.
+
+A line reads `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
+zeros in the first; `hash` is the SHA-256, in hex, of the bytes of the line before `,"hash":`. All of it is checked as
+bytes, so every bit of a line counts. What follows the last newline is a torn write, and is left out.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec import DecodeError, Struct, ValidationError
+from msgspec.json import Decoder, Encoder
+
+from reconciler.errors import Message, RecordDamaged, Step
+from reconciler.record.facts import AnyFact, Begun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+START = "0" * 64
+"""The hash before the first line."""
+_HASH_LENGTH = len(',"hash":""}') + 64
+_TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
+_CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+_UNREADABLE = {
+    code: f"\\u{code:04x}"
+    for span in ((0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2060, 0x2070), (0xFEFF, 0xFF00))
+    for code in range(*span)
+}
+"""Characters that JSON allows and a terminal or a diff does not show."""
+_encode = Encoder().encode
+_decoder: Decoder[AnyFact] = Decoder(AnyFact)
+
+
+class Line(Struct, frozen=True, gc=False):
+    """One fact with the hash of its line."""
+
+    fact: AnyFact
+    hash: str
+
+    @property
+    def id(self) -> str:
+        """The id of the fact: the hash of the line in which it was first appended."""
+        return self.fact.origin or self.hash
+
+
+def parse(data: bytes, where: str) -> tuple[Line, ...]:
+    """Return the lines of a record; `where` is its place, for messages.
+
+    Raises RecordDamaged, with the first line that breaks it; data without a complete line is no record either.
+    """
+    end = data.rfind(b"\n") + 1
+    if not end:
+        raise RecordDamaged(_damage("the file has no complete line: not a record", f"{where}:1"))
+    lines = tuple(_checked(data, end, where))
+    if not isinstance(lines[0].fact, Begun) or lines[0].fact.origin:
+        raise RecordDamaged(_damage("line 1 is not the beginning of a record", f"{where}:1"))
+    for number, line in enumerate(lines[1:], 2):
+        if isinstance(line.fact, Begun) and not line.fact.origin:
+            raise RecordDamaged(_damage(f"line {number} begins another record", f"{where}:{number}"))
+    return lines
+
+
+def is_record(data: bytes) -> bool:
+    """True if `data` starts like a record, damaged or not."""
+    return data.startswith((b'{"seq":', *_CONFLICT_MARKERS))
+
+
+def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, tuple[Line, ...]]:
+    """Return `facts` as bytes to append after the `seq`-th line, whose hash is `head`, and as lines.
+
+    For a new record, `head` is None and `seq` is 0.
+    """
+    previous, data, lines = head or START, [], []
+    for number, fact in enumerate(facts, seq + 1):
+        text = _encode(fact).decode().translate(_UNREADABLE)
+        body = f'{{"seq":{number},{text[1:-1]},"prev":"{previous}"'.encode()
+        previous = sha256(body).hexdigest()
+        data.append(body + f',"hash":"{previous}"}}\n'.encode())
+        lines.append(Line(fact, previous))
+    return b"".join(data), tuple(lines)
+
+
+def head_of(last_line: bytes) -> str | None:
+    """Return the hash of a line (given without its newline), None if it was edited or is no line of a record."""
+    digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
+    return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
+
+
+def last_head(data: bytes) -> str | None:
+    """Return the hash of the last complete line, None if there is none or it was edited."""
+    end = data.rfind(b"\n")
+    return head_of(data[data.rfind(b"\n", 0, end) + 1 : end]) if end > 0 else None
+
+
+def complete(data: bytes) -> bytes:
+    """Return `data` without a torn write at its end."""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
+    """Yield the lines before `end`, each checked against the one before it."""
+    previous, start, number = START, 0, 0
+    while start < end:
+        newline = data.index(b"\n", start)
+        line, start, number = data[start:newline], newline + 1, number + 1
+        opening = b'{"seq":%d,' % number
+        digest = sha256(line[:-_HASH_LENGTH]).hexdigest()
+        follows = line.endswith(f',"prev":"{previous}","hash":"{digest}"}}'.encode()) and line.startswith(opening)
+        if not follows:
+            raise RecordDamaged(_damage(f"line {number} {_trouble(line, number)}", f"{where}:{number}"))
+        try:
+            fact = _decoder.decode(b"{%b}" % line[len(opening) : -_TAIL_LENGTH])
+        except (ValidationError, DecodeError, RecursionError) as problem:
+            what = f"line {number} cannot be read: {problem} (written by a newer version?)"
+            newer = Step("use the version of reconciler that wrote it")
+            raise RecordDamaged(Message("record-unreadable", what, f"{where}:{number}", (newer,))) from None
+        previous = digest
+        yield Line(fact, digest)
+
+
+def _damage(what: str, where: str) -> Message:
+    restore = Step("restore the record from a backup, then run", ("reconciler", "state", "verify"))
+    return Message("record-damaged", what, where, (restore,))
+
+
+def _trouble(line: bytes, number: int) -> str:
+    """Return what is wrong with a line that breaks the chain, as the end of a sentence."""
+    if line.startswith(_CONFLICT_MARKERS):
+        return "is a git conflict marker: git cannot merge two copies of a record"
+    if line.endswith(b"\r"):
+        return "has CRLF line endings; check git's core.autocrlf"
+    if b"\0" in line:
+        return "contains NUL bytes: part of the file was never written to disk"
+    if head_of(line) is None:
+        return "was edited" if line.startswith(b'{"seq":') else "is not an entry of a record"
+    if number == 1:
+        return "is not the first line of a record: earlier lines are missing"
+    return f"does not follow line {number - 1}: a line is missing, repeated or out of order"

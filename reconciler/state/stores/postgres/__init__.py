@@ -1,1 +1,0 @@
-"""Journals in a table of a PostgreSQL database. The only package that imports psycopg."""

@@ -1,1 +1,0 @@
-"""A world under a seed: machines, people, clocks, disks and a service, in one thread and without real time."""
