@@ -11,7 +11,7 @@ from reconciler.errors import Message, SelectionError, Step
 from reconciler.model.address import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from reconciler.model.address import Address, TargetName
 

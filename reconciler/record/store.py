@@ -45,7 +45,8 @@ class Store(Protocol):
         `seq` is the number of the first of `lines`, 1 in a new record; the head alone is the condition. What follows
         the last newline is a torn write, and is cut off. `note` describes the lines, for stores with a history of their
         own. `second` is the head to keep in the second place once the lines are durable, None to leave that alone; a
-        store without one ignores it. When this returns, the place was seen to hold the lines and the second head.
+        store without one ignores it. Without `lines`, only that is moved, if the head is `head`. When this returns, the
+        place was seen to hold the lines and the second head.
 
         Raises HeadMoved if the head is another one, and StoreUnavailable if the append failed. After either, the lines
         may have been written nevertheless, since an answer can be lost: the caller must read again to find out.

@@ -1,0 +1,146 @@
+"""The plan: frozen, sorted, serialisable; what `apply` would do and why."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Message
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.desired import Target
+    from reconciler.model.record import Attempt
+
+
+class Action(StrEnum):
+    """What is to be done about an address, in the order in which summaries name them."""
+
+    CREATE = "create"
+    EXTEND = "extend"
+    REPLACE = "replace"
+    RESTORE = "restore"
+    REMOVE = "remove"
+    RETRY = "retry"
+    BLOCKED = "blocked"
+
+
+SENDS = (Action.CREATE, Action.EXTEND, Action.REPLACE, Action.RETRY)
+LOCAL = (Action.RESTORE, Action.REMOVE)
+"""The actions that an apply carries out with a call, and those that take facts only; BLOCKED does nothing."""
+
+
+class Block(StrEnum):
+    """Why a change is BLOCKED, which decides the exit code.
+
+    GATE: the record is not the one to go by, or a loss is open. FOREIGN: the target is bound to another service or
+    account. UNRESOLVED: an attempt has an unknown outcome; IN_FLIGHT: it may still get one. ELSEWHERE: a route is in
+    force under another address. WAITS: until something is removed. DEPENDS: on a change that is blocked.
+    """
+
+    GATE = "gate"
+    FOREIGN = "foreign"
+    UNRESOLVED = "unresolved"
+    IN_FLIGHT = "in-flight"
+    ELSEWHERE = "elsewhere"
+    WAITS = "waits"
+    DEPENDS = "depends"
+
+
+class Request(Struct, frozen=True, gc=False):
+    """The body of a create call, or what is desired of an address: sorted codes, and the URL as a template."""
+
+    codes: tuple[str, ...]
+    template: str
+
+
+class Change(Struct, frozen=True):
+    """One change of one address.
+
+    `before` are the attempts in force, sorted by id; `after` what is desired, None if nothing is. `request` is what a
+    create call sends, None if there is none. `concerns` are the attempts that a REMOVE or RESTORE is about, those that
+    a REPLACE has removed once its create is done, and those that a RETRY supersedes. `depends_on` are addresses whose
+    creates must have succeeded before a REMOVE whose codes move there. `blocking` are the attempts that block it.
+    `digest` covers what approving it approves; two changes are the same if their digests are.
+    """
+
+    address: Address
+    action: Action
+    request: Request | None = None
+    concerns: tuple[str, ...] = ()
+    block: Block | None = None
+    depends_on: tuple[Address, ...] = ()
+    blocking: tuple[Attempt, ...] = ()
+    before: tuple[Attempt, ...] = ()
+    after: Request | None = None
+    reasons: tuple[Message, ...] = ()
+    warnings: tuple[Message, ...] = ()
+    digest: str = ""
+
+
+class Surplus(Struct, frozen=True):
+    """Codes in force of a desired subscription that are not desired, or that another attempt delivers as well.
+
+    `requested`: their removal has been requested.
+    """
+
+    address: Address
+    attempt: str
+    codes: tuple[str, ...]
+    requested: bool = False
+
+
+class Duplicate(Struct, frozen=True):
+    """One route that several attempts deliver: their ids, the one to keep first."""
+
+    target: TargetName
+    code: str
+    url: str
+    attempts: tuple[str, ...]
+
+
+class TargetPlan(Struct, frozen=True):
+    """What is planned for one target. `digest` covers its changes'. `unchanged` counts the subscriptions as desired."""
+
+    target: Target
+    digest: str
+    changes: tuple[Change, ...]
+    unchanged: int
+    awaiting_removal: tuple[Attempt, ...] = ()
+    surplus: tuple[Surplus, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+    foreign: tuple[Message, ...] = ()
+
+
+class Plan(Struct, frozen=True):
+    """What is planned for all targets selected, by target name.
+
+    `gates` are messages about the first two gates if they are closed: why nothing is created, and the way on.
+    `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,
+    `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to.
+    """
+
+    selection: tuple[str, ...]
+    targets: Mapping[TargetName, TargetPlan]
+    digest: str
+    place: str
+    record: str
+    head: str
+    entries: int
+    gates: tuple[Message, ...] = ()
+    losses_open: tuple[str, ...] = ()
+    heads_missing: tuple[str, ...] = ()
+    recipients: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes of every target, sorted by address and action."""
+        return [change for name in sorted(self.targets) for change in self.targets[name].changes]
+
+    @property
+    def unchanged(self) -> int:
+        """How many desired subscriptions are as desired."""
+        return sum(target.unchanged for target in self.targets.values())

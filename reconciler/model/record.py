@@ -1,0 +1,230 @@
+"""The record as a value: the attempts, the losses, and what else the facts of a record add up to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from reconciler.model.url import has_attempt, normal_url, service_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import Address
+    from reconciler.model.outcome import Outcome
+
+Scalar = str | int | float | bool
+Route = tuple[str, str]
+"""An event code, and the template of a URL in the form URLs compare in."""
+
+
+class Status(StrEnum):
+    """The status of an attempt. PENDING: it has no outcome yet; GONE: it certainly does not deliver."""
+
+    PENDING = "pending"
+    UNKNOWN = "unknown"
+    LIVE = "live"
+    AWAITING_REMOVAL = "awaiting_removal"
+    GONE = "gone"
+
+
+UNRESOLVED = (Status.PENDING, Status.UNKNOWN)
+IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
+
+
+class Said(Struct, frozen=True, gc=False):
+    """Someone's word about an attempt: when, who, and a note."""
+
+    at: str
+    by: Mapping[str, str]
+    note: str = ""
+
+
+class Attempt(Struct, frozen=True, gc=False):
+    """One create call (or an imported subscription) and what is known of it.
+
+    `codes` are those that it delivers as far as anyone knows, sorted; `url` is the URL as sent, `template` the same
+    with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last. `send_by` and
+    `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the requests for its removal that
+    are not cancelled, `requested_codes` their codes, `requested` when the last was made; `by_plan`: a plan made them
+    all, so a plan may take them back. `cancelled` is when the last cancelled request was cancelled, "" if none was.
+    `exists`, `absent` and `removed` are people's words. `received` is when a notification arrived last at its own URL,
+    which proves it: only of one with `{attempt}`. `revived`: that was after its confirmed removal. `supersedes` are the
+    unknown attempts that it was sent in place of, `superseded_by` those sent in place of it; `retries` counts how many
+    retries led to it. `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed
+    texts or names of private files, `fields` what of the response is in the clear.
+    """
+
+    id: str
+    address: Address
+    codes: tuple[str, ...]
+    url: str
+    template: str
+    base_url: str
+    status: Status
+    since: str
+    at: str
+    by: Mapping[str, str]
+    account: str = ""
+    action: str = ""
+    send_by: float = 0.0
+    settled_by: float = 0.0
+    outcome: Outcome | None = None
+    http_status: int | None = None
+    date: str | None = None
+    detail: str | None = None
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    exists: Said | None = None
+    absent: Said | None = None
+    removed: Said | None = None
+    removed_codes: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
+    requested_codes: tuple[str, ...] = ()
+    requested: str = ""
+    by_plan: bool = False
+    cancelled: str = ""
+    received: str = ""
+    revived: bool = False
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+    retries: int = 0
+    other_addresses: tuple[Address, ...] = ()
+    renames: tuple[str, ...] = ()
+    responses: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def in_force(self) -> bool:
+        """True if, as far as anyone knows, it delivers."""
+        return self.status in IN_FORCE
+
+    @property
+    def unresolved(self) -> bool:
+        """True if it is unknown whether it was created."""
+        return self.status in UNRESOLVED
+
+    @property
+    def blocks(self) -> bool:
+        """True if it is unresolved and no retry took its place."""
+        return self.status in UNRESOLVED and not self.superseded_by
+
+    @property
+    def imported(self) -> bool:
+        """True if it was created by other means, and someone recorded that."""
+        return not self.settled_by
+
+    @property
+    def own_url(self) -> bool:
+        """True if its URL belongs to it alone, so that a notification there proves it."""
+        return has_attempt(self.template)
+
+    @property
+    def service(self) -> str:
+        """The key of the service that it was created at."""
+        return service_key(self.base_url)
+
+    @property
+    def routes(self) -> frozenset[Route]:
+        """Its routes, by template: what it delivers where."""
+        url = normal_url(self.template)
+        return frozenset((code, url) for code in self.codes)
+
+    def settled(self, now: float) -> bool:
+        """True if its call can no longer be in flight at `now` (epoch seconds)."""
+        return now >= self.settled_by
+
+    def in_flight(self, now: float) -> bool:
+        """True if it has no outcome yet and its call may still get one."""
+        return self.status is Status.PENDING and not self.settled(now)
+
+
+class Loss(Struct, frozen=True, gc=False):
+    """A loss: the tail of the record may be gone. `cause` and `heads` as in the fact; `of` is the place of a copy."""
+
+    id: str
+    cause: str
+    at: str
+    by: Mapping[str, str]
+    heads: tuple[str, ...] = ()
+    of: str = ""
+    completed: Said | None = None
+
+    @property
+    def open(self) -> bool:
+        """True if nobody has ended it."""
+        return self.completed is None
+
+
+class Record(Struct, frozen=True, dict=True):
+    """All that the facts of a record say. `attempts` are by id, oldest first.
+
+    `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
+    it is open. `base_urls` and `accounts` are those that a target belongs to: several only where someone said that they
+    are one. `services` maps the key of a service to that of the one which stands for all that are the same. `contained`
+    are the heads of all histories that this one contains. `received` has, by service, URL in the form URLs compare in
+    and event code, the spans (first, last) in which notifications were received.
+    """
+
+    id: str
+    head: str
+    entries: int
+    attempts: Mapping[str, Attempt]
+    losses: Mapping[str, Loss]
+    closed_to: str = ""
+    base_urls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    accounts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
+    contained: frozenset[str] = frozenset()
+    received: Mapping[tuple[str, str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    @property
+    def open_losses(self) -> tuple[Loss, ...]:
+        """The losses that nobody has ended, in the order they were opened."""
+        return tuple(loss for loss in self.losses.values() if loss.open)
+
+    def contains(self, head: str) -> bool:
+        """True if nothing that the record said under this head is missing from it, or a loss names the head."""
+        return head in self.contained
+
+    def service_of(self, base_url: str) -> str:
+        """Return the key of the service that stands for all those which are the same as the one at `base_url`."""
+        key = service_key(base_url)
+        return self.services.get(key, key)
+
+    def at_address(self, address: str) -> tuple[Attempt, ...]:
+        """Return the attempts of an address, oldest first."""
+        return self._by_address.get(address, ())
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses that have an attempt, sorted."""
+        return sorted(self._by_address)
+
+    def routes_at(self, service: str) -> Mapping[Route, tuple[Attempt, ...]]:
+        """Return the attempts that deliver, or may deliver, each route anywhere on a service (as `service_of` has it).
+
+        Superseded attempts are left out: they block nothing.
+        """
+        return self._by_service.get(service, {})
+
+    @cached_property
+    def _by_address(self) -> dict[str, tuple[Attempt, ...]]:
+        found: dict[str, list[Attempt]] = {}
+        for attempt in self.attempts.values():
+            found.setdefault(attempt.address, []).append(attempt)
+        return {address: tuple(attempts) for address, attempts in found.items()}
+
+    @cached_property
+    def _by_service(self) -> dict[str, dict[Route, tuple[Attempt, ...]]]:
+        found: dict[str, dict[Route, list[Attempt]]] = {}
+        for attempt in self.attempts.values():
+            if attempt.in_force or attempt.blocks:
+                routes = found.setdefault(self.service_of(attempt.base_url), {})
+                for route in attempt.routes:
+                    routes.setdefault(route, []).append(attempt)
+        return {
+            service: {route: tuple(attempts) for route, attempts in routes.items()} for service, routes in found.items()
+        }

@@ -1,0 +1,361 @@
+"""The fold: what the facts of a record add up to. It does not depend on the order in which histories were merged.
+
+Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says so,
+and a notification at an attempt's own URL proves it. A confirmed removal ends an attempt, unless a notification arrived
+at its own URL later.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import Attempt, Loss, Record, Said, Status
+from reconciler.model.url import has_attempt, normal_url, service_key
+from reconciler.record.facts import (
+    Absent,
+    Answered,
+    Begun,
+    Closed,
+    Completed,
+    Exists,
+    Intended,
+    Joined,
+    LossOpened,
+    Rebound,
+    Received,
+    RemovalCancelled,
+    RemovalConfirmed,
+    RemovalRequested,
+    Renamed,
+    SecretSet,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.record.chain import Line
+    from reconciler.record.facts import AnyFact, What
+
+LATE_DELIVERY = timedelta(seconds=45)
+"""How long after its removal a subscription may still deliver: three retries, 15 s apart (service description, 8)."""
+
+_STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outcome.CREATED: 3}
+
+
+class _Group:
+    """The facts of one attempt, as they come, each with its id."""
+
+    __slots__ = ("absent", "answered", "at", "cancels", "confirmed", "exists", "requests", "secrets", "since", "what")
+
+    def __init__(self, at: str, by: Mapping[str, str]) -> None:
+        self.what: What | None = None
+        self.since = at, by
+        self.at = at
+        self.answered: list[Answered] = []
+        self.exists: list[Exists] = []
+        self.absent: list[Absent] = []
+        self.requests: dict[str, RemovalRequested] = {}
+        self.cancels: list[RemovalCancelled] = []
+        self.confirmed: list[RemovalConfirmed] = []
+        self.secrets: list[str] = []
+
+
+class _Spans(Struct):
+    """When notifications were received: spans by (service, URL, code), and the last time by URL."""
+
+    spans: dict[tuple[str, str, str], list[tuple[str, str]]]
+    last: dict[str, str]
+
+
+def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for each kind of fact
+    """Return what the lines of a record add up to; the first is its beginning, as `chain.parse` makes sure."""
+    groups: dict[str, _Group] = {}
+    losses: dict[str, LossOpened] = {}
+    completions: list[Completed] = []
+    rebounds: list[Rebound] = []
+    renames: dict[str, Renamed] = {}
+    heard = _Spans({}, {})
+    contained: set[str] = set()
+    closed_to = record = ""
+    for line in lines:
+        fact = line.fact
+        contained.add(line.hash)
+        if fact.origin:
+            contained.add(fact.origin)
+        match fact:
+            case Intended() | Answered() | Exists() | Absent():
+                _add_word(groups, fact)
+            case RemovalRequested() | RemovalCancelled() | RemovalConfirmed() | SecretSet():
+                _add_later(groups, fact, line.id)
+            case Begun():
+                record = record or fact.record
+            case LossOpened():
+                losses.setdefault(fact.loss, fact)
+                contained.update(fact.heads)
+                closed_to = closed_to if fact.origin else ""
+            case Completed():
+                completions.append(fact)
+            case Closed():
+                closed_to = closed_to if fact.origin else fact.to
+            case Joined():
+                contained.update(fact.heads)
+            case Rebound():
+                rebounds.append(fact)
+            case Renamed():
+                renames[line.id] = fact
+            case Received():
+                _hear(heard, fact)
+            case _:
+                assert_never(fact)
+    attempts = _attempts(groups, _addresses(renames), heard)
+    base_urls, accounts, services = _bindings(groups.values(), rebounds)
+    return Record(
+        record,
+        lines[-1].hash,
+        len(lines),
+        attempts,
+        _losses(losses, completions),
+        closed_to,
+        base_urls,
+        accounts,
+        services,
+        frozenset(contained),
+        {key: tuple(sorted(spans)) for key, spans in heard.spans.items()},
+    )
+
+
+def _add_word(groups: dict[str, _Group], fact: Intended | Answered | Exists | Absent) -> None:
+    group = _group(groups, fact.attempt, fact)
+    match fact:
+        case Intended():
+            group.what = fact.what
+        case Answered():
+            group.what = group.what or fact.what
+            group.answered.append(fact)
+        case Exists():
+            group.what = group.what or fact.what
+            group.exists.append(fact)
+        case Absent():
+            group.absent.append(fact)
+        case _:
+            assert_never(fact)
+
+
+def _add_later(
+    groups: dict[str, _Group], fact: RemovalRequested | RemovalCancelled | RemovalConfirmed | SecretSet, fact_id: str
+) -> None:
+    group = _group(groups, fact.attempt, fact)
+    match fact:
+        case RemovalRequested():
+            group.requests[fact_id] = fact
+        case RemovalCancelled():
+            group.cancels.append(fact)
+        case RemovalConfirmed():
+            group.confirmed.append(fact)
+        case SecretSet():
+            group.secrets.append(fact.secret)
+        case _:
+            assert_never(fact)
+
+
+def _group(groups: dict[str, _Group], attempt: str, fact: AnyFact) -> _Group:
+    group = groups.get(attempt)
+    if group is None:
+        group = groups[attempt] = _Group(fact.at, fact.by)
+    elif fact.at < group.since[0]:
+        group.since = fact.at, fact.by
+    group.at = max(fact.at, group.at)
+    return group
+
+
+def _hear(heard: _Spans, fact: Received) -> None:
+    url = normal_url(fact.url)
+    heard.spans.setdefault((service_key(fact.base_url), url, fact.code), []).append((fact.first, fact.last))
+    heard.last[url] = max(fact.last, heard.last.get(url, ""))
+
+
+def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
+    """Return, by attempt, the renames in effect as (address, id), sorted: more than one if two histories made them."""
+    replaced = {replaced for fact in renames.values() for replaced in fact.replaces}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for fact_id, fact in renames.items():
+        if fact_id not in replaced:
+            for attempt in fact.attempts:
+                found.setdefault(attempt, []).append((fact.to, fact_id))
+    return {attempt: sorted(addresses) for attempt, addresses in found.items()}
+
+
+def _attempts(
+    groups: Mapping[str, _Group], renamed: Mapping[str, list[tuple[str, str]]], heard: _Spans
+) -> dict[str, Attempt]:
+    successors: dict[str, list[str]] = {}
+    for attempt, group in groups.items():
+        for superseded in group.what.supersedes if group.what else ():
+            successors.setdefault(superseded, []).append(attempt)
+    attempts: dict[str, Attempt] = {}
+    for attempt, group in groups.items():
+        if group.what is not None:
+            addresses = renamed.get(attempt, ())
+            retries = _retries(group.what, groups)
+            attempts[attempt] = _decide(
+                attempt, group, group.what, addresses, heard.last, tuple(sorted(successors.get(attempt, ()))), retries
+            )
+    return {
+        attempt.id: attempt for attempt in sorted(attempts.values(), key=lambda attempt: (attempt.since, attempt.id))
+    }
+
+
+def _retries(what: What, groups: Mapping[str, _Group]) -> int:
+    """Count the retries that led to an attempt; a loop in what a file claims ends the count."""
+    seen: set[str] = set()
+    count, earlier = 0, what.supersedes
+    while earlier and not seen.issuperset(earlier):
+        count += 1
+        seen.update(earlier)
+        whats = (groups[attempt].what for attempt in earlier if attempt in groups)
+        earlier = tuple(attempt for found in whats if found for attempt in found.supersedes)
+    return count
+
+
+def _decide(
+    attempt: str,
+    group: _Group,
+    what: What,
+    addresses: Sequence[tuple[str, str]],
+    last_received: Mapping[str, str],
+    superseded_by: tuple[str, ...],
+    retries: int,
+) -> Attempt:
+    template = what.template or what.url
+    received = last_received.get(normal_url(what.url), "") if has_attempt(template) else ""
+    answer = max(group.answered, key=_rank) if group.answered else None
+    removed = max(group.confirmed, key=lambda fact: fact.at) if group.confirmed else None
+    revived = removed is not None and received > _later(removed.at)
+    gone_codes = () if revived else tuple(sorted({code for fact in group.confirmed for code in fact.codes}))
+    codes = tuple(code for code in what.codes if code not in gone_codes) if gone_codes else what.codes
+    taken_back = {request for fact in group.cancels for request in fact.requests} if group.cancels else ()
+    requests = {fact_id: fact for fact_id, fact in group.requests.items() if fact_id not in taken_back}
+    if revived and removed is not None:
+        requests = {fact_id: fact for fact_id, fact in requests.items() if fact.at > removed.at}
+    asked = {code for fact in requests.values() for code in fact.codes}
+    return Attempt(
+        id=attempt,
+        address=Address(addresses[0][0] if addresses else what.address),
+        codes=codes,
+        url=what.url,
+        template=template,
+        base_url=what.base_url,
+        status=_status(group, answer, codes, asked, is_proven=bool(received)),
+        since=group.since[0],
+        at=group.at,
+        by=group.since[1],
+        account=what.account,
+        action=what.action,
+        send_by=what.send_by,
+        settled_by=what.settled_by,
+        outcome=answer.outcome if answer else None,
+        http_status=answer.status if answer else None,
+        date=answer.date if answer else None,
+        detail=answer.detail if answer else None,
+        fields=answer.fields if answer else {},
+        exists=_said(group.exists),
+        absent=_said(group.absent),
+        removed=Said(removed.at, removed.by) if removed else None,
+        removed_codes=gone_codes,
+        requests=tuple(sorted(requests)),
+        requested_codes=tuple(code for code in codes if code in asked),
+        requested=max((fact.at for fact in requests.values()), default=""),
+        by_plan=bool(requests) and all(fact.by_plan for fact in requests.values()),
+        cancelled=max((fact.at for fact in group.cancels), default=""),
+        received=received,
+        revived=revived,
+        supersedes=what.supersedes,
+        superseded_by=superseded_by,
+        retries=retries,
+        other_addresses=tuple(Address(address) for address, _ in addresses[1:]),
+        renames=tuple(fact_id for _, fact_id in addresses),
+        responses=tuple(dict.fromkeys(fact.response for fact in group.answered if fact.response)),
+        secrets=tuple(dict.fromkeys(group.secrets)),
+    )
+
+
+def _status(
+    group: _Group, answer: Answered | None, codes: Sequence[str], asked: set[str], *, is_proven: bool
+) -> Status:
+    exists = is_proven or bool(group.exists) or (answer is not None and answer.outcome is Outcome.CREATED)
+    if not exists and (group.absent or (answer is not None and answer.outcome is not Outcome.UNKNOWN)):
+        return Status.GONE
+    if group.confirmed and not codes:
+        return Status.GONE
+    if not exists:
+        return Status.UNKNOWN if answer is not None else Status.PENDING
+    return Status.AWAITING_REMOVAL if asked.issuperset(codes) else Status.LIVE
+
+
+def _rank(fact: Answered) -> tuple[int, str, str, str]:
+    """Order answers of one attempt by what they tell: CREATED is final, and UNKNOWN adds nothing."""
+    return _STRENGTH[fact.outcome], fact.at, fact.response or "", fact.detail or ""
+
+
+def _later(at: str) -> str:
+    """Return the time at which a delivery can no longer be a retry of one from before `at`."""
+    try:
+        late = datetime.fromisoformat(at) + LATE_DELIVERY
+    except (ValueError, OverflowError):  # a record may say anything
+        return at
+    return late.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _said(facts: Iterable[Exists | Absent]) -> Said | None:
+    last = max(facts, key=lambda fact: (fact.at, fact.note, sorted(fact.by.items())), default=None)
+    return None if last is None else Said(last.at, last.by, last.note)
+
+
+def _losses(opened: Mapping[str, LossOpened], completions: Iterable[Completed]) -> dict[str, Loss]:
+    ended = {loss: Said(fact.at, fact.by) for fact in completions for loss in fact.losses}
+    return {
+        loss: Loss(loss, fact.cause, fact.at, fact.by, fact.heads, fact.of, ended.get(loss))
+        for loss, fact in opened.items()
+    }
+
+
+def _bindings(
+    groups: Iterable[_Group], rebounds: Iterable[Rebound]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]], dict[str, str]]:
+    """Return the base URLs and the accounts of each target, and which services are the same."""
+    urls: dict[str, set[str]] = {}
+    accounts: dict[str, set[str]] = {}
+    for target, base_url, account in {
+        (group.what.address.rpartition("/")[0], group.what.base_url, group.what.account)
+        for group in groups
+        if group.what is not None
+    }:
+        urls.setdefault(target, set()).add(base_url)
+        if account:
+            accounts.setdefault(target, set()).add(account)
+    for fact in rebounds:
+        urls.setdefault(fact.target, set()).add(fact.base_url)
+        if fact.account:
+            accounts.setdefault(fact.target, set()).add(fact.account)
+    return (
+        {target: tuple(sorted(found)) for target, found in sorted(urls.items())},
+        {target: frozenset(found) for target, found in accounts.items()},
+        _same_services(rebounds, urls),
+    )
+
+
+def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
+    """Map the key of each service to the least key of those that someone has said are one with it."""
+    classes: dict[str, set[str]] = {}
+    for fact in rebounds:
+        united = {service_key(url) for url in urls[fact.target]}
+        for key in list(united):
+            united |= classes.get(key, set())
+        for key in united:
+            classes[key] = united
+    return {key: min(united) for key, united in classes.items()}

@@ -1,0 +1,166 @@
+"""The record at its place: read, judged against what is remembered, and appended to.
+
+Every command reads and writes the record through a `Journal`. It notes on this machine each head that it sees, but only
+of a record that contains the former one: a record that lacks what this machine knew stays refused, whatever is appended
+to it, until someone accepts the loss.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import Message, RecordMissing, Step
+from reconciler.record import chain
+from reconciler.record.fold import fold
+from reconciler.record.gates import Note, Standing, concerning, is_of, stand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model.record import Record
+    from reconciler.record.chain import Line
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.notes import Notes
+    from reconciler.record.store import Store
+
+
+class Reading(Struct, frozen=True):
+    """The record as it was read, and how it stands against what is remembered.
+
+    `second` is as in `Stored`; `torn` counts the bytes of a torn write.
+    """
+
+    record: Record
+    lines: tuple[Line, ...]
+    standing: Standing
+    second: str | None = None
+    torn: int = 0
+
+
+class Journal:
+    """One place with the record in it.
+
+    `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
+    `expected` is the id that `record:` names, "" if it is not to be looked at.
+    """
+
+    def __init__(self, store: Store, notes: Notes, services: frozenset[str], expected: str = "") -> None:
+        self.store = store
+        self.notes = notes
+        self.expected = expected
+        self._services = services
+
+    @property
+    def place(self) -> str:
+        """The name of the place."""
+        return self.store.place
+
+    def remembered(self, record: str = "") -> tuple[Note, ...]:
+        """Return the notes of this machine that concern the place, its services, or the record with this id."""
+        return concerning(self.notes.all(), record, self._services, self.place)
+
+    def read(self) -> Reading:
+        """Read the record afresh, and note its head. Raises RecordMissing, RecordDamaged and StoreUnavailable."""
+        reading = self.look()
+        if reading is None:
+            raise RecordMissing(self._missing())
+        return reading
+
+    def look(self) -> Reading | None:
+        """Read the record afresh as `read` does; None if there certainly is none."""
+        stored = self.store.read()
+        if stored.data is None:
+            return None
+        lines = chain.parse(stored.data, self.place)
+        torn = len(stored.data) - len(chain.complete(stored.data))
+        reading = self._judged(lines, stored.second, torn)
+        self._note(reading)
+        return reading
+
+    def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
+        """Append facts to the record as it was read, and return it with them. Raises HeadMoved and StoreUnavailable.
+
+        The store's second place moves along only if the record contained what that held.
+        """
+        data, new = chain.link(reading.record.head, len(reading.lines), facts)
+        second = new[-1].hash if reading.standing.first_gate_open else None
+        self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
+        return self._after(reading.lines + new, second, accepts=False)
+
+    def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
+        """As `append`, for facts that settle what is missed: the beginning of a record, or a loss that names the heads.
+
+        The second place and the note of this machine are set, whatever they held.
+        """
+        lines = reading.lines if reading else ()
+        data, new = chain.link(lines[-1].hash if lines else None, len(lines), facts)
+        self.store.append(lines[-1].hash if lines else None, len(lines) + 1, data, note, second=new[-1].hash)
+        return self._after(lines + new, new[-1].hash, accepts=True)
+
+    def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
+        """As `append`, of lines that an apply has linked itself (`chain.link`) after those of `reading` and its own.
+
+        When it returns, the place holds them, its second place and this machine's note name the last: their calls may
+        leave. Raises HeadMoved and StoreUnavailable, also where the head cannot be noted.
+        """
+        data, lines = new
+        last = lines[-1].hash
+        advances = reading.standing.first_gate_open
+        self.store.append(head, seq, data, note, second=last if advances else None)
+        if advances:
+            self._remember(reading.record, seq + len(lines) - 1, last)
+
+    def catch_up(self, reading: Reading) -> None:
+        """Move the second place to the head that was read, if it lags: after an append whose second half was lost."""
+        if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
+            head = reading.record.head
+            self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
+
+    def _after(self, lines: tuple[Line, ...], second: str | None, *, accepts: bool) -> Reading:
+        """Return the record after an append of this machine, noted."""
+        reading = self._judged(lines, second, 0)
+        if accepts:
+            self._write(reading.record, self.remembered(reading.record.id))
+            return self._judged(lines, second, 0)
+        self._note(reading)
+        return reading
+
+    def _judged(self, lines: tuple[Line, ...], second: str | None, torn: int) -> Reading:
+        record = fold(lines)
+        services = self._services.union(record.service_of(url) for urls in record.base_urls.values() for url in urls)
+        notes = concerning(self.notes.all(), record.id, services, self.place)
+        is_file = self.store.path is not None
+        standing = stand(record, notes, self.place, is_file=is_file, second=second, expected=self.expected)
+        return Reading(record, lines, standing, second, torn)
+
+    def _note(self, reading: Reading) -> None:
+        """Note the head that was read: if the record contains all that is remembered, and is no file from elsewhere."""
+        if reading.standing.missing:
+            return
+        notes = self.remembered(reading.record.id)
+        if self.store.path is None or any(is_of(note, reading.record, self.place) for note in notes):
+            self._write(reading.record, notes)
+
+    def _write(self, record: Record, notes: Sequence[Note]) -> None:
+        self._remember(record, record.entries, record.head)
+        for note in notes:
+            if note.place == self.place and note.record != record.id and record.contains(note.head):
+                self.notes.drop(note)
+
+    def _remember(self, record: Record, entries: int, head: str) -> None:
+        keys = {key for urls in record.base_urls.values() for key in map(record.service_of, urls)}
+        self.notes.write(Note(record.id, tuple(sorted(self._services | keys)), self.place, entries, head))
+
+    def _missing(self) -> Message:
+        notes = self.remembered(self.expected)
+        if notes or self.expected:
+            steps = (
+                Step(
+                    "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
+                ),
+            )
+            return Message("record-lost", "the record is missing", self.place, steps)
+        steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
+        return Message("record-missing", "there is no record yet", self.place, steps)

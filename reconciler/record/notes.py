@@ -1,0 +1,67 @@
+"""The last head of each record on this machine: one small file for each record and place, in the data directory.
+
+People delete caches, so it is not a cache; a machine without it (a CI runner) relies on the store's second place.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec import MsgspecError
+from msgspec.json import decode, encode
+
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import replace_file
+from reconciler.errors import Message, SettingsError, StoreUnavailable
+from reconciler.record.gates import Note
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Notes:
+    """The notes in a directory, which is made when the first one is written."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._written: dict[Path, Note] = {}
+
+    def all(self) -> list[Note]:
+        """Return every note of this machine. Raises SettingsError for one that cannot be read: it is never ignored."""
+        try:
+            files = sorted(self._directory.glob("*.json"))
+            return [self._read(file) for file in files]
+        except OSError as problem:
+            raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
+
+    def write(self, note: Note) -> None:
+        """Remember a head, durably. Raises StoreUnavailable: what cannot be noted must not be relied on."""
+        file = self._file(note.record, note.place)
+        if self._written.get(file) == note:
+            return
+        try:
+            private_directory(self._directory)
+            replace_file(file, encode(note) + b"\n", 0o600)
+        except (OSError, SettingsError) as problem:
+            text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what
+            what = f"cannot write the note of the record's head: {text}"
+            raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
+        self._written[file] = note
+
+    def drop(self, note: Note) -> None:
+        """Forget a note that a newer one at its place contains."""
+        self._file(note.record, note.place).unlink(missing_ok=True)
+
+    def _file(self, record: str, place: str) -> Path:
+        return self._directory / f"{sha256(f'{record} {place}'.encode()).hexdigest()[:32]}.json"
+
+    def _read(self, file: Path) -> Note:
+        try:
+            return decode(file.read_bytes(), type=Note)
+        except MsgspecError as problem:
+            raise SettingsError(_unreadable(str(file), str(problem))) from None
+
+
+def _unreadable(where: str, problem: str) -> Message:
+    return Message("note-unreadable", f"cannot read the note of a record's head: {problem}", where)
