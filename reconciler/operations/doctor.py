@@ -1,0 +1,182 @@
+"""`doctor`: everything that an apply depends on, checked though the first check fails; it changes nothing."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from reconciler.disk.mounts import host_only_locks
+from reconciler.errors import ConfigError, Message, ReconcilerError, Step
+from reconciler.model.desired import Desired
+from reconciler.model.result import Finding, Health
+from reconciler.model.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from reconciler.model.desired import Target
+    from reconciler.operations.project import Project
+
+CHECKS = ("config", "setting", "server", "clock", "token", "record", "write", "responses")
+"""The checks, in the order of findings."""
+
+_AT_ONCE = 16
+_SHOWN = 10
+_FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
+
+
+def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
+    """Check everything that an apply to the selected targets depends on; `write` tries to write to the record, too.
+
+    Raises SelectionError for a malformed pattern.
+    """
+    selection = Selection.of(patterns)
+    desired, findings = _config(project)
+    targets = [target for name, target in desired.targets.items() if selection.touches(name)]
+    urls = {
+        subscription.template
+        for address, subscription in desired.subscriptions.items()
+        if selection.has(address) and selection.touches(address.target)
+    }
+    findings += _settings(project, targets)
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        waiting = [
+            *threads.map(lambda job: job(), [*_servers(project, targets, urls), *_tokens(project, targets)]),
+            _attempted("record", project.flags.state or desired.state, lambda: _record(project, write=write)),
+            _attempted("responses", "", lambda: _responses(project)),
+        ]
+    findings += [finding for group in waiting for finding in group]
+    return sorted(dict.fromkeys(findings), key=lambda finding: (CHECKS.index(finding.check), finding.message.located))
+
+
+def exit_is_failure(findings: Iterable[Finding]) -> bool:
+    """True if an apply would fail, or do harm."""
+    return any(finding.health is Health.FAILED for finding in findings)
+
+
+def _config(project: Project) -> tuple[Desired, list[Finding]]:
+    try:
+        desired = project.desired
+    except ConfigError as problem:
+        shown = [Finding("config", Health.FAILED, message) for message in problem.messages[:_SHOWN]]
+        if problem.count > _SHOWN:
+            step = Step("to list all, run", ("reconciler", "validate"))
+            what = f"{problem.count} mistakes, of which the first {_SHOWN} are shown"
+            shown.append(_finding(Health.FAILED, "config", what, str(project.config), step))
+        return Desired({}, {}), shown
+    except ReconcilerError as problem:
+        return Desired({}, {}), _failures("config", problem)
+    warnings = [Finding("config", Health.WARNING, message) for message in desired.warnings]
+    what = f"{len(desired.subscriptions)} subscriptions on {len(desired.targets)} targets"
+    return desired, [_finding(Health.OK, "config", what, str(project.config)), *warnings]
+
+
+def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
+    """Say which credentials are set, by name and never by value."""
+    findings = []
+    for target in targets:
+        for field in _FIELDS:
+            name = f"{target.name.variable_prefix}{field}"
+            value = project.sources.get(name)
+            if not value:
+                step = Step("set it in the environment, in .env, or as a file in RECONCILER_SECRETS_DIR")
+                findings.append(_finding(Health.FAILED, "setting", "not set", name, step))
+            elif value != value.strip("\"' \n"):
+                step = Step("remove the quotes or spaces around the value: they count")
+                findings.append(_finding(Health.WARNING, "setting", "set, with quotes or spaces", name, step))
+            else:
+                findings.append(_finding(Health.OK, "setting", "set", name))
+    return findings
+
+
+def _servers(project: Project, targets: Iterable[Target], urls: Iterable[str]) -> list[Callable[[], list[Finding]]]:
+    """Return a check for each server: of the service, of identity providers, of webhook URLs. No request is a POST."""
+    from reconciler.service.probing import examine_server  # noqa: PLC0415 - it loads the HTTP client
+
+    service = {url for target in targets for url in (target.base_url, target.auth_url)}
+    return [
+        lambda url=url, of_service=of_service: _attempted(  # type: ignore[misc]
+            "server", url, lambda: list(examine_server(url, of_service=of_service, timeout=project.flags.timeout))
+        )
+        for of_service, group in ((True, service), (False, set(urls)))
+        for url in sorted(group)
+    ]
+
+
+def _tokens(project: Project, targets: Iterable[Target]) -> list[Callable[[], list[Finding]]]:
+    from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
+    from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
+
+    def token(target: Target) -> list[Finding]:
+        if not all(project.sources.get(f"{target.name.variable_prefix}{field}") for field in _FIELDS):
+            return [_finding(Health.SKIPPED, "token", "its credentials are not set", target.name)]
+        service = Service(
+            target,
+            credentials_of(target.name, project.sources),
+            timeout=project.flags.timeout,
+            cache_dir=project.cache_directory,
+        )
+        service.authorise()
+        return [_finding(Health.OK, "token", "an access token is available", target.name)]
+
+    return [lambda target=target: _attempted("token", target.name, lambda: token(target)) for target in targets]  # type: ignore[misc]
+
+
+def _record(project: Project, *, write: bool) -> Iterator[Finding]:
+    from reconciler.planning.gates import gate_messages  # noqa: PLC0415 - a command pays only for what it uses
+
+    journal = project.journal
+    reading = journal.read()
+    record = reading.record
+    what = f"{record.entries} entries, record {record.id}"
+    yield _finding(Health.OK, "record", what, journal.place)
+    for message in gate_messages(record, reading.standing):
+        yield Finding("record", Health.FAILED, message)
+    if reading.torn:
+        yield _finding(Health.WARNING, "record", f"{reading.torn} bytes of a torn write: left out", journal.place)
+    path = journal.store.path
+    if path is not None and (kind := host_only_locks(path)):
+        step = Step("apply from one host only, or keep the record in a git branch: state: git:reconciler-state")
+        what = f"file locks on this file system ({kind}) may not work across hosts"
+        yield _finding(Health.WARNING, "record", what, journal.place, step)
+    if write:
+        journal.store.check_writable()
+        yield _finding(Health.OK, "write", "writable", journal.place)
+
+
+def _responses(project: Project) -> Iterator[Finding]:
+    """Say how create responses are kept: they may hold the only copy of a subscription's secret."""
+    if project.desired.recipients:
+        count = len(project.desired.recipients)
+        what = f"encrypted to {count} recipient{'s' if count > 1 else ''}"
+        yield _finding(Health.OK, "responses", what, "recipients")
+    elif project.in_ci or project.store.path is None:
+        step = Step("add recipients to config/", ("reconciler", "init", "--age-key"))
+        yield _finding(Health.FAILED, "responses", "no recipients: apply refuses to create here", "recipients", step)
+    else:
+        yield _finding(Health.OK, "responses", f"kept in {project.data_directory}", "recipients")
+
+
+def _attempted(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Return what `find` finds, with the error that it ends with, if it does."""
+    findings: list[Finding] = []
+    try:
+        findings.extend(find())
+    except ReconcilerError as problem:
+        findings += _failures(check, problem, where)
+    return findings
+
+
+def _failures(check: str, problem: ReconcilerError, where: str = "") -> list[Finding]:
+    return [
+        Finding(
+            check,
+            Health.FAILED,
+            message if message.located else Message(message.name, message.what, where, message.steps),
+        )
+        for message in problem.messages
+    ]
+
+
+def _finding(health: Health, check: str, what: str, where: str, *steps: Step) -> Finding:
+    return Finding(check, health, Message(f"doctor-{check}-{health}", what, where, steps))

@@ -1,0 +1,107 @@
+"""`plan`: the difference between what is desired and what is recorded; and the file that a plan is saved in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import MsgspecError, Struct
+
+from reconciler.errors import Message, Refused, SettingsError, Step
+from reconciler.model.selection import Selection
+from reconciler.planning.planner import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.model.plan import Plan
+    from reconciler.operations.project import Project
+    from reconciler.record.journal import Reading
+
+
+class Planned(Struct, frozen=True):
+    """A plan, and the record it was made on. `selection` and `allow_empty` are those it is made again with."""
+
+    plan: Plan
+    reading: Reading
+    selection: Selection
+    allow_empty: bool = False
+
+
+class SavedChange(Struct, frozen=True):
+    """One change of a saved plan, as far as an apply compares it."""
+
+    address: str
+    action: str
+    digest: str
+
+
+class SavedPlan(Struct, frozen=True):
+    """What a saved plan binds an apply to: the document that `plan --format json` prints, without the rest."""
+
+    format_version: str
+    digest: str
+    selection: tuple[str, ...]
+    changes: tuple[SavedChange, ...]
+
+
+def make_plan(project: Project, patterns: tuple[str, ...] = (), *, allow_empty: bool = False) -> Planned:
+    """Read `config/` and the record, afresh, and plan. Raises ReconcilerError."""
+    selection = Selection.of(patterns)
+    reading = project.journal.read()
+    return Planned(replan(project, selection, reading, allow_empty=allow_empty), reading, selection, allow_empty)
+
+
+def replan(project: Project, selection: Selection, reading: Reading, *, allow_empty: bool = False) -> Plan:
+    """Plan on the record as it was read: pure but for the clock. Raises SelectionError and Refused."""
+    return plan(
+        project.desired,
+        reading.record,
+        reading.standing,
+        selection,
+        now=project.now(),
+        accounts=project.accounts(),
+        allow_empty=allow_empty,
+    )
+
+
+def load_plan(file: Path) -> SavedPlan:
+    """Read a file that `plan --out` wrote. Raises SettingsError."""
+    from msgspec.json import decode  # noqa: PLC0415 - only for a saved plan
+
+    again = (Step("save a plan with", ("reconciler", "plan", "--out", str(file))),)
+    try:
+        saved = decode(file.read_bytes(), type=SavedPlan)
+    except OSError as problem:
+        what = f"cannot read the saved plan: {problem.strerror}"
+        raise SettingsError(Message("plan-file-unreadable", what, str(file), again)) from None
+    except (MsgspecError, UnicodeDecodeError):
+        raise SettingsError(Message("plan-file-invalid", "not a saved plan", str(file), again)) from None
+    if saved.format_version.partition(".")[0] != "2":
+        what = f"saved by another version of reconciler (format {saved.format_version!r:.20})"
+        raise SettingsError(Message("plan-file-other-version", what, str(file), again))
+    return saved
+
+
+def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:
+    """Raise Refused unless the digest of what would be done now is the one that was reviewed; say what of it changed."""
+    if plan.digest == digest:
+        return
+    review = Step("review the plan as it is now", ("reconciler", "plan", *_selected(plan)))
+    detail = () if saved is None else _differences(plan, saved)
+    what = "the plan has changed since it was reviewed; nothing was sent"
+    raise Refused(Message("plan-changed", what, digest[:19], (*detail, review)))
+
+
+def _selected(plan: Plan) -> tuple[str, ...]:
+    return tuple(word for pattern in plan.selection for word in ("-t", pattern))
+
+
+def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
+    then = {(change.address, change.action): change.digest for change in saved.changes}
+    now = {(str(change.address), str(change.action)): change.digest for change in plan.changes}
+    words = [
+        *(f"{action} {address}: no longer planned" for address, action in sorted(then.keys() - now.keys())),
+        *(f"{action} {address}: not in the reviewed plan" for address, action in sorted(now.keys() - then.keys())),
+        *(f"{key[1]} {key[0]}: changed" for key in sorted(then.keys() & now.keys()) if then[key] != now[key]),
+    ]
+    return tuple(map(Step, words)) or (Step("the record, the service's addresses or the recipients changed"),)

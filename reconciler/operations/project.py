@@ -1,0 +1,192 @@
+"""What a command works with, built in one place from flags, variables and files; each part when it is first used."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import Message, SelectionError, SettingsError, Step
+from reconciler.model.clock import stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Desired, Target
+    from reconciler.operations.settings import Sources
+    from reconciler.record.journal import Journal
+    from reconciler.record.notes import Notes
+    from reconciler.record.store import Store
+
+_DEFAULT_STATE = "state.jsonl"
+_ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "commit": "GITHUB_SHA"}
+
+
+class Flags(Struct, frozen=True):
+    """The settings of the command line, flag before variable; None where neither is given."""
+
+    config: str | None = None
+    state: str | None = None
+    cache_dir: str | None = None
+    timeout: float = 30.0
+    parallelism: int = 4
+
+
+class Project:
+    """The project in a directory: its `config/`, its record, and this machine's directories."""
+
+    def __init__(self, flags: Flags, sources: Sources) -> None:
+        self.flags = flags
+        self.sources = sources
+
+    @property
+    def config(self) -> Path:
+        """The directory or the file that holds the desired state."""
+        return Path(self.flags.config or "config")
+
+    @cached_property
+    def desired(self) -> Desired:
+        """The desired state, with what the settings override. Raises ConfigError and SettingsError."""
+        from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
+
+        return load(self.config, self.sources.get)
+
+    @property
+    def place_is_given(self) -> bool:
+        """True if a variable or a flag names the place, so that `record:` in `config/` is not looked at."""
+        return bool(self.flags.state)
+
+    @cached_property
+    def place(self) -> str:
+        """The place of the record as it was named: by flag or variable, else by `config/`, else a file."""
+        return self.flags.state or self.desired.state or _DEFAULT_STATE
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The record at its place."""
+        return self._journal(self.store, "" if self.place_is_given else self.desired.record)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store at the place. Raises SettingsError."""
+        return self._open(self.place)
+
+    def journal_at(self, place: str) -> Journal:
+        """Return the record at another place, whichever it is. Raises SettingsError."""
+        return self._journal(self._open(place), "")
+
+    def target(self, name: str) -> Target:
+        """Return the declared target of that name. Raises SelectionError."""
+        for target in self.desired.targets.values():
+            if target.name == name:
+                return target
+        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
+        what = f"target not declared in config/{suggestion([name], self.desired.targets)}"
+        declared = Step(f"declared targets: {', '.join(self.desired.targets) or 'none'}")
+        raise SelectionError(Message("target-unknown", what, f"-t {name}", (declared,)))
+
+    def accounts(self) -> dict[TargetName, str]:
+        """Return the hash of the client id of each target that has one in the settings."""
+        from reconciler.model.account import account_hash  # noqa: PLC0415 - a command pays only for what it uses
+
+        ids = {name: self.sources.get(f"{name.variable_prefix}CLIENT_ID") for name in self.desired.targets}
+        return {name: account_hash(client_id) for name, client_id in ids.items() if client_id}
+
+    @cached_property
+    def notes(self) -> Notes:
+        """The heads that this machine remembers."""
+        from reconciler.record.notes import Notes  # noqa: PLC0415 - a command pays only for what it uses
+
+        return Notes(self.data_directory / "heads")
+
+    @property
+    def cache_directory(self) -> Path:
+        """The directory of the token cache and of copies of git branches; nothing there is needed."""
+        given = self.flags.cache_dir
+        return Path(given).absolute() if given else home("XDG_CACHE_HOME", ".cache") / "reconciler"
+
+    @property
+    def data_directory(self) -> Path:
+        """The directory of what must not be lost: notes of heads, responses in the clear, recovery files."""
+        return home("XDG_DATA_HOME", ".local/share") / "reconciler"
+
+    @property
+    def in_ci(self) -> bool:
+        """True if this is a CI runner, whose disk is lost with the job."""
+        return bool(os.environ.get("CI"))
+
+    @property
+    def in_actions(self) -> bool:
+        """True if this is a step of GitHub Actions."""
+        return os.environ.get("GITHUB_ACTIONS") == "true"
+
+    def by(self) -> Mapping[str, str]:
+        """Return who runs the command, for facts: in a step of Actions its actor, run and commit, else user and host."""
+        if self.in_actions:
+            return _run_of_actions()
+        try:
+            from getpass import getuser  # noqa: PLC0415 - it loads what reads passwords
+
+            user = getuser()
+        except (KeyError, OSError):  # no such user, as in many containers
+            user = f"uid {os.getuid()}"
+        return {"user": user, "host": platform.node()}
+
+    @staticmethod
+    def now() -> float:
+        """Return the time, in epoch seconds."""
+        return time.time()
+
+    def at(self) -> str:
+        """Return the time as facts have it."""
+        return stamp(self.now())
+
+    @staticmethod
+    def new_id() -> str:
+        """Return an id of 128 random bits, for an attempt, a loss or a record: 32 hexadecimal digits."""
+        return os.urandom(16).hex()
+
+    def _open(self, place: str) -> Store:
+        from reconciler.stores.location import open_store  # noqa: PLC0415 - a command pays only for what it uses
+
+        beside = self.config.absolute().parent
+        return open_store(place, beside, self.cache_directory, os.environ)
+
+    def _journal(self, store: Store, expected: str) -> Journal:
+        from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
+
+        return Journal(store, self.notes, self.desired.services, expected)
+
+
+def home(variable: str, below: str) -> Path:
+    """Return a directory as the XDG specification has it. Raises SettingsError if there is no home directory."""
+    given = os.environ.get(variable)
+    if given and Path(given).is_absolute():
+        return Path(given)
+    from pwd import getpwuid  # noqa: PLC0415 - only if HOME is not set
+
+    try:
+        return Path(os.environ.get("HOME") or getpwuid(os.getuid()).pw_dir) / below
+    except KeyError:
+        step = Step(f"set HOME or {variable}")
+        raise SettingsError(Message("home-missing", "no home directory found", variable, (step,))) from None
+
+
+def _run_of_actions() -> dict[str, str]:
+    get = os.environ.get
+    run = {name: get(variable, "") for name, variable in _ACTIONS.items()}
+    if run["rerun_by"] == run["actor"]:
+        run["rerun_by"] = ""
+    if get("GITHUB_RUN_ID"):
+        attempt = f"/attempts/{get('GITHUB_RUN_ATTEMPT', '1')}"
+        run["url"] = (
+            f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}{attempt}"
+        )
+    return {name: value for name, value in run.items() if value}
