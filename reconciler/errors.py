@@ -10,6 +10,7 @@
     ├── RecordError             1   the record
     │   ├── RecordMissing       1   no record at the place: never treated as an empty one
     │   ├── RecordDamaged       1   a line that breaks the chain, or no record at all
+    │   ├── RecordClosed        1   it continues at another place
     │   ├── HeadMoved           1   another run appended first
     │   └── StoreUnavailable    1   the store could not be read or written
     └── ServiceError            1   the lending service
@@ -101,9 +102,7 @@ class ConfigError(ReconcilerError):
     Of very many in one file, `messages` has the first ones. `warnings` are those found besides.
     """
 
-    def __init__(
-        self, mistakes: Sequence[Message], count: int | None = None, warnings: Sequence[Message] = ()
-    ) -> None:
+    def __init__(self, mistakes: Sequence[Message], count: int | None = None, warnings: Sequence[Message] = ()) -> None:
         super().__init__(*mistakes)
         self.count = len(mistakes) if count is None else count
         self.warnings = tuple(warnings)
@@ -131,6 +130,10 @@ class RecordMissing(RecordError):
 
 class RecordDamaged(RecordError):
     """The record is not valid; the message names the first line that breaks it."""
+
+
+class RecordClosed(RecordError):
+    """The record continues at another place: nothing is appended to it here."""
 
 
 class HeadMoved(RecordError):

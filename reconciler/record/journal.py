@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.errors import Message, RecordMissing, Step
+from reconciler.errors import Message, RecordClosed, RecordMissing, Step
 from reconciler.record import chain
 from reconciler.record.fold import fold
 from reconciler.record.gates import Note, Standing, concerning, is_of, stand
@@ -80,10 +80,11 @@ class Journal:
         return reading
 
     def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
-        """Append facts to the record as it was read, and return it with them. Raises HeadMoved and StoreUnavailable.
+        """Append facts to the record as it was read, and return it with them.
 
-        The store's second place moves along only if the record contained what that held.
+        Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place moves along only if the record contained what that held.
         """
+        refuse_closed(reading.record, self.place)
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
         self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
@@ -103,8 +104,9 @@ class Journal:
         """As `append`, of lines that an apply has linked itself (`chain.link`) after those of `reading` and its own.
 
         When it returns, the place holds them, its second place and this machine's note name the last: their calls may
-        leave. Raises HeadMoved and StoreUnavailable, also where the head cannot be noted.
+        leave. Raises RecordClosed, HeadMoved, and StoreUnavailable, also where the head cannot be noted.
         """
+        refuse_closed(reading.record, self.place)
         data, lines = new
         last = lines[-1].hash
         advances = reading.standing.first_gate_open
@@ -164,3 +166,10 @@ class Journal:
             return Message("record-lost", "the record is missing", self.place, steps)
         steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
         return Message("record-missing", "there is no record yet", self.place, steps)
+
+
+def refuse_closed(record: Record, place: str) -> None:
+    """Raise RecordClosed if the record continues at another place: nothing is appended to it here."""
+    if record.closed_to:
+        step = Step("use that place: set it as `state:` in config/")
+        raise RecordClosed(Message("record-closed", f"the record continues at {record.closed_to}", place, (step,)))

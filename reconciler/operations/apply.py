@@ -1,0 +1,176 @@
+"""`apply`: what is refused before anything is sent, and the run with all that it needs from outside."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from reconciler.applying.driver import Inbox
+from reconciler.applying.run import Limits, Ports, carry_out
+from reconciler.errors import Message, Refused, SettingsError, Step
+from reconciler.model.plan import SENDS
+from reconciler.operations.failpoints import VARIABLE, Failpoints
+from reconciler.operations.interrupts import interrupts
+from reconciler.operations.plan import replan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from reconciler.applying.protocol import Run
+    from reconciler.model.address import TargetName
+    from reconciler.model.outcome import Answer
+    from reconciler.model.plan import Plan
+    from reconciler.model.result import Applied
+    from reconciler.operations.plan import Planned
+    from reconciler.operations.project import Project
+    from reconciler.operations.responses import Responses
+    from reconciler.service.api import Service
+
+_PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
+"""Seconds that creates of another run are given to end; in a job nobody waits."""
+_ADDRESSES = ("base_url", "auth_url", "audience_base")
+
+
+def creates(plan: Plan) -> int:
+    """Count the create calls that a plan makes."""
+    return sum(change.action in SENDS for change in plan.changes)
+
+
+def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
+    """Return why responses of the creates in a plan cannot be kept here, None if they can.
+
+    Without recipients they are kept in files of this machine: the disk of a CI runner is lost with the job, and a
+    record elsewhere is read where those files are not.
+    """
+    if plan.recipients or not creates(plan) or not (project.in_ci or project.store.path is None):
+        return None
+    steps = (
+        Step("encrypt them: add `recipients` to config/", ("reconciler", "init", "--age-key")),
+        Step("or allow unencrypted responses on this disk", ("reconciler", "apply", "--allow-plaintext-responses")),
+    )
+    what = "create responses, which may hold the only copy of a secret, would be kept unencrypted on this machine"
+    return Message("plaintext-responses", what, "recipients", steps)
+
+
+def refuse_too_many(plan: Plan, most: int | None) -> None:
+    """Raise Refused if a plan makes more creates than `most`."""
+    count = creates(plan)
+    if most is not None and count > most:
+        what = f"the plan makes {count} creates, at most {most} are allowed; nothing was sent"
+        raise Refused(
+            Message("too-many-creates", what, "--max-creates", (Step("review the plan", ("reconciler", "plan")),))
+        )
+
+
+def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
+    """Raise Refused naming each service address and the recipients that stand in `config/` alone."""
+    missing = [
+        f"{name.variable_prefix}{field.upper()}"
+        for name, planned in plan.targets.items()
+        for field in _ADDRESSES
+        if field not in planned.target.overridden
+        and (field != "audience_base" or planned.target.audience_base != planned.target.base_url)
+    ]
+    if not project.sources.get("RECONCILER_RECIPIENTS") and not (plaintext and not plan.recipients):
+        missing.append("RECONCILER_RECIPIENTS")
+    if plan.targets and missing:
+        steps = (Step("set these variables outside of the checkout; config/ does not count"),)
+        raise Refused(Message("not-pinned", f"not set: {', '.join(missing)}", "--pinned", steps))
+
+
+class Session:
+    """A plan that is about to be applied, with all that it takes.
+
+    Raises SettingsError for missing credentials and settings, of all targets at once, and for a directory where
+    responses could not be kept.
+    """
+
+    def __init__(self, project: Project, planned: Planned, *, plaintext: bool = False) -> None:
+        refusal = None if plaintext else plaintext_refusal(project, planned.plan)
+        if refusal is not None:
+            raise Refused(refusal)
+        self._project = project
+        self._planned = planned
+        self._failpoints = Failpoints(os.environ.get(VARIABLE, ""))
+        targets = [plan.target for plan in planned.plan.targets.values()]
+        self._failpoints.refuse_real_services(url for target in targets for url in (target.auth_url, target.base_url))
+        self._callers = _callers(project, planned)
+
+    def carry_out(self, observe: Callable[[Run], None]) -> Applied:
+        """Apply the plan as it was approved; `observe` is shown the progress."""
+        from reconciler.operations.recovery_file import save  # noqa: PLC0415 - named where it is needed
+        from reconciler.service.clock import now  # noqa: PLC0415 - likewise
+
+        project, planned, inbox = self._project, self._planned, Inbox()
+        journal = project.journal
+        flags = project.flags
+        limits = self._failpoints.limited(Limits(parallelism=flags.parallelism, call_timeout=flags.timeout))
+        accounts = project.accounts()
+        with interrupts(inbox.interrupt) as caught:
+            ports = Ports(
+                read=journal.read,
+                extend=journal.extend,
+                catch_up=journal.catch_up,
+                replan=lambda reading: replan(project, planned.selection, reading, allow_empty=planned.allow_empty),
+                callers=self._callers,
+                save=partial(save, project.data_directory, planned.plan.record, project.place),
+                clock=now,
+                new_id=project.new_id,
+                jitter=random.random,
+                pause=time.sleep,
+                observe=observe,
+                reach=lambda point: self._failpoints.reach(point, lambda: len(caught)),
+                by=project.by(),
+                account=lambda target: accounts.get(target, ""),
+                inbox=inbox,
+                patience=_PATIENCE_IN_CI if project.in_ci else _PATIENCE,
+            )
+            applied = carry_out(planned.plan, planned.reading, ports, limits)
+        return replace(applied, signal=caught[0]) if caught else applied
+
+
+class _ServiceCaller:
+    """Makes the calls of one target, and keeps the responses."""
+
+    def __init__(self, service: Service, responses: Responses) -> None:
+        self._service = service
+        self._responses = responses
+
+    def authorise(self) -> None:
+        self._service.authorise()
+
+    def create(
+        self, attempt: str, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool
+    ) -> tuple[Answer, str | None, bool]:
+        answer = self._service.create_subscription(codes, url, may_send, renew=renew)
+        return self._responses.kept(attempt, answer)
+
+
+def _callers(project: Project, planned: Planned) -> Mapping[TargetName, _ServiceCaller]:
+    sending = [
+        plan.target for plan in planned.plan.targets.values() if any(change.action in SENDS for change in plan.changes)
+    ]
+    if not sending:
+        return {}
+    from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
+    from reconciler.operations.responses import Responses  # noqa: PLC0415 - it loads the encryption
+    from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
+
+    responses = Responses(project.data_directory / "responses", planned.plan.recipients)
+    responses.prepare()
+    callers, problems = {}, []
+    for target in sending:
+        try:
+            credentials = credentials_of(target.name, project.sources)
+            service = Service(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory)
+            callers[target.name] = _ServiceCaller(service, responses)
+        except SettingsError as problem:
+            problems += problem.messages
+    if problems:
+        raise SettingsError(*problems)
+    return callers
