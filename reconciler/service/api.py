@@ -1,0 +1,155 @@
+"""The calls that the service offers (service description, section 4), one method for each.
+
+The bearer and the new token after a 401 are plain code rather than an authentication class of the HTTP library: the
+retry of a create is a call of its own, which its caller decides on after it has read the record again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+from msgspec.structs import replace
+
+from reconciler.errors import CallFailed, Message, TokenError, step
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.service.fields import clear_fields
+from reconciler.service.outcomes import outcome_of
+from reconciler.service.token_cache import TokenCache
+from reconciler.service.tokens import Tokens
+from reconciler.service.transport import Transport, always
+from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    from reconciler.model.desired import Target
+    from reconciler.service.tokens import Credentials
+
+_LEAD_FAILURES = {
+    Outcome.NOT_SENT: ("lead-not-sent", "the lead was not sent", "nothing was created; retry"),
+    Outcome.REJECTED: (
+        "lead-rejected", "the lead was rejected", "nothing was created; correct the lead or the settings, and retry",
+    ),
+    Outcome.UNKNOWN: (
+        "lead-unknown", "the lead was sent, but its outcome is unknown",
+        "check with the operator before you send it again: a second send may create a duplicate",
+    ),
+}  # fmt: skip
+
+
+class LeadAnswer(Discreet, frozen=True):
+    """The answer to a lead that was created; its body is not documented and returned as received.
+
+    `warning` says, in one line, after how many bytes the body was cut off.
+    """
+
+    unprinted = ("body",)
+
+    status: int
+    body: bytes
+    warning: str | None = None
+
+
+def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFailed:
+    """Return the error for a lead that was not created for certain."""
+    name, what, advice = _LEAD_FAILURES[outcome]
+    return CallFailed(Message(name, f"{what}: {detail}" if detail else what, target, (step(advice),)))
+
+
+class Service:
+    """The service with the credentials of one target; `timeout` is in seconds, for the whole of one call.
+
+    Any number of threads may call it. Services with one `cache_dir` share their tokens.
+    """
+
+    def __init__(self, target: Target, credentials: Credentials, *, timeout: float, cache_dir: Path) -> None:
+        """Raises SettingsError if the network settings or the cache directory are unusable."""
+        self._target = target
+        self._timeout = timeout
+        self._transport = Transport()
+        self._tokens = Tokens(self._transport, TokenCache(cache_dir / "tokens"), target, credentials, timeout)
+        self._secrets = {credentials.client_id, credentials.client_secret.get_secret_value()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._transport.close()
+
+    def authorise(self) -> None:
+        """Get the token that creates need, so that no create is started without one. Raises TokenError."""
+        self.token()
+
+    def token(self, api: str = "notification") -> str:
+        """Return a token for one of the six APIs. Raises TokenError."""
+        return self._tokens.token(api)
+
+    def create_subscription(
+        self, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool = True
+    ) -> Answer:
+        """Create a webhook subscription (service description, section 4.2); raises nothing.
+
+        `may_send` is called, by another thread, just before the first byte leaves; if it returns false, nothing is
+        sent. Nothing is retried: after a 401 the token is thrown away and, if `renew`, a new one fetched; `retry_after`
+        is then 0.
+        """
+        ordered = sorted(codes)
+        body = msgspec.json.encode({"eventCodes": ordered, "webhookUrl": url})
+        try:
+            token = self.token()
+        except TokenError as error:
+            return Answer(Outcome.NOT_SENT, detail=str(error))
+        answer = self._post("/notification/webhooksubscription", token, body, may_send, sent=(*ordered, url))
+        if answer.status != 401:
+            return answer
+        self._tokens.discard("notification", token)
+        if not renew:
+            return answer
+        try:
+            self.token()
+        except TokenError as error:
+            return replace(answer, detail=f"{answer.detail}; {error}")
+        return replace(answer, retry_after=0.0)
+
+    def create_lead(self, body: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
+        """Create a lead (service description, section 4.3) from a JSON document, which is sent once and as it is.
+
+        `may_send` is called as by `create_subscription`. Raises TokenError, and CallFailed, which says whether the lead
+        may have been created.
+        """
+        token = self.token("onboarding")
+        answer = self._post("/onboarding/leads", token, body, may_send, accept="application/json")
+        if answer.status == 401:
+            self._tokens.discard("onboarding", token)
+        if answer.status is not None and answer.outcome is Outcome.CREATED:
+            return LeadAnswer(answer.status, answer.body, answer.detail)
+        raise lead_failure(answer.outcome, answer.detail, self._target.name)
+
+    def _post(
+        self,
+        path: str,
+        token: str,
+        content: bytes,
+        may_send: Callable[[], bool],
+        *,
+        accept: str = "*/*",
+        sent: Collection[str] = (),
+    ) -> Answer:
+        """Send one call; `sent` are the values in it that are no secrets, so that the response may repeat them."""
+        self._secrets = {*self._secrets, token}  # also the tokens of former calls: a service may echo one later
+        secrets = self._secrets
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": accept}
+        result = self._transport.send(
+            "POST", self._target.base_url + path, headers, content,
+            timeout=self._timeout, may_send=may_send, secrets=secrets,
+        )  # fmt: skip
+        answer = outcome_of(result, secrets)
+        if answer.outcome is not Outcome.CREATED:
+            return answer
+        return replace(answer, fields=clear_fields(answer.body, sent, secrets))

@@ -1,0 +1,320 @@
+"""One HTTP exchange, and whether its request can have reached the server.
+
+This is where exceptions of httpx end: an exchange returns a `Reply` or a `Failure`. It is also the only module that
+imports httpx, so that a fork with the same API can take its place.
+
+httpx has a timeout for each phase of a call, which a header that drips a byte a second never meets, and none for name
+resolution. So a daemon thread performs the exchange, and the caller waits for it until the deadline. Then the exchange
+is over: a request that was not sent can no longer be, and the socket of one that was is shut down, which ends the
+thread too. The `trace` extension says when the socket is connected, and when the first byte is about to leave.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from contextlib import suppress
+from functools import lru_cache
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ipaddress import ip_address
+from os import environ
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx
+
+from reconciler import __version__
+from reconciler.errors import Message, SettingsError, step
+from reconciler.service.clock import steady
+from reconciler.service.redaction import excerpt
+from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Collection, Mapping
+
+logger = logging.getLogger("reconciler.service")
+
+# At DEBUG they log every header they receive, cookies and echoes among them.
+for _library in ("httpcore", "httpx"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
+
+BODY_LIMIT = 1 << 20  # bytes of a response's body that are read
+
+_TICK = 1.0  # seconds between looks at the steady clock: the clock of a wait stops while the machine sleeps
+_HEADERS = {
+    "accept": "*/*",
+    "user-agent": f"reconciler/{__version__}",
+    "accept-encoding": "identity",
+    "connection": "close",
+}
+
+
+class Reply(Discreet, frozen=True):
+    """A response whose status line and headers arrived, whether or not its body did.
+
+    Header names are in lower case. `head` is the status line and the headers as received, with the blank line. `body`
+    is what arrived of the body, at most BODY_LIMIT bytes; `whole` is true if that is all of it.
+    """
+
+    unprinted = ("headers", "body", "head")
+
+    status: int
+    headers: Mapping[str, str]
+    head: bytes = b""
+    body: bytes = b""
+    whole: bool = True
+
+
+class Failure(NamedTuple):
+    """No status line arrived. If `sent` is false, no byte of the request was sent; otherwise the outcome is unknown."""
+
+    sent: bool
+    reason: str
+
+
+class Withheld(Exception):
+    """The request must not be sent."""
+
+
+class Meaning(NamedTuple):
+    """What an exception means: may the request have been sent, and in which words."""
+
+    maybe_sent: bool
+    words: str
+
+
+MEANINGS: Mapping[type[BaseException], Meaning] = {
+    httpx.ConnectError: Meaning(False, "no connection"),
+    httpx.ConnectTimeout: Meaning(False, "connection timed out"),
+    httpx.PoolTimeout: Meaning(False, "timed out waiting for a free connection"),
+    httpx.ProxyError: Meaning(False, "the proxy refused the connection"),
+    httpx.LocalProtocolError: Meaning(False, "the request is not valid HTTP"),
+    httpx.UnsupportedProtocol: Meaning(False, "the URL is neither http nor https"),
+    httpx.InvalidURL: Meaning(False, "the URL is invalid"),
+    httpx.ReadTimeout: Meaning(True, "read timed out"),
+    httpx.ReadError: Meaning(True, "connection closed before the answer"),
+    httpx.WriteTimeout: Meaning(True, "write timed out"),
+    httpx.WriteError: Meaning(True, "connection lost while sending the request"),
+    httpx.RemoteProtocolError: Meaning(True, "the connection was closed without an answer, or the answer was not HTTP"),
+    httpx.HTTPError: Meaning(True, "HTTP error"),
+    httpx.StreamError: Meaning(True, "the response could not be read"),
+    httpx.CookieConflict: Meaning(True, "HTTP error"),
+    Withheld: Meaning(False, "stopped before the request was sent"),
+    BaseException: Meaning(True, "the request failed"),
+}
+"""Each exception, by its most particular class here. One that is raised before the first byte leaves always means that
+nothing was sent; this table decides about the others."""
+
+
+def meaning_of(problem: BaseException) -> Meaning:
+    """Return the entry of MEANINGS for the most particular class of `problem`."""
+    return next(MEANINGS[kind] for kind in type(problem).__mro__ if kind in MEANINGS)
+
+
+def always() -> bool:
+    """Allow every request: for calls that change nothing, or that a person makes."""
+    return True
+
+
+@lru_cache(maxsize=4)
+def _trusted(file: str | None, directory: str | None) -> ssl.SSLContext:  # noqa: ARG001 - httpx reads them itself
+    """Return a context that trusts the authorities of SSL_CERT_FILE or SSL_CERT_DIR; loading them takes 15 ms."""
+    return httpx.create_ssl_context()
+
+
+class Transport:
+    """Sends requests, from any number of threads, each on a new connection.
+
+    No redirect is followed, no cookie kept, nothing retried. Only https goes through the proxies of the environment:
+    plain http is for loopback, and a proxy would read the credentials.
+    """
+
+    def __init__(self) -> None:
+        """Raises SettingsError if the environment's proxy or certificate settings are unusable."""
+        problem = ""
+        try:
+            self._client = httpx.Client(
+                verify=_trusted(environ.get("SSL_CERT_FILE"), environ.get("SSL_CERT_DIR")),
+                mounts={"http://": None},
+                headers=_HEADERS,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+                follow_redirects=False,
+                event_hooks={"response": [_note_head]},
+            )
+        except (httpx.InvalidURL, ValueError, OSError, ImportError) as unusable:
+            problem = type(unusable).__name__
+        if problem:  # outside of the handler, and without its text: the URL of a proxy may hold a password
+            what = f"the proxy or certificate settings of the environment are unusable ({problem})"
+            names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+            raise SettingsError(Message("unusable-network-settings", what, steps=(step(f"check {names}"),)))
+
+    def close(self) -> None:
+        """Close the client: a later call sends nothing."""
+        self._client.close()
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        *,
+        timeout: float,
+        may_send: Callable[[], bool] = always,
+        secrets: Collection[str] = (),
+    ) -> Reply | Failure:
+        """Send one request and return its result after at most `timeout` seconds; raises nothing.
+
+        `may_send` is called by another thread just before the first byte is written; if it returns false, or raises,
+        nothing is sent. The reason of a failure contains none of `secrets`.
+        """
+        started = steady()
+        exchange = _Exchange(method, timeout, may_send)
+        extensions = {"trace": exchange.trace, "exchange": exchange}
+
+        def perform() -> None:
+            exchange.perform(
+                self._client.stream(
+                    method, url, headers=headers, content=content, timeout=timeout, extensions=extensions
+                )
+            )
+
+        result = exchange.result(perform, secrets)
+        if logger.isEnabledFor(logging.DEBUG):
+            place, came = url.partition("?")[0].partition("#")[0].rpartition("@")[2], steady() - started
+            logger.debug(
+                "%s %s: %s, %.3f s", method, place, result.status if isinstance(result, Reply) else result.reason, came
+            )
+        return result
+
+
+def _note_head(response: httpx.Response) -> None:
+    """Note the head before httpx looks at it any further: it raises for a Location that it cannot read."""
+    response.request.extensions["exchange"].head_arrived(response)
+
+
+class _Exchange:
+    """One request: what it may do, and what has become of it. `_lock` guards what the caller and the thread share."""
+
+    def __init__(self, method: str, timeout: float, may_send: Callable[[], bool]) -> None:
+        self._method = method.encode()
+        self._timeout = timeout
+        self._deadline = steady() + timeout
+        self._may_send = may_send
+        self._lock = Lock()
+        self._done = Event()
+        self._is_over = self._is_sent = self._is_whole = self._is_local = False
+        self._socket: socket.socket | None = None
+        self._head: Reply | None = None
+        self._body = bytearray()
+        self._problem: BaseException | None = None
+
+    def result(self, perform: Callable[[], None], secrets: Collection[str]) -> Reply | Failure:
+        """Have a thread call `perform`, and return what is known when it is done, or at the deadline."""
+
+        def work() -> None:
+            try:
+                perform()
+            except BaseException as problem:  # noqa: BLE001 - of any class: what counts is whether anything was sent
+                self._problem = problem
+            finally:
+                self._end()
+                self._done.set()
+
+        try:
+            Thread(target=work, name="exchange", daemon=True).start()
+        except RuntimeError:
+            return Failure(False, "the call was not started: the system allows no more threads")
+        try:
+            while (left := self._deadline - steady()) > 0 and not self._done.wait(min(left, _TICK)):
+                pass
+        finally:  # an interrupt, too, ends the exchange
+            self._end()
+        with self._lock:
+            return self._known(secrets)
+
+    def perform(self, stream: Any) -> None:
+        """Send the request, and read the response; called by the thread. `stream` is what `Client.stream` returns."""
+        with stream as response:
+            for chunk in response.iter_raw():
+                with self._lock:
+                    self._body += chunk
+                    if self._is_over or len(self._body) > BODY_LIMIT:
+                        return
+        with self._lock:
+            self._is_whole = not self._is_over  # a socket that was shut down looks like a body that ends
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Follow the events of the connection. Raises Withheld at the last moment at which nothing was sent."""
+        if event == "connection.connect_tcp.complete":
+            self._connected(info["return_value"])
+        # Through a proxy the first request is CONNECT.
+        elif event == "http11.send_request_headers.started" and info["request"].method == self._method:
+            self._release(info["request"].url.scheme == b"http")
+
+    def head_arrived(self, response: httpx.Response) -> None:
+        """Note the status line and the headers: from here on they decide the outcome."""
+        version, reason = response.extensions["http_version"], response.extensions["reason_phrase"]
+        fields = b"".join(b"%s: %s\r\n" % header for header in response.headers.raw)
+        head = b"%s %d %s\r\n%s\r\n" % (version, response.status_code, reason, fields)
+        with self._lock:
+            self._head = Reply(response.status_code, dict(response.headers), head)
+
+    def _connected(self, stream: Any) -> None:
+        """Keep a second handle of the socket: TLS takes the first one over."""
+        connection: socket.socket = stream.get_extra_info("socket")
+        self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
+        with self._lock:
+            if self._is_over:
+                raise Withheld
+            self._socket = connection.dup()
+
+    def _release(self, plain: bool) -> None:
+        """The point of no return: from here on the outcome is unknown, unless a status line arrives."""
+        if plain and not self._is_local:
+            raise httpx.ConnectError("http is allowed for loopback addresses only")
+        if not self._may_send():
+            raise Withheld
+        with self._lock:
+            if self._is_over or steady() >= self._deadline:  # the machine may have slept
+                raise Withheld
+            self._is_sent = True
+
+    def _end(self) -> None:
+        """Nothing is sent or read any more: shut the socket down, which wakes a thread that is reading from it."""
+        with self._lock:
+            self._is_over = True
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                self._socket.close()
+                self._socket = None
+
+    def _known(self, secrets: Collection[str]) -> Reply | Failure:
+        if self._head is not None:
+            head = self._head
+            return Reply(head.status, head.headers, head.head, bytes(self._body[:BODY_LIMIT]), self._is_whole)
+        if self._problem is None or steady() >= self._deadline:
+            missing = "an answer" if self._is_sent else "a connection"
+            return Failure(self._is_sent, f"timed out after {self._timeout:g} s without {missing}")
+        meaning = meaning_of(self._problem)
+        text = _quoted(self._problem, secrets)
+        return Failure(self._is_sent and meaning.maybe_sent, f"{meaning.words}: {text}" if text else meaning.words)
+
+
+def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
+    """Return the text of an exception if it is of the system, or the status if it is of a proxy; "" for others.
+
+    The text of a LocalProtocolError, for example, holds the header that it is about.
+    """
+    match problem:
+        case httpx.ConnectError():
+            return excerpt(str(problem), secrets)
+        case httpx.ProxyError():
+            code = str(problem)[:3]
+            with suppress(ValueError):
+                return f"{code} {HTTPStatus(int(code)).phrase}"
+    return ""
