@@ -1,17 +1,27 @@
-"""Looks at a server as a call would reach it, with a request that changes nothing: HEAD, and without credentials."""
+"""Looks at a server as a call would reach it, with a request that changes nothing: HEAD, and without credentials.
+
+A receiver need not accept HEAD, and which status the service answers it with is not documented, so hardly any status is
+a failure.
+"""
 
 from __future__ import annotations
 
 import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from reconciler.errors import Message, step
+from reconciler.model.result import Finding, Health
+from reconciler.model.url import is_placeholder
 from reconciler.service.transport import Failure, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+_TOLERATED = 15  # seconds by which clocks may differ
 
 
 class Probe(Struct, frozen=True):
@@ -48,6 +58,36 @@ class Prober:
         if isinstance(result, Failure):
             return Probe(problem=result.reason)
         return Probe(result.status, ahead=_ahead(result.headers.get("date", ""), asked, self._clock()))
+
+
+def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Finding]:
+    """Yield whether the server of `url` can be reached and, of the service, how far this machine's clock is off.
+
+    Raises SettingsError as `Prober` does.
+    """
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    if is_placeholder(url):
+        yield Finding("server", Health.SKIPPED, Message("server-placeholder", "a placeholder of a new project", origin))
+        return
+    with Prober(timeout) as prober:
+        probe = prober.probe(f"{origin}/")
+    if probe.problem is not None:
+        advice = step("check the address, the network, the proxy, and the certificates in SSL_CERT_FILE")
+        yield Finding("server", Health.FAILED, Message("server-unreachable", probe.problem, origin, (advice,)))
+        return
+    yield Finding("server", Health.OK, Message("server-reachable", f"{probe.status} to HEAD", origin))
+    if of_service and probe.ahead is not None:
+        yield _clock(origin, probe.ahead)
+
+
+def _clock(origin: str, ahead: float) -> Finding:
+    if abs(ahead) <= _TOLERATED:
+        return Finding("clock", Health.OK, Message("clock-right", f"differs by less than {_TOLERATED} s", origin))
+    what = f"the clock of this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server's"
+    return Finding(
+        "clock", Health.FAILED, Message("clock-skewed", what, origin, (step("set the clock, and keep it set by NTP"),))
+    )
 
 
 def _ahead(date: str, asked: float, answered: float) -> float | None:

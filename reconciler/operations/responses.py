@@ -1,0 +1,207 @@
+"""Create responses, which may hold the only copy of a subscription's secret: sealed, or private to their owner.
+
+A response is kept as an HTTP message: status line, headers, a blank line, and what arrived of the body. With recipients
+it is sealed to them (age), and the record holds it; without, a file of mode 0600 does, on this machine. Each is on the
+disk before the outcome is recorded: a sealed one too, so that a run that is killed in between loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64decode, b64encode
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import replace_file, sync_directory
+from reconciler.errors import Message, RecordError, Refused, SettingsError, Step, step
+from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reconciler.model.outcome import Answer
+
+_AGE, _FILE = "age:", "file:"
+_NAME = re.compile(r"[0-9a-z]+-(response|secret)-[0-9a-f]{8}")
+_ATTEMPT = re.compile(r"[0-9a-z]+")
+_HEAD = re.compile(rb"HTTP/[0-9.]+ [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
+_PRIVATE_KEY = re.compile(r"AGE-SECRET-KEY-\w*", re.IGNORECASE)
+_LONGEST = (1 << 20) + (1 << 17)  # bytes that are read of one response
+
+
+class Response(Discreet, frozen=True):
+    """A create response: its head with the blank line, b"" for a secret that came another way, and its body."""
+
+    unprinted = ("head", "body")
+
+    head: bytes
+    body: bytes
+
+
+class Responses:
+    """Keeps responses and secrets, and opens them again. `directory` is private to its owner, and made if needed."""
+
+    def __init__(self, directory: Path, recipients: Sequence[str] = ()) -> None:
+        self._directory = directory
+        self._recipients = tuple(recipients)
+
+    def prepare(self) -> None:
+        """Check, before the first intent, that responses can be kept. Raises SettingsError and RecordError."""
+        if self._recipients:
+            seal(b"", self._recipients)
+            return
+        name = f"trial-response-{os.urandom(4).hex()}"
+        self._write(name, bytes(_LONGEST))
+        (self._directory / name).unlink(missing_ok=True)
+
+    def keep(self, attempt: str, answer: Answer) -> str:
+        """Keep the response to a create durably, and return the text for the record.
+
+        Raises SettingsError and RecordError; a sealed response that cannot be written is returned all the same.
+        """
+        return self._keep(attempt, "response", answer.head + answer.body)
+
+    def keep_secret(self, attempt: str, secret: bytes) -> str:
+        """Keep a secret that came another way, as `keep` does a response."""
+        return self._keep(attempt, "secret", secret)
+
+    def left(self, attempt: str) -> list[str]:
+        """Return the texts of the responses that this machine keeps of an attempt, oldest first.
+
+        A run that was killed before it recorded the outcome has left one that no fact names.
+        """
+        return [self._text_of(path) for path in self._paths(attempt)]
+
+    def forget_sealed(self, attempt: str) -> None:
+        """Delete the copies of an attempt's sealed responses, once the record holds them."""
+        for path in self._paths(attempt):
+            if self._text_of(path).startswith(_AGE):
+                path.unlink(missing_ok=True)
+
+    def open(self, text: str, identity: Path | None) -> Response:
+        """Return what a text of the record stands for; `identity` is an age identity file, for what is sealed.
+
+        Raises RecordError and SettingsError, which hold nothing of the data or of the identity.
+        """
+        data = _unseal(text, identity) if text.startswith(_AGE) else self._read(text.removeprefix(_FILE))
+        head = _HEAD.match(data)
+        return Response(head[0], data[head.end() :]) if head else Response(b"", data)
+
+    def _keep(self, attempt: str, kind: str, data: bytes) -> str:
+        name = f"{attempt}-{kind}-{os.urandom(4).hex()}"
+        if not self._recipients:
+            self._write(name, data)
+            return _FILE + name
+        sealed = seal(data, self._recipients)
+        with suppress(RecordError, SettingsError):
+            self._write(name, sealed.encode())
+        return sealed
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            private_directory(self._directory)
+            replace_file(self._directory / name, data, 0o600)
+            sync_directory(self._directory)
+        except OSError as problem:
+            what = f"cannot save a create response: {problem.strerror}"
+            advice = step("check permissions and free space, or add `recipients` to config/ to encrypt responses")
+            raise RecordError(Message("response-not-saved", what, str(self._directory), (advice,))) from None
+
+    def _paths(self, attempt: str) -> list[Path]:
+        """Return the files with responses of an attempt, oldest first."""
+        kept = self._directory.glob(f"{attempt}-response-*") if _ATTEMPT.fullmatch(attempt) else ()
+        return sorted((path for path in kept if _NAME.fullmatch(path.name)), key=lambda path: path.stat().st_mtime_ns)
+
+    def _text_of(self, path: Path) -> str:
+        data = self._read(path.name)
+        return data.decode("ascii") if data.startswith(_AGE.encode()) else _FILE + path.name
+
+    def _read(self, name: str) -> bytes:
+        known = _NAME.fullmatch(name) is not None  # it comes from a record: it must not lead elsewhere
+        try:
+            if known:
+                return (self._directory / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as problem:
+            what = f"cannot read a create response: {problem.strerror}"
+            raise RecordError(Message("response-unreadable", what, str(self._directory / name))) from None
+        what = "kept in a private file of another machine or user: the one that ran apply or saved the secret"
+        steps = (step("run this command there"), step("or ask the operator for the secret, and save it here"))
+        raise RecordError(Message("response-elsewhere", what, name if known else "", steps))
+
+
+def seal(data: bytes, recipients: Sequence[str]) -> str:
+    """Return `data` encrypted to the recipients (age public keys, `age1…`), as text.
+
+    Raises SettingsError for a recipient that is no such key.
+    """
+    import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - only what seals and opens needs it
+
+    keys = []
+    for number, recipient in enumerate(recipients, 1):
+        try:
+            keys.append(pyrage.x25519.Recipient.from_str(recipient))
+        except pyrage.RecipientError:  # its text is not shown: it may be the private key by mistake
+            what = f"recipient {number} is not an age public key"
+            advice = step("use the line that `age-keygen -y` prints (age1…)")
+            raise SettingsError(Message("bad-recipient", what, "recipients", (advice,))) from None
+    return _AGE + b64encode(pyrage.encrypt(data, keys)).decode()
+
+
+def field_of(body: bytes, name: str) -> str:
+    """Return one field of a JSON object as text. Raises Refused if there is none of that name."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or name not in document:
+        names = ", ".join(document) if isinstance(document, dict) else ""
+        available = step(f"available fields: {names or 'none'}")
+        raise Refused(Message("no-such-field", "field not found in the response", f"--field {name}", (available,)))
+    value = document[name]
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _unseal(text: str, identity: Path | None) -> bytes:
+    import pyrage  # noqa: PLC0415 - only what seals and opens needs it
+
+    keys = []
+    for number, line in enumerate(_read_identity(identity).splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            try:
+                keys.append(pyrage.x25519.Identity.from_str(line.strip()))
+            except pyrage.IdentityError:
+                what = f"line {number} is not an age identity"
+                raise _identity_error("bad-identity", what, f"--identity {identity}") from None
+    try:
+        data: bytes = pyrage.decrypt(b64decode(text.removeprefix(_AGE), validate=True), keys)
+    except (pyrage.DecryptError, ValueError):
+        what = "no identity can decrypt this"
+        advice = step("use the identity of a recipient that was in config/ when it was encrypted")
+        raise RecordError(Message("cannot-decrypt", what, f"--identity {identity}", (advice,))) from None
+    return data
+
+
+def _read_identity(path: Path | None) -> str:
+    if path is None:
+        raise _identity_error("no-identity", "encrypted; no age identity given", "--identity")
+    if _PRIVATE_KEY.search(str(path)):
+        what = "expected a file, got a private key, which every user of this machine can see in the process list"
+        advice = step("stop using this key, and create another with age-keygen")
+        raise SettingsError(Message("identity-in-the-open", what, "--identity", (advice,)))
+    try:
+        return path.read_text("utf-8")
+    except OSError as problem:
+        what = f"cannot read the identity file: {problem.strerror}"
+    except UnicodeDecodeError:
+        what = "the identity file is not UTF-8"
+    raise _identity_error("identity-unreadable", what, f"--identity {path}")
+
+
+def _identity_error(name: str, what: str, where: str) -> SettingsError:
+    return SettingsError(Message(name, what, where, (Step("use --identity with a file that age-keygen wrote"),)))

@@ -1,0 +1,123 @@
+"""Where settings come from: the environment, a directory of secrets, a `.env` file, in this order.
+
+Every command loads this, so it imports only the standard library, unless there is a `.env` to read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, SettingsError, step
+from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+    from pathlib import Path
+
+SECRETS_DIR = "RECONCILER_SECRETS_DIR"
+DOTENV = ".env"
+
+_FILE_LIMIT = 1 << 16
+
+
+class Sources(Discreet, frozen=True, dict=True):
+    """Looks settings up by the names of their variables. An empty one is an unset one: the next source is tried.
+
+    `environ` is the environment, `directory` the working directory, which may hold a `.env`. That is never read if `CI`
+    is set: a checkout must not choose the settings of a job.
+    """
+
+    unprinted = ("environ",)
+
+    environ: Mapping[str, str]
+    directory: Path
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str], cwd: Path) -> Sources:
+        """Return the sources as they are now; a later change of `environ` makes no difference to them."""
+        return cls(dict(environ), cwd)
+
+    def get(self, name: str) -> str | None:
+        """Return the value of `name`, None if it is unset. Raises SettingsError for a file that cannot be used."""
+        return self._find(name)[0]
+
+    def source(self, name: str) -> str:
+        """Return the source of `name` in words, "" if it is unset. Raises SettingsError as `get` does."""
+        return self._find(name)[1]
+
+    def names(self) -> list[str]:
+        """Return the names of all variables that are set anywhere, sorted. Raises SettingsError as `get` does."""
+        in_directory = (path.name for path in self._secrets.iterdir()) if self._secrets else ()
+        return sorted(name for name in {*self.environ, *in_directory, *self._dotenv} if self.source(name))
+
+    def _find(self, name: str) -> tuple[str | None, str]:
+        if value := self.environ.get(name):
+            return value, "the environment"
+        if self._secrets and name != SECRETS_DIR and (value := _text(self._secrets / name).strip()):
+            return value, str(self._secrets / name)
+        if value := self._dotenv.get(name):
+            return value, DOTENV
+        return None, ""
+
+    @cached_property
+    def _secrets(self) -> Path | None:
+        directory = self.environ.get(SECRETS_DIR) or self._dotenv.get(SECRETS_DIR)
+        if not directory:
+            return None
+        path = self.directory / directory
+        if not path.is_dir():
+            raise _unusable("secrets-dir-missing", f"{SECRETS_DIR} is not a directory", path, "correct or unset it")
+        return path
+
+    @cached_property
+    def _dotenv(self) -> dict[str, str]:
+        path = self.directory / DOTENV
+        if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
+            return {}
+        from io import StringIO  # noqa: PLC0415 - only if there is a file to read
+
+        from dotenv.parser import parse_stream  # noqa: PLC0415 - likewise
+
+        bindings = list(parse_stream(StringIO(_text(path))))
+        for binding in bindings:
+            if binding.error:
+                where = f"{DOTENV}:{binding.original.line}"
+                advice = "write NAME=value, with quotes around all of the value or none"
+                raise _unusable("dotenv-line", "line cannot be read", where, advice)
+        return {binding.key: binding.value for binding in bindings if binding.key and binding.value}
+
+
+def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
+    """Remove the client secrets from the environment, once `Sources` has them: child processes inherit it."""
+    for name in list(environ):
+        if name.startswith("RECONCILER_") and name.endswith("_CLIENT_SECRET"):
+            del environ[name]
+
+
+def _text(path: Path) -> str:
+    """Return the text of a small file, "" if it does not exist. Raises SettingsError."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise _unusable("setting-not-a-file", "not a regular file", path, "replace it with a file, or remove it")
+        with path.open("rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as problem:
+        what = f"cannot be read: {problem.strerror}"
+        raise _unusable("setting-unreadable", what, path, "correct its permissions, or remove it") from None
+    if len(content) > _FILE_LIMIT:
+        raise _unusable("setting-too-large", "larger than 64 KiB", path, "remove it: no setting is this long")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        position = problem.start
+    # Outside of the handler, since the decoding error holds the file's bytes.
+    raise _unusable("setting-not-utf-8", f"not UTF-8 (byte {position})", path, "save it as UTF-8")
+
+
+def _unusable(name: str, what: str, where: Path | str, advice: str) -> SettingsError:
+    return SettingsError(Message(name, what, str(where), (step(advice),)))
