@@ -1,0 +1,1 @@
+"""The places a record can be in: a file, a git branch, an object store, a database."""

@@ -1,0 +1,172 @@
+"""A record in a file of this machine.
+
+An append locks the file while it writes. Readers take no lock: a record only grows, so an append under way shows as
+an incomplete last line, or as complete ones. A read waits until what it read is on the disk, even if the process that
+wrote it was killed before that: heads are remembered, and plans made, of durable lines only.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, EFBIG, ELOOP, ENOSPC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.disk.durable import (
+    make_directory,
+    open_regular,
+    settle,
+    settle_name,
+    sync_directory,
+    write_at,
+    written_beside,
+)
+from reconciler.disk.locks import LockHeld, lock
+from reconciler.disk.mounts import host_only_locks
+from reconciler.errors import Message, RecordError, Step, StoreUnavailable
+from reconciler.record.store import Stored
+from reconciler.stores.heads import head_moved, require_head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
+_PATIENCE = 30.0  # seconds to wait for another process that appends, which takes milliseconds
+_STEPS = {
+    ENOSPC: "make room on the disk",
+    EDQUOT: "make room on the disk, or have the quota raised",
+    EFBIG: "raise the limit on the size of files (ulimit -f)",
+    ELOOP: "name the file itself, not a symbolic link",
+}
+
+
+class FileStore:
+    """The record in one file. Symbolic links to it are resolved once, so that it has one name on this machine."""
+
+    path: Path | None
+
+    def __init__(self, path: Path) -> None:
+        self._file = self.path = Path(os.path.realpath(path))
+        self.place = str(self._file)
+
+    def read(self) -> Stored:
+        """Return the file's bytes, which are then on the disk."""
+        with self._failures_named("read"):
+            try:
+                descriptor = open_regular(self._file, os.O_RDONLY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                return Stored(None)
+            with os.fdopen(descriptor, "rb") as file:
+                data = file.read()
+                settle(descriptor)
+            settle_name(self._file)
+            return Stored(data)
+
+    def append(
+        self,
+        head: str | None,
+        seq: int,  # noqa: ARG002 - for stores that find lines by their numbers
+        lines: bytes,
+        note: str,  # noqa: ARG002 - a file has no history of its own
+        *,
+        second: str | None = None,  # noqa: ARG002 - nor a second place
+    ) -> None:
+        """Append under a lock; if that fails, the file is unchanged."""
+        with self._failures_named("write"):
+            if head is None:
+                self._begin(lines)
+                return
+            with self._locked() as descriptor:
+                settle_name(self._file)
+                tail = _last_line(descriptor)
+                require_head(tail[1], head, self.place)
+                _write_after(descriptor, tail[0], lines)
+
+    def prepare(self) -> None:
+        """Refuse a file system on which another host would not see the lock; the file is made with the record."""
+        if kind := host_only_locks(self._file):
+            what = f"other hosts do not see locks on this file system ({kind}), so two runs could both append"
+            raise RecordError(Message("host-only-locks", what, self.place, (Step("keep the record elsewhere"),)))
+
+    def check_writable(self) -> None:
+        """Open the file for writing, and write another one beside it."""
+        self.prepare()
+        with self._failures_named("write"):
+            with suppress(FileNotFoundError):
+                os.close(open_regular(self._file, os.O_RDWR | os.O_NOFOLLOW))
+            directory = next(parent for parent in self._file.parents if parent.is_dir())
+            with written_beside(directory / self._file.name, b"\n", _FILE_MODE):
+                sync_directory(directory)
+
+    def _begin(self, lines: bytes) -> None:
+        """Create the file as a whole: a link fails if the name exists, and a rename would not."""
+        make_directory(self._file.parent, _DIRECTORY_MODE)
+        with written_beside(self._file, lines, _FILE_MODE) as beside:
+            try:
+                os.link(beside, self._file)
+            except FileExistsError:
+                raise head_moved(self.place, "there is a record already") from None
+            sync_directory(self._file.parent)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Yield the open file under its lock. If it was replaced during the wait, it is opened again."""
+        while True:
+            try:
+                descriptor = open_regular(self._file, os.O_RDWR | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                raise head_moved(self.place, "the record is missing") from None
+            try:
+                lock(descriptor, self._file, _PATIENCE)
+                if self._is_named(descriptor):
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+
+    def _is_named(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._file.stat())
+        except FileNotFoundError:
+            return False
+
+    @contextmanager
+    def _failures_named(self, verb: str) -> Iterator[None]:
+        """Turn OSError into StoreUnavailable, which says what failed, where and why."""
+        try:
+            yield
+        except LockHeld as problem:
+            what = f"cannot {verb} the record: {problem.strerror}"
+            raise StoreUnavailable(Message("record-locked", what, self.place, (Step(problem.remedy),))) from None
+        except OSError as problem:
+            what = f"cannot {verb} the record: {problem.strerror or problem}"
+            step = Step(_STEPS.get(problem.errno or 0, "check the path, the disk and the permissions"))
+            name = "record-unwritable" if verb == "write" else "record-not-read"
+            raise StoreUnavailable(Message(name, what, self.place, (step,))) from problem
+
+
+def _write_after(descriptor: int, end: int, lines: bytes) -> None:
+    """Replace what follows `end`, a torn write, with `lines`; a failure leaves nothing of them."""
+    try:
+        os.ftruncate(descriptor, end)
+        write_at(descriptor, lines, end)
+    except BaseException:
+        with suppress(OSError):
+            os.ftruncate(descriptor, end)
+            os.fsync(descriptor)
+        raise
+
+
+def _last_line(descriptor: int) -> tuple[int, bytes]:
+    """Return where the last complete line ends, and that line; reads no more than needed."""
+    size = os.fstat(descriptor).st_size
+    span = 8192
+    while True:
+        start = max(0, size - span)
+        data = os.pread(descriptor, size - start, start)
+        end = data.rfind(b"\n") + 1
+        line_start = data.rfind(b"\n", 0, max(0, end - 1)) + 1
+        if start == 0 or line_start:
+            return start + end, data[line_start:end]
+        span *= 8

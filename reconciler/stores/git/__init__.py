@@ -1,0 +1,1 @@
+"""A record on a branch of a git repository."""

@@ -1,0 +1,190 @@
+"""A record as segments: objects with consecutive numbers, of which only the last is ever written.
+
+The last segment is replaced on the condition that nobody else has, until it is full; a full one is never written again,
+and only then is the next created, on the condition that nobody else has. So the head that an append was made for is
+still the head. No answer to a write is believed: the segment is read afterwards. Lists and reads may be older than the
+last write, but what is returned is always the beginning of the record: segments that do not follow each other are read
+again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from itertools import pairwise
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, RecordDamaged, RecordError, SettingsError, Step, StoreUnavailable
+from reconciler.record.chain import complete, last_head
+from reconciler.record.store import Stored
+from reconciler.stores.heads import head_moved, require_head
+from reconciler.stores.objects.bucket import Bucket, Conflict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from reconciler.stores.objects.bucket import Held
+
+_FULL = 256 * 1024  # bytes from which on a segment is not written any more
+_PAUSES = (0.0, 0.2, 1.0)
+"""Seconds before each look at a store that does not show what it should: it may lag for a moment."""
+_KEY = re.compile(r"(\d{6})\.jsonl")
+_PLACE = re.compile(r"(?P<scheme>s3|gs|az)://(?P<bucket>[a-z0-9][a-z0-9._-]*)(?:/(?P<prefix>.*))?", re.IGNORECASE)
+_PREFIX = re.compile(r"(?:(?!\.)[A-Za-z0-9._=+-]+(?:/(?!$)|$))*")
+_FORM = Step("use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, with credentials in the environment")
+
+
+def open_objects(place: str) -> ObjectStore:
+    """Return the store that a URL names, with the settings of the environment. Raises SettingsError."""
+    match = _PLACE.fullmatch(place)
+    prefix = (match["prefix"] or "").removesuffix("/") if match else ""
+    if match is None or not _PREFIX.fullmatch(prefix):
+        what = "not the name of a bucket and a prefix in it"
+        raise SettingsError(Message("place-no-bucket", what, "--state", (_FORM,)))
+    scheme, bucket = match["scheme"].lower(), match["bucket"].lower()
+    named = f"{scheme}://{bucket}{f'/{prefix}' if prefix else ''}"
+    return ObjectStore(Bucket(named, scheme, bucket, prefix))
+
+
+class ObjectStore:
+    """The record below a prefix of a bucket. Threads may share it."""
+
+    path: Path | None = None
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.place = bucket.place
+        self._bucket = bucket
+        self._seen: tuple[Held, ...] | None = None
+        self._is_proven = False
+        self._appending = Lock()
+
+    def read(self) -> Stored:
+        """Return the segments, one after the other. Raises RecordDamaged if one of them is missing."""
+        self._seen = seen = self._look()
+        return Stored(b"".join(segment.data for segment in seen) if seen else None)
+
+    def append(
+        self,
+        head: str | None,
+        seq: int,  # noqa: ARG002 - segments have numbers of their own
+        lines: bytes,
+        note: str,  # noqa: ARG002 - there is no history
+        *,
+        second: str | None = None,  # noqa: ARG002 - nor a second place
+    ) -> None:
+        """Replace the last segment, or create the next one."""
+        with self._appending:
+            if not self._is_proven:
+                self._prove()
+            seen, self._seen = self._seen, None
+            if seen is None or last_head(seen[-1].data if seen else b"") != head:
+                seen = self._look()
+            last = seen[-1] if seen else None
+            require_head(last.data if last else None, head, self.place)
+            if not lines:
+                return
+            if last is None or _is_full(last.data):
+                kept, data, version = seen, lines, None
+            else:
+                kept, data, version = seen[:-1], complete(last.data) + lines, last.version
+            try:
+                self._bucket.put(_key(len(kept) + 1), data, version)
+            except Conflict:
+                raise head_moved(self.place) from None
+            self._confirm(kept, data)
+
+    def prepare(self) -> None:
+        """Test that the store honours the conditions of writes. Raises RecordError if it does not."""
+        self._prove()
+
+    def check_writable(self) -> None:
+        """Write an object that is none of the record."""
+        self._prove()
+
+    def _look(self) -> tuple[Held, ...]:
+        """Return the segments as they are now. Raises RecordDamaged for one that is missing, and StoreUnavailable."""
+        for pause in _PAUSES:
+            time.sleep(pause)
+            numbers = [int(match[1]) for match in map(_KEY.fullmatch, self._bucket.keys()) if match]
+            segments = self._bucket.get([_key(number) for number in range(1, max(numbers, default=0) + 1)])
+            while not segments or (segments[-1] and _is_full(segments[-1].data)):  # a list may be old
+                following = self._bucket.get([_key(len(segments) + 1)])
+                if following == [None]:
+                    break
+                segments += following
+            present = tuple(segment for segment in segments if segment)
+            if len(present) == len(segments) and _follow(present):
+                return present
+        if None in segments:
+            where = f"{self.place}/{_key(segments.index(None) + 1)}"
+            restore = Step("restore the object from a version or a backup of the bucket")
+            raise RecordDamaged(Message("segment-missing", "a segment of the record is missing", where, (restore,)))
+        return present  # whoever parses it names the line that does not follow
+
+    def _confirm(self, kept: tuple[Held, ...], data: bytes) -> None:
+        """Look at what was written, and at the segment before it. Raises StoreUnavailable if they are not there."""
+        number = len(kept) + 1
+        for pause in _PAUSES:
+            time.sleep(pause)
+            *before, written = self._bucket.get([_key(at) for at in range(max(1, number - 1), number + 1)])
+            if (
+                written
+                and written.data.startswith(data)
+                and [one.data for one in before if one] == [segment.data for segment in kept[-1:]]
+            ):
+                self._seen = (*kept, written)
+                return
+        what = "the object store acknowledged the lines, and does not return them"
+        raise StoreUnavailable(Message("objects-not-seen", what, f"{self.place}/{_key(number)}"))
+
+    def _prove(self) -> None:
+        """Try both conditions on an object of its own, which is deleted. Raises RecordError and StoreUnavailable."""
+        key = f"probe-{os.urandom(16).hex()}"
+        put = self._bucket.put
+        try:
+            put(key, b"created\n", None)
+            (created,) = self._bucket.get([key])
+            if created is None:
+                raise self._distrust("does not return an object that was written")
+            self._expect_conflict(lambda: put(key, b"created again\n", None), "overwrites an object that exists")
+            put(key, b"replaced\n", created.version)
+            self._expect_conflict(lambda: put(key, b"late\n", created.version), "overwrites an object that has changed")
+        except Conflict:
+            what = "the object store reports a conflict where there is none"
+            raise StoreUnavailable(Message("objects-conflict", what, self.place)) from None
+        finally:
+            with suppress(StoreUnavailable):  # credentials need not permit it
+                self._bucket.delete(key)
+        self._is_proven = True
+
+    def _expect_conflict(self, write: Callable[[], None], otherwise: str) -> None:
+        try:
+            write()
+        except Conflict:
+            return
+        raise self._distrust(otherwise)
+
+    def _distrust(self, what: str) -> RecordError:
+        step = Step("use another object store, git or PostgreSQL: two runs could both append here")
+        return RecordError(Message("objects-untrusted", f"the object store {what}", self.place, (step,)))
+
+
+def _key(number: int) -> str:
+    return f"{number:06}.jsonl"
+
+
+def _is_full(data: bytes) -> bool:
+    return len(data) >= _FULL and data.endswith(b"\n")
+
+
+def _follow(segments: Sequence[Held]) -> bool:
+    """True if the first line of each segment names the head of the one before it."""
+    for before, after in pairwise(segments):
+        first = after.data.partition(b"\n")[0]
+        if f',"prev":"{last_head(before.data)}","hash":"'.encode() not in first:
+            return False
+    return True

@@ -1,0 +1,173 @@
+"""A record in a table of a PostgreSQL database: one row for each line, whose number is the primary key.
+
+So of two appends to one head, the second is refused by the database itself. An append is one transaction on a
+connection of its own; nothing is left in a session, so that each may be a pooler's.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import IsolationLevel, errors, sql
+from psycopg.conninfo import conninfo_to_dict
+
+from reconciler.errors import Message, SettingsError, Step, StoreUnavailable
+from reconciler.record.chain import head_of
+from reconciler.record.store import Stored
+from reconciler.stores.heads import head_moved
+from reconciler.stores.waiting import at_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+
+_PATIENCE = 30.0  # seconds for one call
+_CONNECT_TIMEOUT = "10"  # seconds for each address of the server
+_TABLE = "reconciler_record"
+_TABLE_PARAMETER = re.compile(r"([?&])table=([^&]*)(&|$)")
+_TABLE_NAME = re.compile(r"(?:[a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}")
+_FORM = Step("use postgresql://USER@HOST:PORT/DATABASE, with the password in PGPASSWORD or in a password file")
+
+_CREATE = "CREATE TABLE IF NOT EXISTS {table} (seq bigint PRIMARY KEY CHECK (seq >= 1), line bytea NOT NULL)"
+_READ = "SELECT pg_is_in_recovery(), (SELECT string_agg(line || '\\x0a'::bytea, ''::bytea ORDER BY seq) FROM {table})"
+_LAST = "SELECT seq, line FROM {table} ORDER BY seq DESC LIMIT 1"
+_LINE = "SELECT line FROM {table} WHERE seq = %s"
+_INSERT = "INSERT INTO {table} (seq, line) SELECT * FROM unnest(%s::bigint[], %s::bytea[])"
+_LIMITS = "SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '20s'; SET LOCAL synchronous_commit = 'on'"
+_STEPS = {
+    "25006": "use the primary server, or add ?target_session_attrs=primary to the URL",
+    "42501": "grant the role SELECT and INSERT on the table",
+    "42P01": "to begin the record, run `reconciler state init`",
+    "53100": "free space on the disk of the database server",
+}
+
+
+def open_postgres(place: str) -> PostgresStore:
+    """Return the store that a URL names; `table=NAME` in its query names another table. Raises SettingsError."""
+    url, table = f"postgresql{place[len('postgresql') :]}", _TABLE
+    named = _TABLE_PARAMETER.search(url)
+    if named:
+        url, table = url[: named.start()] + (named[1] if named[3] else "") + url[named.end() :], named[2]
+    if not _TABLE_NAME.fullmatch(table):
+        what = "the table in the URL is not a plain name (a-z, 0-9, _), or two with a dot between them"
+        raise SettingsError(Message("place-no-table", what, "--state", (_FORM,)))
+    try:
+        given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
+    except psycopg.ProgrammingError:  # its text quotes the URL
+        raise SettingsError(Message("place-no-database", "not a PostgreSQL URL", "--state", (_FORM,))) from None
+    place = url if table == _TABLE else f"{url}{'&' if '?' in url else '?'}table={table}"
+    return PostgresStore(place, given, table)
+
+
+class PostgresStore:
+    """The record in one table. Threads may share it: each call has a connection of its own."""
+
+    path: Path | None = None
+
+    def __init__(self, place: str, parameters: Mapping[str, str], table: str) -> None:
+        self.place = place
+        self._parameters = {
+            "connect_timeout": _CONNECT_TIMEOUT,
+            "fallback_application_name": "reconciler",
+            **parameters,
+            "client_encoding": "utf8",
+        }
+        self._table = sql.Identifier(*table.split("."))
+
+    def read(self) -> Stored:
+        """Return all lines of one snapshot. A standby is refused: it may lack what was appended."""
+
+        def work(connection: psycopg.Connection[Any]) -> Stored:
+            try:
+                row = connection.execute(self._statement(_READ)).fetchone()
+            except errors.UndefinedTable:
+                return Stored(None)
+            is_standby, data = row or (True, None)
+            if is_standby:
+                raise self._failure("the server is a standby", "25006")
+            return Stored(data)
+
+        return self._in_connection(work)
+
+    def append(
+        self,
+        head: str | None,
+        seq: int,  # noqa: ARG002 - the last row tells it
+        lines: bytes,
+        note: str,  # noqa: ARG002 - there is no history
+        *,
+        second: str | None = None,  # noqa: ARG002 - nor a second place
+    ) -> None:
+        """Insert the lines in one transaction, and look at the last of them afterwards."""
+        new = lines.split(b"\n")[:-1]
+
+        def work(connection: psycopg.Connection[Any]) -> None:
+            with connection.transaction():
+                connection.execute(_LIMITS)
+                last, line = connection.execute(self._statement(_LAST)).fetchone() or (0, None)
+                if (None if line is None else head_of(line)) != head or (line is None) != (head is None):
+                    raise head_moved(self.place, *(["the record is missing"] if line is None else []))
+                connection.execute(self._statement(_INSERT), (list(range(last + 1, last + 1 + len(new))), new))
+            if new and connection.execute(self._statement(_LINE), (last + len(new),)).fetchone() != (new[-1],):
+                raise self._failure("the database acknowledged the lines, and does not return them")
+
+        try:
+            self._in_connection(work)
+        except errors.UniqueViolation:
+            raise head_moved(self.place) from None
+
+    def prepare(self) -> None:
+        """Create the table, if there is none."""
+
+        def work(connection: psycopg.Connection[Any]) -> None:
+            try:
+                connection.execute(self._statement(_LAST))
+            except errors.UndefinedTable:
+                with suppress(errors.UniqueViolation):  # another run creates it at this moment
+                    connection.execute(self._statement(_CREATE))
+
+        self._in_connection(work)
+
+    def check_writable(self) -> None:
+        """Insert a line in a transaction that is undone."""
+
+        def work(connection: psycopg.Connection[Any]) -> None:
+            with connection.transaction(force_rollback=True):
+                connection.execute(_LIMITS)
+                last, _ = connection.execute(self._statement(_LAST)).fetchone() or (0, None)
+                connection.execute(self._statement(_INSERT), ([last + 1], [b""]))
+
+        self._in_connection(work)
+
+    def _in_connection(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Return what `work` does. Raises StoreUnavailable for each failure but an integrity error, and in time."""
+
+        def connected() -> T:
+            # A pooler knows no prepared statements of an earlier transaction.
+            with psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None) as connection:  # type: ignore[arg-type]
+                connection.isolation_level = IsolationLevel.READ_COMMITTED
+                return work(connection)
+
+        try:
+            return at_once([connected], _PATIENCE)[0]
+        except errors.UniqueViolation:
+            raise
+        except psycopg.Error as problem:
+            reason = problem.diag.message_primary or str(problem) or type(problem).__name__
+            raise self._failure(f"the database failed: {reason}", problem.sqlstate or "") from None
+        except TimeoutError as problem:
+            raise self._failure(f"the database gave {problem}") from None
+
+    def _failure(self, what: str, state: str = "") -> StoreUnavailable:
+        printable = "".join(letter if letter.isprintable() else " " for letter in what)
+        text = f"{' '.join(printable.split())[:500]}{f' ({state})' if state else ''}"
+        step = Step(_STEPS.get(state, "check the server, the network, and the user and its password"))
+        return StoreUnavailable(Message("database-unavailable", text, self.place, (step,)))
+
+    def _statement(self, text: str) -> sql.Composed:
+        return sql.SQL(text).format(table=self._table)

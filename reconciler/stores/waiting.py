@@ -1,0 +1,52 @@
+"""Waits for libraries whose calls neither a signal nor a timeout ends."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+
+_THREADS = 8
+
+
+def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
+    """Return the results of jobs that run side by side, in their order.
+
+    Raises what a job raises, and TimeoutError after `patience` seconds. What still runs then is ignored, and ends with
+    the process; jobs that have not begun are dropped.
+    """
+    until = time.monotonic() + patience
+    pending = deque(enumerate(jobs))
+    ended = SimpleQueue[tuple[int, T] | BaseException]()
+
+    def work() -> None:
+        try:
+            while True:
+                number, job = pending.popleft()
+                ended.put((number, job()))
+        except IndexError:  # nothing is left
+            return
+        except BaseException as problem:  # noqa: BLE001 - raised again by the thread that waits
+            ended.put(problem)
+
+    for _ in range(min(_THREADS, len(jobs))):
+        Thread(target=work, daemon=True).start()
+    results = {}
+    try:
+        for _ in jobs:
+            end = ended.get(timeout=max(0.0, until - time.monotonic()))
+            if isinstance(end, BaseException):
+                raise end
+            results[end[0]] = end[1]
+    except Empty:
+        raise TimeoutError(f"no answer (waited {patience:g} s)") from None
+    finally:
+        pending.clear()
+    return [results[number] for number in range(len(jobs))]
