@@ -1,0 +1,140 @@
+"""Credentials are never read from `config/`: found there, they are a mistake that does not show them."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, quote_plus
+
+from reconciler.desired.fields import STATE
+from reconciler.desired.files import File, place_after
+from reconciler.desired.mistakes import FILE_LIMIT, MASK, Mistakes
+from reconciler.desired.nodes import ListNode, MapNode, Node, Scalar
+from reconciler.desired.reading import is_plain
+from reconciler.desired.urls import USER_INFO
+from reconciler.model.address import TARGET, TargetName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_ANY_TARGET = "RECONCILER_<REGION>_<ENVIRONMENT>_"
+
+_NAMES = re.compile(
+    r"client\W?_?id|secret|passw|passphrase|token|bearer|credential|(api|access|private|signing)[\W_]?key"
+    r"|^(pwd|pass|auth|authorization)$",
+    re.IGNORECASE,
+)
+_ADDRESSES = r"(?i)(ur[il]|host|path|endpoint)s?$"
+_USER_INFO = r"://[^/?#\s]*@"
+_PASSWORD = r"(?i)://[^/?#\s]*:[^/?#\s]*@|https?://[^/?#\s]*@|[?&](ssl)?password="  # noqa: S105 - a pattern
+"""A password in the place of the record: ssh and databases take a user name alone."""
+
+_IN_WORD: Final = r"[^\s\"',\[]"
+_LOOKS: Final = (
+    (("AGE-SECRET-KEY-1", "age-secret-key-1"), r"(?i)AGE-SECRET-KEY-1[0-9a-z]{6,}", "an age secret key"),
+    (("PRIVATE KEY-----",),
+        r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----(?=.{0,200}[A-Za-z0-9+/]{40}).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        "a private key"),
+    # In a URL it may be what an endpoint asks for.
+    (("eyJ",),
+        rf"(?<!{_IN_WORD})(?!\{{|{_IN_WORD}{{0,200}}://){_IN_WORD}{{0,200}}eyJ[\w-]{{5,}}\.[\w-]{{5,}}\.[\w-]*",
+        "an access token"),
+)  # fmt: skip
+"""How a secret is recognised that no variable holds: text that is always in it, its pattern, and its description."""
+
+_SECRETS: Final = (
+    "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET", "PGPASSWORD",
+)  # fmt: skip
+"""Variables that hold secrets, beside each target's client secret."""
+
+_SHORTEST_SECRET = 8
+_LONG_WORD = 16
+
+
+def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
+    """Return the secrets in variables as they may be written in YAML and URLs, each with its variable; longest first.
+
+    Those that any text may contain, short ones and plain words, are left out.
+    """
+    forms: dict[str, str] = {}
+    for name in (*_SECRETS, *(f"{TargetName(target).variable_prefix}CLIENT_SECRET" for target in targets)):
+        value = (lookup(name) or "").strip()
+        are_words = value.islower() and value.replace("-", "").replace("_", "").isalpha()
+        if len(value) >= (_LONG_WORD if are_words else _SHORTEST_SECRET):
+            forms |= dict.fromkeys(_forms(value), name)
+    return {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
+
+
+def _forms(secret: str) -> Iterable[str]:
+    """Return `secret` plain, quoted for YAML, and percent-encoded: every sign or those that a URL must not have."""
+    for escaped in (quote(secret, safe=""), quote_plus(secret), quote(secret), quote(secret, safe="!#$&'()*+,/:;=?@")):
+        yield escaped
+        yield re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), escaped)
+    yield from (secret, json.dumps(secret)[1:-1], secret.replace("'", "''"))
+
+
+def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
+    """Report every secret in the text of a file, in comments too, and cover it, so that nothing can show it later.
+
+    Returns the file itself if there is none. A secret that is covered keeps its length, and other mistakes their place.
+    """
+    written = [secret for secret in known if secret.encode() in file.data]
+    looks = [look for look in _LOOKS if any(mark.encode() in file.data for mark in look[0])]
+    if not written and not looks:
+        return file
+    text = file.data.decode()
+    patterns = [(re.escape(secret), f"the value of {known[secret]}") for secret in written]
+    for pattern, what in [*patterns, *(look[1:] for look in looks)]:
+        for match in islice(re.finditer(pattern, text), FILE_LIMIT):
+            remedy = "remove it, and replace the secret: everyone who can read this file, or its history, can use it"
+            mistakes.add("secret", place_after(file.name, text[: match.start()]), f"the file contains {what}", remedy)
+        text = re.sub(pattern, lambda match: re.sub(r"\S", MASK, match[0]), text)
+    return File(file.name, text.encode())
+
+
+def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
+    """Report every credential under `node`, and take it out so that nothing else is reported about it.
+
+    A credential is a value under a key that is named like one, in any spelling. A URL with user info is reported and
+    stays. `prefix` begins the names of the variables to use instead.
+    """
+    if isinstance(node, MapNode):
+        _remove_members(node, mistakes, prefix)
+    elif isinstance(node, ListNode):
+        for item in node.items:
+            if not isinstance(item, Scalar) or "@" in item.value:
+                remove(item, mistakes, prefix)
+    elif isinstance(node, Scalar) and re.search(_USER_INFO, node.value):
+        mistakes.add(USER_INFO.name, node, "the value " + USER_INFO.what, USER_INFO.remedy)
+
+
+def _remove_members(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
+    credentials = []
+    for name, member in node.members.items():
+        value = member.value
+        if isinstance(value, MapNode):
+            is_target = "/" in name and TARGET.fullmatch(name)
+            _remove_members(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
+        elif _is_credential(name) and not is_plain(value, "null"):
+            field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"
+            remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace it"
+            mistakes.add("credential", member, "credentials are not allowed in the configuration", remedy)
+            credentials.append(name)
+        elif name == STATE.name and isinstance(value, Scalar):
+            if re.search(_PASSWORD, value.value):
+                remedy = "remove it; set RECONCILER_STATE, or the variables of the store, in the environment"
+                mistakes.add("state-password", value, "state: the place contains a password", remedy)
+                credentials.append(name)
+        elif not isinstance(value, Scalar) or "@" in value.value:
+            remove(value, mistakes, prefix)
+    for name in credentials:
+        del node.members[name]
+
+
+@lru_cache(maxsize=1024)
+def _is_credential(name: str) -> bool:
+    return bool(_NAMES.search(name)) and not re.search(_ADDRESSES, name)

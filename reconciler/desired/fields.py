@@ -1,0 +1,151 @@
+"""The table of all keys in `config/`: the reader, its messages and the JSON Schema are derived from it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from reconciler.model.address import ADDRESS_PATTERN, NAME, SPELLING, TARGET, TARGET_PATTERN
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Overlap, Replace, Unknown
+
+
+class Shape(Enum):
+    """The shape of a value. The keys of MAPPING are known; the user chooses those of NAMES."""
+
+    TEXT, WORD, FLAG, LIST, MAPPING, NAMES = range(6)
+
+
+class Field(Struct, frozen=True):
+    """One key: its name, the shape and the meaning of its value.
+
+    `pattern` is a regular expression for the text, or for the names of NAMES; `expected` says it in words, and
+    `remedy` what to do. `words` are those that are allowed; `keys` those of a MAPPING; `item` is
+    each element of a LIST, or each value of NAMES. `required`: in its mapping. `nullable`: `null` is a value.
+    """
+
+    name: str
+    shape: Shape = Shape.TEXT
+    description: str = ""
+    pattern: str = ".*"
+    expected: str = ""
+    remedy: str = ""
+    words: tuple[str, ...] = ()
+    keys: tuple[Field, ...] = ()
+    item: Field | None = None
+    required: bool = False
+    nullable: bool = False
+
+    @property
+    def known(self) -> dict[str, Field]:
+        """The keys of a MAPPING by name."""
+        return {key.name: key for key in self.keys}
+
+
+_TEXT, _WORD, _FLAG, _LIST, _MAPPING, _NAMES = Shape
+
+RESERVED: Final = ("attempt", "environment", "name", "region")
+"""The variables that every webhook URL has."""
+
+VARIABLE: Final = "[a-z][a-z0-9_]*"
+"""The name of a variable, as a regular expression."""
+
+_HOST = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
+_LOOPBACK = r"(([A-Za-z0-9_-]+\.)*[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|127\.[0-9.]+|\[[0-9A-Fa-f:.]+\])"
+_SERVER = rf"([Hh][Tt][Tt][Pp][Ss]://{_HOST}|[Hh][Tt][Tt][Pp]://{_LOOPBACK})(:[0-9]{{1,5}})?"
+_BASE_URL = _SERVER + '(/[!"$->@-~]*)?'
+_TEMPLATE = rf"([^{{}}]|\{{\{{|\}}\}}|\{{{VARIABLE}\}})*"
+_WEBHOOK_URL = (
+    r"(?!.*\{attempt\}.*\{attempt\})"
+    rf"((?=[^{{}}]*$){_SERVER}([/?][!\"$-~]*)?|(?=[^{{}}]*[{{}}]){_TEMPLATE})"
+)
+
+CODE: Final = Field(
+    "eventCodes", _TEXT, "", "[A-Z]{3}[0-9]{5}", "three capital letters and five digits", "for example: ONB10011"
+)
+EVENT_CODES: Final = Field("eventCodes", _LIST, "The events to be notified of, such as ONB10011.", item=CODE)
+WEBHOOK_URL: Final = Field(
+    "webhookUrl", _TEXT,
+    "Where notifications are sent; {region}, {environment}, {name}, {attempt} and the target's vars are substituted.",
+    _WEBHOOK_URL, "", "use {region}, {environment}, {name}, {attempt} or a variable of the target; write {{ and }} for"
+    " literal braces",
+)  # fmt: skip
+SUBSCRIPTION: Final = Field("a subscription", _MAPPING, keys=(EVENT_CODES, WEBHOOK_URL), nullable=True)
+PATTERN: Final = Field(
+    "a pattern", _NAMES, "Subscriptions by name; null excludes one.",
+    NAME.pattern, "a subscription name", SPELLING, item=SUBSCRIPTION,
+)  # fmt: skip
+SUBSCRIPTIONS: Final = Field(
+    "subscriptions", _NAMES, "Desired subscriptions by target or pattern: region/environment, either may be *.",
+    TARGET_PATTERN.pattern, "a pattern region/environment (either may be *)", SPELLING, item=PATTERN,
+)  # fmt: skip
+
+AUTH_URL: Final = Field("auth_url", _TEXT, "Tokens: POST {auth_url}/oauth/token.", _BASE_URL)
+BASE_URL: Final = Field(
+    "base_url", _TEXT, "Subscriptions: POST {base_url}/notification/webhooksubscription.", _BASE_URL
+)
+AUDIENCE_BASE: Final = Field(
+    "audience_base", _TEXT, "A token's audience: {audience_base}/{api_name}; default: base_url.", _BASE_URL
+)
+VARS: Final = Field(
+    "vars", _NAMES, "Your own variables, for webhookUrl.", f"(?!({'|'.join(RESERVED)})$){VARIABLE}", "a variable name",
+    f"use a-z, 0-9 and _, starting with a letter; {', '.join(RESERVED)} are reserved",
+    item=Field("vars", _TEXT, "", r"[\s\S]{0,2048}", "printable text of at most 2048 characters"),
+)  # fmt: skip
+OVERLAP: Final = Field(
+    "overlap", _WORD, "One event code in two subscriptions of one service: refuse (default) or allow.",
+    words=tuple(Overlap),
+)  # fmt: skip
+REPLACE: Final = Field(
+    "replace", _WORD, "If a URL changes: overlap (default) creates the new subscription beside the old one; wait"
+    " creates it after the old one is removed.", words=tuple(Replace),
+)  # fmt: skip
+UNKNOWN: Final = Field(
+    "unknown", _WORD, "If the outcome of a create is unknown: wait (default) for a person, or retry, for which every"
+    " webhookUrl needs {attempt}.", words=tuple(Unknown),
+)  # fmt: skip
+TARGET_KEYS: Final = (AUTH_URL, BASE_URL, AUDIENCE_BASE, VARS, OVERLAP, REPLACE, UNKNOWN)
+TARGETS: Final = Field(
+    "targets", _NAMES, "Where the service is: region/environment and its addresses.", TARGET.pattern,
+    "a target region/environment", SPELLING, item=Field("a target", _MAPPING, keys=TARGET_KEYS),
+)  # fmt: skip
+
+STATE: Final = Field(
+    "state", _TEXT, "Where the record is: a file, git:BRANCH, s3://BUCKET/PREFIX, gs://…, az://…, postgresql://….",
+    r"\S([\s\S]*\S)?", "a path or a URL", "for example: state.jsonl or git:reconciler-state",
+)  # fmt: skip
+RECORD: Final = Field(
+    "record", _TEXT, "The id of the record, as `reconciler state init` prints it.", "[0-9a-f]{32}",
+    "32 hexadecimal digits", "copy the id that `reconciler state init` prints",
+)  # fmt: skip
+RECIPIENT: Final = Field("recipients", pattern="age1[0-9a-z]{58}")
+RECIPIENTS: Final = Field("recipients", _LIST, "age public keys to encrypt create responses to.", item=RECIPIENT)
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a token of RFC 9110, section 5.6.2
+_CONTENT = rf"([^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}([^{{}}]|\{{header:{_TOKEN}\}})*"
+_SIGNATURE = (
+    Field("header", _TEXT, "The HTTP header with the signature.", _TOKEN, "an HTTP header name", required=True),
+    Field("algorithm", _WORD, "How the signature is computed.", words=tuple(ALGORITHMS), required=True),
+    Field("prefix", _TEXT, "Text before the signature in the header.", "[ -~]*", "printable ASCII"),
+    Field("encoding", _WORD, "The signature's encoding; default: hex.", words=ENCODINGS),
+    Field("key_encoding", _WORD, "The secret's encoding; default: utf8.", words=KEY_ENCODINGS),
+    Field(
+        "content", _TEXT, "The signed text: {body}, {header:NAME} and other text; default: {body}.", _CONTENT,
+        "{body} exactly once; otherwise only {header:NAME} and text without braces",
+    ),
+    Field("enforce", _FLAG, "Refuse notifications without a valid signature; default: true."),
+)  # fmt: skip
+VERIFICATION: Final = Field("verification", _MAPPING, "How notifications are signed.", keys=_SIGNATURE)
+_ADDRESS = Field(
+    "address", _TEXT, "region/environment/name, each may be *; or a name alone.",
+    f"({ADDRESS_PATTERN.pattern}|{NAME.pattern})", "region/environment/name or a name",
+    "for example: europe/staging/offers, */staging/offers or offers", required=True,
+)  # fmt: skip
+_REASON = Field("reason", _TEXT, "Why the two may differ.", r"[\s\S]*\S[\s\S]*", "printable text", required=True)
+IGNORED: Final = Field("ignore", _MAPPING, keys=(_ADDRESS, _REASON))
+IGNORE: Final = Field("ignore", _LIST, "Exceptions: an address and a reason each.", item=IGNORED)
+PARITY: Final = Field("parity", _MAPPING, "Intended differences between targets.", keys=(IGNORE,))
+
+_SECTIONS = (STATE, RECORD, TARGETS, SUBSCRIPTIONS, RECIPIENTS, VERIFICATION, PARITY)
+FILE: Final = Field("a file", _MAPPING, keys=_SECTIONS)

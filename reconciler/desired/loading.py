@@ -1,0 +1,75 @@
+"""The room's pipeline, stage by stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from reconciler.desired import credentials, files, merging, nodes, overlaps, sections, single, targets
+from reconciler.desired.mistakes import Mistakes, position
+from reconciler.errors import ConfigError
+from reconciler.model.desired import Desired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from reconciler.desired.targets import Lookup
+
+
+def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
+    """Return the desired state that the directory (or the one file) `config` describes.
+
+    `lookup` returns the value of a variable by its name, None if it is unset: of those that override the addresses of
+    targets, of RECONCILER_RECIPIENTS, and of secrets, which must not stand in `config`. Raises ConfigError with every
+    mistake, sorted by place; warnings are in the `warnings` of the result, or of the error.
+    """
+    desired, problem = load_sound(config, lookup)
+    if problem is not None:
+        raise problem
+    return desired
+
+
+def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
+    """Return as `load` does, of a configuration with mistakes the sound targets and subscriptions; and the error."""
+    mistakes = Mistakes()
+    contents = files.read(config, mistakes)
+    gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)
+    secrets = credentials.secrets(gathered.targets, lookup)
+    if any(secret.encode() in file.data for secret in secrets for file in contents):  # read them again without these
+        mistakes = Mistakes()
+        gathered = sections.gather(_roots(files.read(config, mistakes), secrets, mistakes), mistakes)
+    desired = _judge(gathered, lookup, mistakes)
+    if not mistakes.found:
+        return desired, None
+    every = desired.subscriptions.items()
+    sound = {address: each for address, each in every if not each.template.startswith(merging.NOWHERE)}
+    problem = ConfigError(mistakes.first_of_each_file(), mistakes.count, (*desired.warnings, *desired.unread))
+    return replace(desired, subscriptions=sound), problem
+
+
+def _roots(contents: Iterable[files.File], secrets: Mapping[str, str], mistakes: Mistakes) -> Iterator[nodes.Node]:
+    for file in contents:
+        root = nodes.build(credentials.cover(file, secrets, mistakes), mistakes)
+        if root is not None:
+            credentials.remove(root, mistakes)
+            yield root
+
+
+def _judge(gathered: sections.Sections, lookup: Lookup, mistakes: Mistakes) -> Desired:
+    declared = targets.read(gathered.targets, lookup, mistakes)
+    subscriptions = merging.merge(gathered.patterns, declared, mistakes)
+    overlaps.check(subscriptions.values(), declared, mistakes)
+    state, record = single.read_state(gathered.single, mistakes)
+    return Desired(
+        targets={name: target.target for name, target in declared.items() if target.target is not None},
+        subscriptions=subscriptions,
+        state=state,
+        record=record,
+        recipients=single.read_recipients(gathered.single, lookup, mistakes),
+        verification=single.read_verification(gathered.single, mistakes),
+        parity_ignore=single.read_parity(gathered.single, mistakes),
+        warnings=tuple(sorted(mistakes.warnings, key=position)),
+        unread=tuple(sorted(mistakes.unread, key=position)),
+    )

@@ -1,0 +1,213 @@
+"""Patches -> subscriptions: for each target, from the general pattern to the particular one."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from reconciler.desired import urls
+from reconciler.desired.mistakes import Mistakes, Positioned, listed, nearest, place, question, shown
+from reconciler.desired.patches import Codes, Patch, Url, attempts, read
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import Subscription, Unknown
+from reconciler.model.url import ATTEMPT, has_attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from reconciler.desired.nodes import Node
+    from reconciler.desired.sections import Pattern
+    from reconciler.desired.targets import Declared
+
+Layer = dict[str, Patch]
+
+NOWHERE: Final = "https://nowhere.invalid/"
+"""Begins the stand-in for a URL that has a mistake; a configuration with one is never applied."""
+
+ROUTE_LIMIT: Final = 500_000
+"""Routes on all targets, which bound time and memory: a small file can want very many things on very many targets."""
+
+_PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECASE)
+
+
+def merge(
+    patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
+) -> dict[Address, Subscription]:
+    """Return the subscriptions wanted on every target, sorted by address."""
+    layers = {name: read(pattern, mistakes) for name, pattern in patterns.items()}
+    unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
+    _refuse_undeclared(unmatched, patterns, targets, mistakes)
+    lost = {name: patch for pattern in unmatched for name, patch in layers[pattern].items()}
+    for url in [patch.url for pattern in unmatched for patch in layers[pattern].values() if patch.url]:
+        if url.value is not None and "{" not in url.value:  # no target is there to substitute variables
+            _has_fault(url.value, url.node, mistakes)
+    if _are_too_many(layers, targets):
+        largest = max(patterns.values(), key=lambda pattern: len(pattern.members))
+        what = f"the configuration defines more than {ROUTE_LIMIT} routes"
+        mistakes.hide("too-many-routes", largest.keys[0], what, "split it into several projects")
+        return {}
+    wanted: list[Subscription] = []
+    hosts: dict[str, list[Node]] = {}
+    for target, declared in targets.items():
+        given = declared.variables
+        usable = {name: value for name, value in (given or {}).items() if value is not None}
+        unusable = None if given is None else given.keys() - usable
+        subscriptions = _Merger(target, usable, unusable, mistakes, lost.keys(), hosts).merge(layers)
+        _refuse_retry(target, declared, subscriptions, mistakes)
+        wanted += subscriptions
+    for host, nodes in hosts.items():
+        first = min(nodes, key=attrgetter("file", "line", "column"))
+        what = f"webhookUrl: the host {host} is a placeholder: no name under .example exists"
+        mistakes.warn("placeholder-host", first, what, "replace it with your own")
+    wanted.sort(key=attrgetter("address"))
+    return {subscription.address: subscription for subscription in wanted}
+
+
+def _refuse_undeclared(
+    unmatched: Iterable[str],
+    patterns: Mapping[str, Pattern],
+    targets: Mapping[TargetName, Declared],
+    mistakes: Mistakes,
+) -> None:
+    if mistakes.hidden:
+        return
+    remedy = f"declare it under `targets:`; declared targets: {listed(targets)}"
+    for name in unmatched:
+        what = f"{name} matches no declared target" if "*" in name else f"target {name} is not declared"
+        for key in patterns[name].keys:
+            meant = None if mistakes.crowd(key) else nearest(name, targets)
+            mistakes.add("undeclared-target", key, what + question(meant), remedy)
+
+
+def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
+    """True if a webhook URL has a fault, which is reported unless a mistake is known there."""
+    fault = urls.fault(url)
+    if fault is not None:
+        mistakes.add_first(fault.name, node, f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
+    return fault is not None
+
+
+def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) -> bool:
+    """True if the patterns come to more routes than are allowed; a patch without codes counts as one."""
+    sizes = {
+        name: sum(len(patch.codes.value or "-") if patch.codes else 1 for patch in layer.values())
+        for name, layer in layers.items()
+    }
+    return sum(sizes.get(name, 0) for target in targets for name in _patterns_of(target)) > ROUTE_LIMIT
+
+
+def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
+    """Return the patterns that match a target: one general, two between, one particular."""
+    return "*/*", f"{target.region}/*", f"*/{target.environment}", target
+
+
+def _refuse_retry(
+    target: TargetName, declared: Declared, subscriptions: Iterable[Subscription], mistakes: Mistakes
+) -> None:
+    """Report `unknown: retry` on a target with a URL that is the same for every attempt."""
+    if declared.target is None or declared.target.unknown is not Unknown.RETRY or declared.unknown is None:
+        return
+    fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
+    if fixed:
+        what = f"unknown: retry needs {ATTEMPT} in every webhook URL of {target}; without it: {listed(fixed)}"
+        remedy = f"add {ATTEMPT} to the path or the query of these URLs, or write wait"
+        mistakes.add("retry-without-attempt", declared.unknown, what, remedy)
+
+
+class _Merger(Struct):
+    """The subscriptions of one target.
+
+    `unusable` are variables with a mistake, None if any may be one. `lost` are names of subscriptions under patterns
+    that match no target: they may be meant for this one. `hosts` collects the placeholders.
+    """
+
+    target: TargetName
+    variables: dict[str, str]
+    unusable: AbstractSet[str] | None
+    mistakes: Mistakes
+    lost: AbstractSet[str]
+    hosts: dict[str, list[Node]]
+
+    def merge(self, layers: Mapping[str, Layer]) -> list[Subscription]:
+        general, of_region, of_environment, particular = (layers.get(name, {}) for name in _patterns_of(self.target))
+        merged = dict(general)
+        for layer in (self._agreed(of_region, of_environment), particular):
+            for name, patch in layer.items():
+                merged[name] = patch.over(merged[name]) if name in merged else patch
+        wanted = (self._complete(name, patch) for name, patch in merged.items() if patch.wanted)
+        return [subscription for subscription in wanted if subscription is not None]
+
+    def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
+        """Return two layers of one rank as one: they may complete each other, and not differ."""
+        agreed = of_region | of_environment
+        for name in of_region.keys() & of_environment.keys():
+            first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
+            if first.wanted != later.wanted:
+                what = f"only one of the two excludes {name} with null"
+                self._refuse_conflict("null-conflict", what, first.key, later.key)
+            if first.codes and later.codes and first.codes.sound and later.codes.sound:
+                self._compare(name, "eventCodes", first.codes, later.codes)
+            self._compare(name, "webhookUrl", first.url, later.url)
+            agreed[name] = first.over(later)
+        return agreed
+
+    def _compare(self, name: str, field: str, first: Codes | Url | None, later: Codes | Url | None) -> None:
+        if first is None or later is None or first.value is None or later.value is None:
+            return
+        if first.value != later.value:
+            self._refuse_conflict("rank-conflict", f"they set {field} of {name} differently", first.node, later.node)
+
+    def _refuse_conflict(self, kind: str, conflict: str, first: Positioned, later: Positioned) -> None:
+        what = f"conflicts with the equally specific pattern for {self.target} at {place(first)}: {conflict}"
+        remedy = f"keep it in one of the two patterns, or set it under {self.target} itself"
+        self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
+
+    def _complete(self, name: str, patch: Patch) -> Subscription | None:
+        """Return the subscription of merged patches, with the sound part of it: its codes may clash with others."""
+        codes, url = patch.codes, patch.url
+        if codes is None or url is None:
+            self._refuse_incomplete(name, patch)
+        written = url.value if url else None
+        template = self._expand(name, written, url.node) if url and written is not None else None
+        if codes is None:
+            return None
+        address = Address.of(self.target, name)
+        return Subscription(address, codes.value, template or NOWHERE + address, written or "", place(patch.key))
+
+    def _refuse_incomplete(self, name: str, patch: Patch) -> None:
+        if self.mistakes.hidden or name in self.lost:
+            return
+        given = {"eventCodes": patch.codes, "webhookUrl": patch.url}
+        what = f"missing {' and '.join(field for field, value in given.items() if value is None)}"
+        remedy = "add it here or in a more general pattern"
+        self.mistakes.add("missing-field", patch.key, f"{self.target}/{name}: {what}", remedy, once=what)
+
+    def _expand(self, name: str, written: str, node: Node) -> str | None:
+        try:
+            self.variables["name"] = name
+            url = written.format_map(self.variables)
+        except KeyError as unknown:
+            self._refuse_variable(unknown.args[0], node)
+            return None
+        if _has_fault(url, node, self.mistakes):
+            return None
+        if ATTEMPT in url and url.count(ATTEMPT) != attempts(written):
+            what = f"webhookUrl contains {ATTEMPT} as text, from a variable or between doubled braces"
+            remedy = f"for the text write %7Battempt%7D; for the id of the attempt write {ATTEMPT} in webhookUrl itself"
+            self.mistakes.add_first("literal-attempt", node, what, remedy)
+            return None
+        if ".example" in url and (match := _PLACEHOLDER.match(url)):
+            self.hosts.setdefault(match[1].lower(), []).append(node)
+        return url
+
+    def _refuse_variable(self, name: str, node: Node) -> None:
+        if self.unusable is None or name in self.unusable:
+            return
+        known = [] if self.mistakes.crowd(node) else [*self.variables]
+        what = f"webhookUrl: unknown variable {name} for {self.target}{question(nearest(name, known))}"
+        remedy = f"available: {listed(known)}; define more under `vars` of the target"
+        self.mistakes.add_first("unknown-variable", node, what, remedy)

@@ -1,0 +1,155 @@
+"""Collects mistakes, each once, so that one run can report them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from reconciler.errors import Message, Place, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MASK: Final = "\N{FULL BLOCK}"
+"""Each character of a secret is replaced by this."""
+
+FILE_LIMIT: Final = 100
+"""Mistakes of one file that are reported: a file that was generated wrongly has one on each line."""
+
+_FILE_KEPT = 10 * FILE_LIMIT  # they are not found in the order of their places
+_SHOWN = 60
+_CONSIDERED = 400
+_OFTEN = 0.4
+_NAMES_SHOWN = 20
+_COMPARED = 500
+
+
+class Positioned(Struct, gc=False):
+    """A part of a file: the file's name, and line and column counted from 0."""
+
+    file: str
+    line: int
+    column: int
+
+
+def place(of: Positioned) -> Place:
+    """Return the place where a node begins, as people count."""
+    return Place(of.file, of.line + 1, of.column + 1)
+
+
+def position(message: Message) -> tuple[Place, str]:
+    """Return the key that messages are sorted by: those of no file come first."""
+    return message.place or Place("", 0, 0), message.what
+
+
+class Mistakes:
+    """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all. `unread` are warnings too.
+
+    `hidden` is true if something could not be read, a file or a section, so that nothing follows from what is missing:
+    a target may be declared in the file that could not be read.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[Message] = set()
+        self.warnings: set[Message] = set()
+        self.unread: set[Message] = set()
+        self.hidden = False
+        self._places: set[Place] = set()
+        self._known: set[tuple[Place, str]] = set()
+        self._in_file: Counter[str] = Counter()
+
+    def add(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step, once: str = "") -> None:
+        """Add a mistake, unless it is known there; `once` identifies it there whatever target it is found for.
+
+        A mistake that would show a covered secret follows from that, and is left out.
+        """
+        at = at if isinstance(at, Place) else place(at)
+        if MASK in what:
+            self.hidden = True
+            return
+        if (key := (at, once or what)) in self._known:
+            return
+        self._known.add(key)
+        self._places.add(at)
+        self._in_file[at.file] += 1
+        if self._in_file[at.file] <= _FILE_KEPT:
+            self.found.add(_message(name, at, what, remedy))
+
+    def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
+        """Add it unless a mistake is known there: one value is judged again for each target that it is merged into."""
+        at = at if isinstance(at, Place) else place(at)
+        if at not in self._places:
+            self.add(name, at, what, *remedy)
+
+    def hide(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
+        """Add a mistake that keeps a part of the configuration from being read."""
+        self.add(name, at, what, *remedy)
+        self.hidden = True
+
+    def warn(self, name: str, at: Place | Positioned, what: str, remedy: str) -> None:
+        """Add a warning."""
+        self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
+
+    def crowd(self, at: Positioned) -> bool:
+        """True if the file has so many mistakes that no advice on another one would be read."""
+        return self._in_file[at.file] > FILE_LIMIT
+
+    @property
+    def count(self) -> int:
+        return self._in_file.total()
+
+    def first_of_each_file(self) -> list[Message]:
+        """Return the mistakes, sorted by place: of each file the first, and how many more it has."""
+        mistakes: list[Message] = []
+        for file, of_file in groupby(sorted(self.found, key=position), lambda mistake: position(mistake)[0].file):
+            first = list(islice(of_file, FILE_LIMIT + 1))
+            mistakes += first[:FILE_LIMIT]
+            for rest in first[FILE_LIMIT:]:
+                what = f"{self._in_file[file] - FILE_LIMIT} more mistakes not shown"
+                mistakes.append(Message("more-mistakes", what, "", (Step("fix the ones above first"),), rest.place))
+        return mistakes
+
+
+def _message(name: str, at: Place, what: str, remedy: Iterable[str | Step]) -> Message:
+    steps = tuple(step if isinstance(step, Step) else Step(step) for step in remedy)
+    return Message(name, what, "", steps, at) if at.line else Message(name, what, at.file, steps)
+
+
+def shown(text: str) -> str:
+    """Return `text` for a message: quoted, escaped, cut; without what may be user info, a query or a secret."""
+    if "@" in text:
+        return "a value with an @"
+    if _looks_random(text):
+        return f"a value of {len(text)} characters that may be a secret"
+    before, query, _ = text.partition("?")
+    return repr(before + "?…" if query else before) if len(before) <= _SHOWN else f"{before[:_SHOWN]!r}…"
+
+
+def _looks_random(text: str) -> bool:
+    """True if a word in it changes between capitals, small letters and digits as often as no name does."""
+    import re  # noqa: PLC0415 - only a configuration with mistakes pays for it
+
+    words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
+    return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message: sorted, with commas; of very many the first."""
+    known = sorted(names)
+    more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
+    return ", ".join(known[:_NAMES_SHOWN] + more) or "none"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the name that `word` was probably meant to be."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
+
+    return next(iter(get_close_matches(word[:_SHOWN], islice(known, _COMPARED), n=1)), None)
+
+
+def question(meant: str | None) -> str:
+    """Return the question if that was meant; empty for None."""
+    return "" if meant is None else f" (did you mean {meant!r}?)"

@@ -1,0 +1,193 @@
+"""YAML text -> a tree of nodes that know their places; what is no plain tree of mappings, lists and text is a mistake.
+
+`yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands
+aliases until memory is full.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final, cast
+
+import yaml
+from yaml import AliasEvent, Event, MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent
+
+from reconciler.desired.files import File, place_after
+from reconciler.desired.mistakes import Mistakes, Positioned, place, shown
+from reconciler.errors import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yaml import CollectionStartEvent
+    from yaml.error import Mark
+
+DEPTH_LIMIT: Final = 64
+EVENT_LIMIT: Final = 500_000
+"""Events in one file, which bound the memory it takes. Ten thousand subscriptions make about a hundred thousand."""
+
+Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+_UNPRINTABLE = r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+
+
+class Scalar(Positioned, gc=False):
+    """Text as it was written. `plain` is without quotes."""
+
+    value: str
+    plain: bool
+
+
+class Member(Positioned, gc=False):
+    """One key of a mapping, where it is, with its value."""
+
+    key: str
+    value: Node
+
+
+class MapNode(Positioned, gc=False):
+    """A mapping, by its keys."""
+
+    members: dict[str, Member]
+
+
+class ListNode(Positioned, gc=False):
+    """A list."""
+
+    items: list[Node]
+
+
+class Broken(Positioned, gc=False):
+    """Stands for a value that has a mistake, already reported."""
+
+
+Node = Scalar | MapNode | ListNode | Broken
+
+
+class _TooDeep(Exception):
+    """A file is nested deeper than any meaningful one; args: the place."""
+
+
+def build(file: File, mistakes: Mistakes) -> Node | None:
+    """Return the one document of a file; None if it is empty, or if its mistakes leave nothing to go on with."""
+    try:
+        events = iter(Loader(file.data).get_event, None)
+        return _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes).document()
+    except _TooDeep as problem:
+        what = f"the file is nested deeper than {DEPTH_LIMIT} levels"
+        mistakes.hide("yaml-too-deep", problem.args[0], what, "reduce the nesting")
+    except StopIteration:
+        what = "the file has too many values"
+        mistakes.hide("yaml-too-many-values", Place(file.name, 1, 1), what, "split it into several files")
+    except MarkedYAMLError as problem:
+        _refuse_syntax(file, problem, mistakes)
+    except (yaml.YAMLError, ValueError):  # ValueError: the pure parser on an escape beyond Unicode
+        text = file.data.decode()
+        strange = re.search(_UNPRINTABLE, text)
+        at = place_after(file.name, text[: strange.start()] if strange else "")
+        mistakes.hide("yaml-character", at, "the file contains a character that YAML does not allow", "remove it")
+    return None
+
+
+class _Builder:
+    """One file while it is being read."""
+
+    def __init__(self, file: str, next_event: Callable[[], Event], mistakes: Mistakes) -> None:
+        self._file = file
+        self._next = next_event
+        self._mistakes = mistakes
+        self._line = 0
+        """The line of the last node, kept once for all nodes on it."""
+        self._keys: dict[str, str] = {}
+        """Each key, kept once: the names of fields are repeated in every mapping."""
+
+    def document(self) -> Node | None:
+        root = None
+        self._next()
+        if type(event := self._next()) is yaml.DocumentStartEvent:
+            root = self._node(self._next(), 1)
+            self._next()
+            event = self._next()
+        if type(event) is not yaml.StreamEndEvent:
+            what = "more than one YAML document"
+            self._mistakes.hide("yaml-documents", self._place(event), what, "move this document to its own file")
+        return root
+
+    def _node(self, event: Event, depth: int) -> Node:
+        mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
+        line = mark.line
+        if line == self._line:
+            line = self._line
+        else:
+            self._line = line
+        if type(event) is ScalarEvent:
+            if event.anchor or event.tag:
+                self._refuse_properties(event)
+            return Scalar(self._file, line, mark.column, event.value, not event.style)
+        if type(event) is AliasEvent:
+            what = "YAML aliases are not supported"
+            self._mistakes.add("yaml-alias", self._place(event), what, "repeat the value")
+            return Broken(self._file, line, mark.column)
+        self._refuse_properties(cast("CollectionStartEvent", event))
+        if depth > DEPTH_LIMIT:
+            raise _TooDeep(self._place(event))
+        if type(event) is MappingStartEvent:
+            return MapNode(self._file, line, mark.column, self._members(depth + 1))
+        return ListNode(self._file, line, mark.column, self._items(depth + 1))
+
+    def _members(self, depth: int) -> dict[str, Member]:
+        members: dict[str, Member] = {}
+        node, next_event, keys = self._node, self._next, self._keys
+        while type(event := next_event()) is not MappingEndEvent:
+            key, value = node(event, depth), node(next_event(), depth)
+            if type(key) is not Scalar:
+                if type(key) is not Broken:
+                    what = "expected a text key"
+                    self._mistakes.add("key-not-text", key, what, "quote a key that contains { or [")
+                continue
+            name = keys.setdefault(key.value, key.value)
+            member = Member(key.file, key.line, key.column, name, value)
+            if (first := members.setdefault(name, member)) is not member:
+                refuse_duplicate(member, first, self._mistakes)
+        return members
+
+    def _items(self, depth: int) -> list[Node]:
+        items, next_event = [], self._next
+        while type(event := next_event()) is not SequenceEndEvent:
+            items.append(self._node(event, depth))
+        return items
+
+    def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
+        if event.anchor:
+            what = "YAML anchors are not supported"
+            self._mistakes.add("yaml-anchor", self._place(event), what, "repeat the value")
+        if event.tag:
+            self._mistakes.add("yaml-tag", self._place(event), "YAML tags are not supported", "remove the tag")
+
+    def _place(self, event: Event) -> Place:
+        mark = cast("Mark", event.start_mark)
+        return Place(self._file, mark.line + 1, mark.column + 1)
+
+
+def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
+    """Report a key that is defined already, in the same mapping or in another file."""
+    what = f"duplicate key {shown(member.key)}: already defined at {place(first)}"
+    mistakes.add("duplicate-key", member, what, "remove one of them")
+
+
+def _refuse_syntax(file: File, problem: MarkedYAMLError, mistakes: Mistakes) -> None:
+    """Report the parser's message, with a remedy for the slips that this configuration invites."""
+    mark = cast("Mark", problem.problem_mark)
+    lines = file.data.decode().split("\n")
+    line = min(mark.line, len(lines) - 1)  # the parser sees the end of a file behind its last line
+    column = mark.column if line == mark.line else len(lines[line])
+    around = lines[line][max(column - 1, 0) : column + 1]
+    if "\t" in around:
+        remedy = "use spaces to indent, not tabs"
+    elif "*" in around:
+        remedy = 'quote the pattern: "*/*"'
+    else:
+        remedy = "correct the YAML; quote text that contains { } [ ] * & ! # % @ or a colon"
+    at = Place(file.name, line + 1, column + 1)
+    mistakes.hide("yaml-syntax", at, f"YAML syntax: {problem.problem}", remedy)

@@ -1,0 +1,129 @@
+"""The fields that one pattern gives to one subscription: a patch, to be laid over those of more general patterns."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from reconciler.desired import reading, urls
+from reconciler.desired.fields import CODE, EVENT_CODES, SUBSCRIPTION, VARIABLE, WEBHOOK_URL
+from reconciler.desired.mistakes import Mistakes, place, shown
+from reconciler.desired.nodes import MapNode, Member, Node, Scalar
+from reconciler.model.url import ATTEMPT
+
+if TYPE_CHECKING:
+    from reconciler.desired.sections import Pattern
+
+_FAMILIAR = re.compile("(?:LOA|ONB)[0-9]{5}")
+_KEYS: Final = SUBSCRIPTION.known
+_SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE}\}})*+")
+_PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
+
+
+class Codes(Struct, frozen=True, gc=False):
+    """`eventCodes` as given: sorted, without those that have mistakes. `sound` is false if there are such."""
+
+    value: tuple[str, ...]
+    node: Node
+    sound: bool = True
+
+
+class Url(Struct, frozen=True, gc=False):
+    """`webhookUrl` as given, before substitution, or None if it has a mistake."""
+
+    value: str | None
+    node: Node
+
+
+class Patch(Struct, frozen=True, gc=False):
+    """The fields that one pattern gives to one subscription; not `wanted` if it is `null`."""
+
+    key: Member
+    wanted: bool = True
+    codes: Codes | None = None
+    url: Url | None = None
+
+    def over(self, general: Patch) -> Patch:
+        """Return this patch laid over a more general one, field by field; over `null` it starts afresh."""
+        if not self.wanted or not general.wanted:
+            return self
+        return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
+
+
+def read(pattern: Pattern, mistakes: Mistakes) -> dict[str, Patch]:
+    """Return the patches of one pattern by the subscription's name. Of misnamed ones, only mistakes are reported."""
+    for member in pattern.misnamed:
+        _patch(member, mistakes)
+    return {name: _patch(member, mistakes) for name, member in pattern.members.items()}
+
+
+def _patch(member: Member, mistakes: Mistakes) -> Patch:
+    node = member.value
+    if isinstance(node, MapNode):
+        given = reading.fields(node, member.key, _KEYS, mistakes) or {}
+        codes, url = given.get("eventCodes"), given.get("webhookUrl")
+        return Patch(
+            member,
+            codes=None if codes is None else _codes(codes, mistakes),
+            url=None if url is None else Url(_template(url, mistakes), url),
+        )
+    if reading.is_plain(node, "null"):
+        return Patch(member, wanted=False)
+    if reading.is_empty(node):
+        remedy = "to exclude the subscription here, write `null` in full"
+        mistakes.add("empty-subscription", node, f"{member.key}: no value", remedy)
+    else:
+        reading.members(node, member.key, mistakes)
+    return Patch(member, codes=Codes((), node, sound=False), url=Url(None, node))
+
+
+def _template(node: Node, mistakes: Mistakes) -> str | None:
+    template = reading.text(node, WEBHOOK_URL.name, mistakes)
+    if template is None:
+        return None
+    if len(template) > urls.LENGTH_LIMIT:
+        mistakes.add(urls.TOO_LONG.name, node, f"webhookUrl {urls.TOO_LONG.what}", urls.TOO_LONG.remedy)
+    elif not _SOUND.fullmatch(template):
+        what = f"webhookUrl: unmatched brace in {shown(template)}"
+        mistakes.add("unmatched-brace", node, what, WEBHOOK_URL.remedy)
+    elif "attempt" in template and attempts(template) > 1:
+        mistakes.add("attempt-twice", node, f"webhookUrl: {ATTEMPT} occurs more than once", "remove all but one")
+    else:
+        return template
+    return None
+
+
+def attempts(template: str) -> int:
+    """Return how often a template has the variable `{attempt}`, not counting text between doubled braces."""
+    return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))
+
+
+def _codes(node: Node, mistakes: Mistakes) -> Codes:
+    items = reading.items(node, EVENT_CODES.name, mistakes)
+    if items is None:
+        return Codes((), node, sound=False)
+    values = [item.value for item in items if type(item) is Scalar]
+    if values and len(set(values)) == len(items) and all(map(_FAMILIAR.fullmatch, values)):
+        return Codes(tuple(sorted(values)), node)
+    return _odd_codes(node, items, mistakes)
+
+
+def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Codes:
+    """Return codes that something is reported about."""
+    if not items:
+        remedy = "add a code, or write null for the subscription to exclude it"
+        mistakes.add("no-codes", node, "eventCodes is empty", remedy)
+    codes: dict[str, Node] = {}
+    for item in items:
+        code = reading.scalar(item, CODE, mistakes)
+        if code is None:
+            continue
+        if codes.setdefault(code, item) is not item:
+            what = f"duplicate event code {code}: already listed at {place(codes[code])}"
+            mistakes.add("duplicate-code", item, what, "remove one of them")
+        elif not _FAMILIAR.fullmatch(code):
+            what = f"event code {code} is not in a documented family (LOA, ONB)"
+            mistakes.warn("unfamiliar-code", item, what, "check for a typo")
+    return Codes(tuple(sorted(codes)), node, 0 < len(codes) == len(items))

@@ -1,0 +1,146 @@
+"""Reads nodes as the table says: each function returns the value, or reports why there is none and returns None."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+from reconciler.desired.fields import Field, Shape
+from reconciler.desired.mistakes import Mistakes, listed, nearest, question, shown
+from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
+
+_REMEDIES: Final = {
+    "text": "write a single value; quote text that begins with { or [",
+    "a list": "write [one, two], or one `- ` line for each",
+    "a mapping": "write `key: value` lines, indented beneath it",
+}
+
+
+def text(node: Node, name: str, mistakes: Mistakes) -> str | None:
+    """Return a scalar as it was written: `no` and `0123` are text."""
+    if type(node) is Scalar and not (node.plain and node.value in _NO_VALUE):
+        return node.value
+    _refuse(node, name, "text", mistakes)
+    return None
+
+
+def items(node: Node, name: str, mistakes: Mistakes) -> list[Node] | None:
+    """Return the elements of a list."""
+    if isinstance(node, ListNode):
+        return node.items
+    _refuse(node, name, "a list", mistakes)
+    return None
+
+
+def members(node: Node, name: str, mistakes: Mistakes) -> dict[str, Member] | None:
+    """Return the members of a mapping."""
+    if isinstance(node, MapNode):
+        return node.members
+    _refuse(node, name, "a mapping", mistakes)
+    return None
+
+
+def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
+    """True if a key is a name as the NAMES field allows it."""
+    if re.fullmatch(rule.pattern, member.key):
+        return True
+    mistakes.add("invalid-name", member, f"expected {rule.expected}, got {shown(member.key)}", rule.remedy)
+    return False
+
+
+def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
+    """Return the values of a mapping whose keys are `known`; the others are reported, their values never shown.
+
+    A misspelt key counts as the one that it resembles, with a value that is reported already: nothing is missing.
+    """
+    given = members(node, name, mistakes)
+    if given is None:
+        return None
+    values = {}
+    for key, member in given.items():
+        if key in known:
+            values[key] = member.value
+        else:
+            meant = refuse_key(member, name, known, mistakes)
+            if meant is not None and meant not in given:
+                values[meant] = Broken(member.file, member.line, member.column)
+    return values
+
+
+def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> str | None:
+    """Report a key that `name` does not have; return the key that was probably meant, if any."""
+    meant = None if mistakes.crowd(member) else nearest(member.key, known)
+    what = f"unknown key {shown(member.key)} in {name}{question(meant)}"
+    mistakes.add("unknown-key", member, what, f"valid keys: {listed(known)}")
+    return meant
+
+
+def mapping(node: Node, rule: Field, mistakes: Mistakes) -> dict[str, Any] | None:
+    """Return the values of a MAPPING of scalars, by key."""
+    given = fields(node, rule.name, rule.known, mistakes)
+    if given is None:
+        return None
+    missing = [key.name for key in rule.keys if key.required and key.name not in given]
+    for name in missing:
+        mistakes.add("missing-key", node, f"{rule.name}: missing {name}", f"add `{name}`")
+    values = {name: scalar(value, rule.known[name], mistakes) for name, value in given.items()}
+    return None if missing or None in values.values() else values
+
+
+def scalar(node: Node, rule: Field, mistakes: Mistakes) -> Any:
+    """Return a value: text, a word or a flag."""
+    value = text(node, rule.name, mistakes)
+    if value is None:
+        return None
+    match rule.shape:
+        case Shape.FLAG if is_plain(node, "true") or is_plain(node, "false"):
+            return value == "true"
+        case Shape.FLAG:
+            expected = "true or false, without quotes"
+        case Shape.WORD if value in rule.words:
+            return value
+        case Shape.WORD:
+            expected = " or ".join(rule.words)
+        case Shape.TEXT if re.fullmatch(rule.pattern, value) and " ".join(value.split()).isprintable():
+            return value
+        case Shape.TEXT:
+            expected = rule.expected
+        case _:
+            raise AssertionError(rule.name)
+    what = f"{rule.name}: expected {expected}, got {shown(value)}"
+    mistakes.add("invalid-value", node, what, *filter(None, [rule.remedy]))
+    return None
+
+
+def is_plain(node: Node, word: str) -> bool:
+    """True if the node is exactly this word, without quotes."""
+    return type(node) is Scalar and node.plain and node.value == word
+
+
+def is_empty(node: Node) -> bool:
+    """True if the node is no value: nothing at all, `~`, or a null where none is allowed."""
+    return type(node) is Scalar and node.plain and node.value in _NO_VALUE
+
+
+def _refuse(node: Node, name: str, expected: str, mistakes: Mistakes) -> None:
+    match node:
+        case Broken():
+            return
+        case MapNode():
+            kind = "a mapping"
+        case ListNode():
+            kind = "a list"
+        case Scalar():
+            kind = "text"
+        case _:
+            assert_never(node)
+    if is_empty(node):
+        what, remedy = f"{name}: expected {expected}, got no value", "add a value, or remove the key"
+        mistakes.add("no-value", node, what, remedy)
+    else:
+        mistakes.add("wrong-type", node, f"{name}: expected {expected}, got {kind}", _REMEDIES[expected])
