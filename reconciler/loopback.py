@@ -1,0 +1,402 @@
+"""An HTTP/1.1 server on 127.0.0.1 around a function from request to response, for the sandbox and the receiver.
+
+Each connection has a thread. Requests are parsed strictly (RFC 9112): what two parsers could read in two ways is
+answered with 400. What a sender may take is bounded: the size of head and body, the time for a request, and the number
+of connections; if there are too many, the oldest one whose request is not complete is closed.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from email.utils import formatdate
+from http.client import responses as reason_phrases
+from http.server import ThreadingHTTPServer
+from io import BufferedReader, RawIOBase
+from socket import SHUT_RD, SHUT_RDWR, SHUT_WR
+from socketserver import StreamRequestHandler, TCPServer
+from threading import Lock, Thread, current_thread
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from msgspec import Struct
+
+from reconciler.errors import Message, SettingsError, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from socket import socket
+
+    from _typeshed import WriteableBuffer
+
+BODY_LIMIT = 1024 * 1024
+HEAD_LIMIT = 64 * 1024
+_LINE_LIMIT = 4096  # of a line between chunks
+_ANSWER_SECONDS = 10.0  # for a sender to take the answer
+_DRAIN_SECONDS = 5.0  # for a sender to notice that its request was refused
+_FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - as in RFC 9110, section 5.6.2
+_REQUEST_LINE = re.compile(rf"({_TOKEN}) (/[!\"$-~]*|\*) HTTP/1\.([01])")
+_FIELD = re.compile(rf"({_TOKEN}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+_LENGTH = re.compile("[0-9]{1,18}")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\r\n]*)?\r\n")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Response(Struct, frozen=True):
+    """One response; the server adds Content-Length, Date and Connection."""
+
+    status: int
+    body: bytes = b""
+    headers: Headers = ()
+
+
+class Request(Struct, frozen=True):
+    """One request. `target` is path and query as sent; `headers` are in order, a name as often as it was sent.
+
+    `problem` is the answer to a request that could not be read; its body is empty, and the rest may be.
+    """
+
+    method: str = ""
+    target: str = ""
+    headers: Headers = ()
+    body: bytes = b""
+    problem: Response | None = None
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header, several as one list (RFC 9110, section 5.3); None if it was not sent."""
+        values = [value for sent, value in self.headers if sent.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+
+class Malformed(Exception):
+    """A request that cannot be read, and the status to answer it with."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _TooSlow(Exception):
+    """The time allowed is over. Not an OSError, which readers treat as a broken connection."""
+
+
+class _Head(Struct, frozen=True):
+    """The head of a request. `length` is that of the body, None for a body in chunks."""
+
+    method: str
+    target: str
+    headers: Headers
+    length: int | None
+    is_last: bool
+    awaits_go_ahead: bool
+
+
+def parse_head(lines: list[str]) -> _Head:
+    """Return the head of a request, given its lines without their ends. Raises Malformed."""
+    request_line = _REQUEST_LINE.fullmatch(lines[0])
+    if request_line is None:
+        raise Malformed(400, "expected a method, a path and HTTP/1.1")
+    fields = [_FIELD.fullmatch(line) for line in lines[1:]]
+    headers = tuple((field[1], field[2].rstrip(" \t")) for field in fields if field is not None)
+    if len(headers) < len(fields):
+        raise Malformed(400, "malformed header")
+
+    def values(name: str) -> list[str]:
+        return [value for sent, value in headers if sent.lower() == name]
+
+    method, target, minor = request_line.groups()
+    if len(values("host")) != 1 and (minor == "1" or values("host")):
+        raise Malformed(400, "expected one host header")
+    length = _announced_length(values("content-length"), values("transfer-encoding"), is_old=minor == "0")
+    connection = {word.strip().lower() for value in values("connection") for word in value.split(",")}
+    awaits_go_ahead = [value.lower() for value in values("expect")] == ["100-continue"]
+    return _Head(method, target, headers, length, minor == "0" or "close" in connection, awaits_go_ahead)
+
+
+def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -> int | None:
+    if codings:
+        if lengths or is_old or [coding.lower() for coding in codings] != ["chunked"]:
+            raise Malformed(400, "expected either content-length or transfer-encoding: chunked")
+        return None
+    length = lengths[0] if lengths else "0"
+    if set(lengths) - {length} or not _LENGTH.fullmatch(length):
+        raise Malformed(400, "invalid content-length")
+    if int(length) > BODY_LIMIT:
+        raise _too_large()
+    return int(length)
+
+
+def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
+    """Return a line with its CRLF. Raises Malformed for any other end, with `status` for a line that is too long."""
+    line = stream.readline(limit)
+    if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
+        raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")
+    return line
+
+
+def _read_head(stream: BufferedReader) -> _Head:
+    lines, left = list[str](), HEAD_LIMIT
+    while (line := _read_line(stream, left, 431)) != b"\r\n":
+        lines.append(line[:-2].decode("latin-1"))
+        left -= len(line)
+        if left <= 0:
+            raise Malformed(431, f"the head is larger than {HEAD_LIMIT} bytes")
+    return parse_head(lines or [""])
+
+
+def _read_body(stream: BufferedReader, length: int | None) -> bytes:
+    """Return the body; `length` is None for one in chunks. Raises Malformed."""
+    if length is not None:
+        return _read_exactly(stream, length)
+    body = bytearray()
+    while size := _chunk_size(_read_line(stream, _LINE_LIMIT, 400)):
+        if len(body) + size > BODY_LIMIT:
+            raise _too_large()
+        body += _read_exactly(stream, size)
+        if _read_exactly(stream, 2) != b"\r\n":
+            raise Malformed(400, "a chunk is longer than its declared size")
+    if _read_line(stream, _LINE_LIMIT, 400) != b"\r\n":
+        raise Malformed(400, "trailers are not accepted")
+    return bytes(body)
+
+
+def _chunk_size(line: bytes) -> int:
+    size = _CHUNK_SIZE.fullmatch(line)
+    if size is None:
+        raise Malformed(400, "invalid chunk size")
+    return int(size[1], 16)
+
+
+def _read_exactly(stream: BufferedReader, length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise Malformed(400, "the body is incomplete")
+    return data
+
+
+def _too_large() -> Malformed:
+    return Malformed(413, f"the body is larger than {BODY_LIMIT} bytes")
+
+
+class _PacedSocket(RawIOBase):
+    """The receiving side of a socket: a sender that trickles gets no more time than one that is silent."""
+
+    def __init__(self, connection: socket) -> None:
+        self._connection = connection
+        self._deadline = 0.0
+
+    def allow(self, seconds: float) -> None:
+        """Allow so many seconds, in all, for everything that is read from now on."""
+        self._deadline = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise _TooSlow
+        self._connection.settimeout(left)
+        try:
+            return self._connection.recv_into(buffer)
+        except TimeoutError:
+            raise _TooSlow from None
+
+
+def send_whole(connection: socket, head: bytes, response: Response) -> None:
+    """Send a response as it is."""
+    connection.sendall(head + response.body)
+
+
+class Server(ThreadingHTTPServer):
+    """Serves on a port of 127.0.0.1 (0: any free one), bound at once, while it is entered.
+
+    `handle` answers a request; `failed` gets what it raises, which is a defect. `transmit` sends the head and the body
+    of a response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
+    Raises SettingsError if it cannot listen on the port.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+    allow_reuse_port = False  # another server on the same port is a mistake, not a partner
+    request_queue_size = 1024
+
+    def __init__(
+        self,
+        port: int,
+        handle: Callable[[Request], Response],
+        *,
+        failed: Callable[[Exception], object] = lambda _: None,
+        transmit: Callable[[socket, bytes, Response], None] = send_whole,
+        connections: int = 64,
+        patience: float = 30.0,
+    ) -> None:
+        self.handle, self.failed, self.transmit, self.patience = handle, failed, transmit, patience
+        self._most = connections
+        self._lock = Lock()
+        self._reading, self._answering = dict[Thread, Any](), dict[Thread, Any]()
+        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="acceptor", daemon=True)
+        try:
+            super().__init__(("127.0.0.1", port), cast("Any", _Connection))
+        except (OSError, OverflowError) as problem:
+            steps = (Step("use another --port"),)
+            what = f"cannot listen on this port: {problem}"
+            raise SettingsError(Message("port-unusable", what, f"127.0.0.1:{port}", steps)) from None
+
+    @property
+    def url(self) -> str:
+        """The URL that it serves at, without a path."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def __enter__(self) -> Self:
+        self._acceptor.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Accept nothing more, let requests be answered that were read, for seconds at most, and end the threads."""
+        if self._acceptor.ident is not None:
+            self.shutdown()
+            self._acceptor.join()
+        self.server_close()
+        for how, seconds in ((SHUT_RD, _FAREWELL), (SHUT_RDWR, 1.0)):
+            with self._lock:
+                connections = self._reading | self._answering
+            for connection in connections.values():
+                _shut(connection, how)
+            deadline = time.monotonic() + seconds
+            for thread in connections:
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def server_bind(self) -> None:
+        """Bind without looking up the host's full name as HTTPServer does, which may take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        thread = Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
+        with self._lock:
+            if len(self._reading) + len(self._answering) >= self._most:
+                if not self._reading:
+                    self.close_request(request)
+                    return
+                _shut(self._reading.pop(next(iter(self._reading))), SHUT_RDWR)
+            thread.start()
+            self._reading[thread] = request
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._reading.pop(current_thread(), None)
+                self._answering.pop(current_thread(), None)
+
+    def has_read(self) -> bool:
+        """Count this thread's connection as one that is being answered; False if it was closed."""
+        with self._lock:
+            connection = self._reading.pop(current_thread(), None)
+            if connection is not None:
+                self._answering[current_thread()] = connection
+            return connection is not None
+
+    def has_answered(self) -> None:
+        """Count this thread's connection as one whose next request is not complete."""
+        with self._lock:
+            self._reading[current_thread()] = self._answering.pop(current_thread())
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection. The inherited method ends it in order first, which leaves no reset to send."""
+        self.close_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a sender that has closed its connection."""
+
+
+def _shut(connection: socket, how: int) -> None:
+    with suppress(OSError):
+        connection.shutdown(how)
+
+
+class _Connection(StreamRequestHandler):
+    """One connection and its requests, one after the other."""
+
+    server: Server
+    rfile: BufferedReader
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._paced = _PacedSocket(self.connection)
+        self.rfile = BufferedReader(self._paced)
+
+    def handle(self) -> None:
+        self._paced.allow(self.server.patience)
+        with suppress(_TooSlow):  # no further request
+            while self.rfile.peek(1) and self._serve():
+                self._paced.allow(self.server.patience)
+
+    def _serve(self) -> bool:
+        """Read a request and answer it; returns whether another one may follow on the connection."""
+        request, is_last = self._read()
+        if not self.server.has_read():
+            return False
+        try:
+            response = self.server.handle(request)
+        except Exception as problem:  # noqa: BLE001 - reported, and any other request can be answered
+            self.server.failed(problem)
+            response = Response(500)
+        self._send(request, response, is_last=is_last)
+        self.server.has_answered()
+        if request.problem is not None:
+            self._drain()
+        return not is_last
+
+    def _send(self, request: Request, response: Response, *, is_last: bool) -> None:
+        lines = [f"HTTP/1.1 {response.status} {reason_phrases.get(response.status, 'Unknown')}"]
+        lines += [f"{name}: {value}" for name, value in response.headers]
+        lines += [f"Content-Length: {len(response.body)}"] if response.status != 204 else []
+        lines += [f"Date: {formatdate(usegmt=True)}", *(["Connection: close"] if is_last else []), ""]
+        head = "".join(f"{line}\r\n" for line in lines).encode("latin-1")
+        self.connection.settimeout(_ANSWER_SECONDS)
+        if request.method == "HEAD":
+            self.connection.sendall(head)
+        else:
+            self.server.transmit(self.connection, head, response)
+
+    def _read(self) -> tuple[Request, bool]:
+        """Return the request, with the answer to one that cannot be read, and whether it is the last."""
+        self._paced.allow(self.server.patience)
+        begun = Request()
+        try:
+            head = _read_head(self.rfile)
+            begun = Request(head.method, head.target, head.headers)
+            if head.awaits_go_ahead:
+                self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = _read_body(self.rfile, head.length)
+        except Malformed as problem:
+            refusal = Response(problem.status, f"{problem}\n".encode())
+        except _TooSlow:
+            refusal = Response(408, f"the request was incomplete after {self.server.patience:g} seconds\n".encode())
+        else:
+            return Request(head.method, head.target, head.headers, body), head.is_last
+        return Request(begun.method, begun.target, begun.headers, problem=refusal), True
+
+    def _drain(self) -> None:
+        """Read what the sender still sends: closing earlier would reset the connection, and lose the answer."""
+        with suppress(OSError, _TooSlow):
+            self.connection.shutdown(SHUT_WR)
+            self._paced.allow(_DRAIN_SECONDS)
+            while self.rfile.read1(65_536):
+                pass

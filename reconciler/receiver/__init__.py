@@ -1,0 +1,21 @@
+"""A receiver for notifications, and what a partner's own endpoint needs: its public names are in RECEIVER.md.
+
+`listen` stands in for a partner's endpoint during development: `receiver.Receiver.handle(request) -> response`, behind
+a socket of 127.0.0.1. A notification is answered with a 2xx after it was appended to a capture file, durably. Nothing
+here is shared with `reconciler.service`.
+"""
+
+from reconciler.model.desired import Verification
+from reconciler.notifications.notification import NotANotification, Notification, RequestRefused
+from reconciler.receiver.templates import attempt_of
+from reconciler.receiver.verifier import BadSignature, Verifier
+
+__all__ = [
+    "BadSignature",
+    "NotANotification",
+    "Notification",
+    "RequestRefused",
+    "Verification",
+    "Verifier",
+    "attempt_of",
+]

@@ -1,0 +1,109 @@
+"""The file that captured notifications are appended to, durably, many at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from fcntl import LOCK_UN, flock
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from reconciler.disk.durable import sync_directory, write_at
+from reconciler.disk.locks import lock
+from reconciler.errors import Message, SettingsError, Step
+from reconciler.notifications.captured import LINE_LIMIT, parse_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PATIENCE = 10.0  # seconds to wait for another process that appends; the sender of a notification waits as long
+
+
+class _Batch(Struct):
+    """Lines that are written together. `problem` is why they could not be."""
+
+    lines: list[bytes] = field(default_factory=list)
+    written: bool = False
+    problem: OSError | None = None
+
+
+class CaptureFile:
+    """An open capture file. Several processes may append to one file.
+
+    A missing file is created, for its owner only. Raises SettingsError for a file that cannot be written or has other
+    contents.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filling, self._writing = Lock(), Lock()
+        self._batch = _Batch()
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
+            sync_directory(path.parent)  # a file whose name is not on the disk is lost
+        except OSError as problem:
+            raise SettingsError(Message("unwritable-capture", f"cannot write: {problem.strerror}", str(path))) from None
+        try:
+            self._check_ours()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def append(self, line: bytes) -> None:
+        """Append a line, and return after it is on the disk. Raises OSError if it is not.
+
+        This is a group commit: the first thread writes the lines of all that wait.
+        """
+        with self._filling:
+            batch = self._batch
+            batch.lines.append(line)
+        with self._writing:
+            if not batch.written:
+                with self._filling:
+                    self._batch = _Batch()
+                try:
+                    self._write(b"".join(batch.lines))
+                except OSError as problem:
+                    batch.problem = problem
+                batch.written = True
+        if batch.problem is not None:
+            raise batch.problem
+
+    def close(self) -> None:
+        with self._writing:
+            os.close(self._descriptor)
+
+    def _check_ours(self) -> None:
+        """Refuse a file with other contents: an append would remove an incomplete last line from it."""
+        what = ""
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            what = "not a regular file, so notifications would not be saved"
+        else:
+            first, newline, _ = os.pread(self._descriptor, LINE_LIMIT, 0).partition(b"\n")
+            if newline:
+                parse_line(first, f"{self.path}:1")
+            elif not first.startswith(b"{") and first:
+                what = "the file contains something other than captured notifications"
+        if what:
+            raise SettingsError(Message("other-contents", what, str(self.path), (Step("use another file"),)))
+
+    def _write(self, data: bytes) -> None:
+        """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""
+        lock(self._descriptor, self.path, _PATIENCE)
+        try:
+            size = os.fstat(self._descriptor).st_size
+            begin = max(0, size - LINE_LIMIT)
+            torn = size and os.pread(self._descriptor, 1, size - 1) != b"\n"
+            end = begin + os.pread(self._descriptor, LINE_LIMIT, begin).rfind(b"\n") + 1 if torn else size
+            try:
+                os.ftruncate(self._descriptor, end)
+                write_at(self._descriptor, data, end)
+            except OSError:
+                with suppress(OSError):  # otherwise an incomplete line stays, which readers ignore
+                    os.ftruncate(self._descriptor, end)
+                raise
+        finally:
+            flock(self._descriptor, LOCK_UN)

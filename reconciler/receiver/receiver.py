@@ -1,0 +1,177 @@
+"""The receiver as a function from request to response, and its report of each request."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from hashlib import sha256
+from threading import Lock
+from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import Struct
+
+from reconciler.loopback import Response
+from reconciler.model.clock import stamp
+from reconciler.notifications.captured import Captured, code_of, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from reconciler.loopback import Request
+
+UNVERIFIED_BUDGET = 64 * 1024 * 1024
+"""Bytes of unverified notifications that are kept on the disk."""
+
+_REMEMBERED = 50_000  # notifications whose repeated deliveries are recognised
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request is refused, and with which status: 404 for an unknown path, 401 for a bad signature."""
+
+    status: int
+    text: str
+
+
+class Behaviour(Struct, frozen=True):
+    """How the receiver answers a notification that it could confirm.
+
+    The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
+    `enforce`: a bad signature is refused, not only reported.
+    """
+
+    status: int = 200
+    fail_first: int = 0
+    delay: float = 0.0
+    enforce: bool = True
+
+
+class Delivery(Struct, frozen=True):
+    """One request and the status it was answered with.
+
+    `number` counts the deliveries of a notification, from 1; None for what was refused. `problem` is why it failed, or
+    what is wrong with it.
+    """
+
+    request: Captured
+    method: str
+    status: int
+    number: int | None = None
+    problem: str | None = None
+
+
+class Receiver:
+    """Answers requests, from any number of threads.
+
+    `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check` says
+    why a request is to be refused, None if its signature is right; `sleep` waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        save: Callable[[bytes], None],
+        report: Callable[[Delivery], None],
+        behaviour: Behaviour | None = None,
+        check: Callable[[Request], Refusal | None] | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._save, self._report, self._check, self._sleep, self._clock = save, report, check, sleep, clock
+        self._behaviour = behaviour or Behaviour()
+        self._lock = Lock()
+        self._deliveries: OrderedDict[bytes, int] = OrderedDict()
+        self._unverified = 0
+
+    def remember(self, earlier: Iterable[Captured]) -> None:
+        """Count what was captured earlier as delivered, and what of it is unverified."""
+        for captured in earlier:
+            if captured.verified is False:
+                self._unverified += len(line_of(captured))
+            else:
+                self._count(captured)
+
+    def handle(self, request: Request) -> Response:
+        """Return the response to any request: 2xx after it has been saved."""
+        is_sound = request.problem is None and request.method == "POST"
+        refusal = self._check(request) if self._check and is_sound else None
+        verified = refusal is None if self._check and is_sound else None
+        host = request.header("host")
+        url = f"http://{host}{request.target}" if host else None
+        at, code = stamp(self._clock()), code_of(request.body)
+        captured = Captured(at, code, request.target, url, verified, request.body, request.headers)
+        delivery = self._refuse(request, captured, refusal) or self._receive(request, captured, refusal)
+        self._report(delivery)
+        allow = (("Allow", "POST"),) if delivery.status == 405 else ()
+        text = f"{delivery.problem}\n" if delivery.problem else ""
+        return Response(delivery.status, text.encode(), (("Content-Type", "text/plain; charset=utf-8"), *allow))
+
+    def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
+        """Return the refusal of a request that can be no notification or, if that is enforced, is not verified."""
+        if request.problem is not None:
+            return Delivery(
+                captured, request.method, request.problem.status, None, request.problem.body.decode().strip()
+            )
+        if request.method != "POST":
+            return Delivery(captured, request.method, 405, None, "expected POST")
+        unreadable = _unreadable(request.body)
+        if refusal is not None and (self._behaviour.enforce or refusal.status == 404):
+            # It may be the only evidence of a create with an unknown outcome, whose secret was lost.
+            failure = self._keep(captured) if refusal.status == 401 and not unreadable else None
+            text = f"{refusal.text}; {failure}" if failure else refusal.text
+            return Delivery(captured, request.method, refusal.status, None, text)
+        return Delivery(captured, request.method, 400, None, unreadable) if unreadable else None
+
+    def _receive(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery:
+        """Confirm a notification, or fail on purpose; a bad signature is only reported."""
+        number = self._count(captured)
+        if number <= self._behaviour.fail_first:
+            problem = f"simulated failure {number} of {self._behaviour.fail_first}"
+            return Delivery(captured, request.method, 503, number, problem)
+        if 200 <= self._behaviour.status < 300:
+            failure = self._keep(captured)
+            if failure is not None:
+                return Delivery(captured, request.method, 503, number, failure)
+        self._sleep(self._behaviour.delay)
+        text = refusal.text if refusal else None
+        return Delivery(captured, request.method, self._behaviour.status, number, text)
+
+    def _keep(self, captured: Captured) -> str | None:
+        """Save a notification; returns why that is impossible, None if it is on the disk."""
+        line = line_of(captured)
+        if captured.verified is False:
+            with self._lock:
+                if self._unverified + len(line) > UNVERIFIED_BUDGET:
+                    return f"not kept: there are {UNVERIFIED_BUDGET} bytes of unverified notifications already"
+                self._unverified += len(line)
+        try:
+            self._save(line)
+        except OSError as problem:
+            return f"could not save it: {problem.strerror or type(problem).__name__}"
+        return None
+
+    def _count(self, captured: Captured) -> int:
+        """Return the number of this delivery of the notification, from 1."""
+        digest = sha256(captured.body)
+        digest.update(captured.path.encode())
+        with self._lock:
+            number = self._deliveries.pop(digest.digest(), 0) + 1
+            self._deliveries[digest.digest()] = number
+            if len(self._deliveries) > _REMEMBERED:
+                self._deliveries.popitem(last=False)
+        return number
+
+
+def _unreadable(body: bytes) -> str | None:
+    """Return why a body cannot be a notification; None if it can. Its fields are not checked."""
+    try:
+        # Numbers stay text: an int of many digits is costly, and refused by the interpreter.
+        document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as problem:
+        at = f" (line {problem.lineno}, column {problem.colno})" if isinstance(problem, json.JSONDecodeError) else ""
+        return f"the body is not JSON{at}" if body else "the body is empty"
+    return None if isinstance(document, dict) else "the body is not a JSON object"
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Python accepts NaN and Infinity; JSON has neither."""
+    raise ValueError(name)

@@ -1,0 +1,79 @@
+"""For an endpoint's own code: whether a request comes from the service, and the notification in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
+from reconciler.notifications.notification import RequestRefused, parse_notification
+from reconciler.notifications.signatures import decode_key, verify
+
+if TYPE_CHECKING:
+    from reconciler.model.desired import Verification
+    from reconciler.notifications.notification import Notification
+
+
+@runtime_checkable
+class _HasItems(Protocol):
+    def items(self) -> Iterable[tuple[str | bytes, str | bytes]]: ...
+
+
+Headers = _HasItems | Iterable[tuple[str | bytes, str | bytes]]
+"""What servers have headers as: a mapping, a message of the standard library, or the pairs of ASGI."""
+
+
+class BadSignature(RequestRefused):
+    """The signature is missing, malformed, or made with none of the secrets. Nothing else is known of the request."""
+
+    status = 401
+
+
+class Verifier:
+    """Verifies requests as `verification` says, with the secrets of a subscription: several while one is replaced.
+
+    Raises ValueError for settings that cannot be, for no secret at all, and for one that is not in the `key_encoding`.
+    An object may be used by any number of threads. `enforce` makes no difference here: a bad signature is refused.
+    """
+
+    def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
+        for name, allowed in (
+            ("algorithm", tuple(ALGORITHMS)),
+            ("encoding", ENCODINGS),
+            ("key_encoding", KEY_ENCODINGS),
+        ):
+            if getattr(verification, name) not in allowed:
+                raise ValueError(f"unknown {name}: expected one of {', '.join(allowed)}")
+        if isinstance(secrets, str | bytes):
+            raise TypeError("expected several secrets: a list, even of one")
+        self._verification = verification
+        self._secrets = [secret.encode() if isinstance(secret, str) else secret for secret in secrets]
+        if not self._secrets:
+            raise ValueError("no secret: every request would be refused")
+        for number, secret in enumerate(self._secrets, 1):
+            if not decode_key(secret, verification.key_encoding):
+                raise ValueError(f"secret {number} is empty or not in the key_encoding {verification.key_encoding}")
+
+    def verify(self, headers: Headers, body: bytes) -> None:
+        """Raise BadSignature unless one of the secrets signed this request, compared in constant time.
+
+        `body` is the raw body, byte for byte: JSON that was parsed and written again has another signature. Raises
+        TypeError for anything but bytes.
+        """
+        if not isinstance(body, bytes | bytearray | memoryview):
+            raise TypeError(f"expected the raw body as bytes, as it was received, not {type(body).__name__}")
+        pairs = headers.items() if isinstance(headers, _HasItems) else headers
+        problem = verify(
+            self._verification, self._secrets, [(_text(n), _text(v).strip()) for n, v in pairs], bytes(body)
+        )
+        if problem is not None:
+            raise BadSignature(problem)
+
+    def read(self, headers: Headers, body: bytes) -> Notification:
+        """Return the notification in a request. Raises BadSignature, then NotANotification."""
+        self.verify(headers, body)
+        return parse_notification(bytes(body))
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -1,0 +1,159 @@
+"""The faults that a create or a token request can meet, by name, and which request meets which.
+
+A fault is drawn for each request. These are the names for creates; with `token-` before them for the token endpoint
+(where "created" means that the token was issued):
+
+=================  ==============================================================================================
+reset-before       not processed: the connection is reset
+hang               not processed: no answer until the client disconnects, or for 300 s
+400 … 503          not processed: that status: 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503
+401-once           401, and the token is revoked: a new one is needed (which is exempt from this fault); creates only
+429-retry-after    429 with Retry-After: 1 s; 429-forever: three years
+html-200           not processed: a 200 with an HTML page, as from a captive portal
+redirect           not processed: a 307 to elsewhere; redirect-303: a 303
+reset-after        created, then the connection is reset
+late               the connection is reset; created two seconds later; creates only
+hang-after         created, then no answer
+drip               created, then the answer is sent a byte a second
+half               created, then the head and half of the body are sent, and a reset
+500-after          created, then a 500; 502-after: a 502
+html               created, then a 502 with an HTML page
+empty              created, and answered with an empty body
+huge               created, and answered with a body of 32 MiB
+=================  ==============================================================================================
+
+A fault before the creation meets every request. The others only change the answer to a valid request; an invalid one is
+refused as usual.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from random import Random
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import Message, SettingsError, Step
+from reconciler.loopback import Response
+from reconciler.sandbox.wire import Manner, Spoiled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+_HTML = (("Content-Type", "text/html; charset=utf-8"),)
+_PAGE = b"<!DOCTYPE html><html><head><title>Gateway</title></head><body><h1>Something else answered</h1></body></html>"
+_STATUSES = (400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503)
+_KINDS = ("create", "token", "lead")
+
+
+class Fault(Struct, frozen=True):
+    """What happens to a request: whether it is processed, and how its response is spoiled.
+
+    `revokes`: the token of the request is revoked. `late`: the subscription is created later.
+    """
+
+    spoil: Callable[[Response], Response]
+    processed: bool = False
+    revokes: bool = False
+    late: bool = False
+
+
+def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
+    """Return an error in the shape OAuth 2.0 gives it (RFC 6749, section 5.2), for the APIs too.
+
+    The service's own error bodies are not documented (service description, section 7).
+    """
+    body = json.dumps({"error": error, "error_description": description}).encode()
+    return Response(status, body, (("Content-Type", "application/json"), *headers))
+
+
+def _lost(manner: Manner) -> Callable[[Response], Response]:
+    return lambda response: Spoiled(response.status, response.body, response.headers, manner=manner)
+
+
+def _instead(answer: Response) -> Callable[[Response], Response]:
+    return lambda _: answer
+
+
+def _error(status: int, *headers: tuple[str, str]) -> Callable[[Response], Response]:
+    return _instead(error_response(status, "sandbox_fault", f"injected fault {status}", *headers))
+
+
+def _with_body(change: Callable[[bytes], bytes]) -> Callable[[Response], Response]:
+    return lambda response: Response(response.status, change(response.body), response.headers)
+
+
+FAULTS: Mapping[str, Fault] = {
+    "reset-before": Fault(_lost(Manner.RESET)),
+    "hang": Fault(_lost(Manner.HANG)),
+    **{str(status): Fault(_error(status)) for status in _STATUSES},
+    "401-once": Fault(_error(401), revokes=True),
+    "429-retry-after": Fault(_error(429, ("Retry-After", "1"))),
+    "429-forever": Fault(_error(429, ("Retry-After", "99999999"))),
+    "html-200": Fault(_instead(Response(200, _PAGE, _HTML))),
+    "redirect": Fault(_error(307, ("Location", "/elsewhere"))),
+    "redirect-303": Fault(_error(303, ("Location", "/elsewhere"))),
+    "late": Fault(_lost(Manner.RESET), late=True),
+    "reset-after": Fault(_lost(Manner.RESET), processed=True),
+    "hang-after": Fault(_lost(Manner.HANG), processed=True),
+    "drip": Fault(_lost(Manner.DRIP), processed=True),
+    "half": Fault(_lost(Manner.HALF), processed=True),
+    "500-after": Fault(_error(500), processed=True),
+    "502-after": Fault(_error(502), processed=True),
+    "html": Fault(_instead(Response(502, _PAGE, _HTML)), processed=True),
+    "empty": Fault(_with_body(lambda _: b""), processed=True),
+    "huge": Fault(_with_body(lambda body: body + b" " * (1 << 25)), processed=True),
+}
+
+FAULT_NAMES = (*FAULTS, *(f"token-{name}" for name, fault in FAULTS.items() if not fault.revokes and not fault.late))
+
+
+class FaultPlan:
+    """Which request meets which fault: scripted, otherwise at random.
+
+    `probabilities` are 0 to 1 by fault name; for one endpoint their sum is at most 1. One `seed` gives one sequence of
+    draws for each endpoint. Raises SettingsError for an unknown name or an invalid probability.
+    """
+
+    def __init__(self, probabilities: Mapping[str, float], seed: int | None = None) -> None:
+        self._scripted = {kind: deque[tuple[str, str | None]]() for kind in _KINDS}
+        self._odds: dict[str, list[tuple[str, float]]] = {kind: [] for kind in _KINDS}
+        self._random = {kind: Random(None if seed is None else f"{seed}/{kind}") for kind in _KINDS}  # noqa: S311
+        for full_name, probability in sorted(probabilities.items()):
+            kind, name = _parse_name(full_name)
+            if not 0 <= probability <= 1:
+                steps = (Step("use a number from 0 to 1"),)
+                raise SettingsError(Message("bad-probability", f"not a probability: {probability}", full_name, steps))
+            self._odds[kind].append((name, probability))
+        for kind, odds in self._odds.items():
+            if sum(probability for _, probability in odds) > 1 + 1e-9:
+                what = f"the fault probabilities of {kind} requests add up to more than 1"
+                raise SettingsError(Message("bad-probability", what, ", ".join(name for name, _ in odds)))
+
+    def fail_next(self, full_name: str, count: int = 1, target: str | None = None) -> None:
+        """Let the next `count` requests, only to `target` if given, meet a fault. Raises SettingsError."""
+        kind, name = _parse_name(full_name)
+        self._scripted[kind].extend([(name, target)] * count)
+
+    def draw(self, kind: str, targets: Collection[str], *, spared: bool = False) -> Fault | None:
+        """Return the fault of the next request to `targets`, if any; the token of a `spared` one is not revoked."""
+        for scripted in self._scripted[kind]:
+            if scripted[1] is None or scripted[1] in targets:
+                self._scripted[kind].remove(scripted)
+                return FAULTS[scripted[0]]
+        point = self._random[kind].random()
+        for name, probability in self._odds[kind]:
+            point -= probability
+            if point < 0:
+                return None if spared and FAULTS[name].revokes else FAULTS[name]
+        return None
+
+
+def _parse_name(full_name: str) -> tuple[str, str]:
+    if full_name not in FAULT_NAMES:
+        steps = (Step(f"valid faults: {', '.join(FAULT_NAMES)}"),)
+        raise SettingsError(Message("unknown-fault", "unknown fault", full_name, steps))
+    name = full_name.removeprefix("token-")
+    return "create" if name == full_name else "token", name

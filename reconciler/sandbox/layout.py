@@ -1,0 +1,110 @@
+"""The targets of the sandbox, their identity providers, and the URLs and credentials of both."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, SettingsError, Step
+from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
+
+# Written again rather than shared with the client, so that each checks the other.
+API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
+
+_TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
+
+
+class Provider(Discreet, frozen=True):
+    """An identity provider. `clients` are secrets by client id; `key` signs its tokens."""
+
+    unprinted = ("clients", "key")
+
+    name: str
+    auth_url: str
+    audience_base: str
+    targets: tuple[str, ...]
+    clients: Mapping[str, str]
+    key: bytes
+
+
+class Target(Discreet, frozen=True):
+    """One region and environment, and the credentials of the partner there."""
+
+    unprinted = ("client_secret",)
+
+    name: str
+    base_url: str
+    provider: Provider
+    client_id: str
+    client_secret: str
+
+    def audience(self, api_name: str) -> str:
+        """Return the audience of one of the six APIs."""
+        return f"{self.provider.audience_base}/{api_name}"
+
+    def variables(self) -> list[tuple[str, str]]:
+        """Return the environment variables that point a client at this target."""
+        return [
+            (f"{_prefix(self.name)}_{field}", value)
+            for field, value in (
+                ("CLIENT_ID", self.client_id),
+                ("CLIENT_SECRET", self.client_secret),
+                ("AUTH_URL", self.provider.auth_url),
+                ("BASE_URL", self.base_url),
+                ("AUDIENCE_BASE", self.provider.audience_base),
+            )
+        ]
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise SettingsError for no names, bad ones, and two with the same variables."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if not _TARGET_NAME.fullmatch(name):
+            raise SettingsError(Message("bad-target", "expected a target region/environment", name))
+        if _prefix(name) in seen:
+            what = f"it uses the same variables as {seen[_prefix(name)]}"
+            raise SettingsError(Message("same-variables", what, name, (Step("remove one of them"),)))
+        seen[_prefix(name)] = name
+    if not names:
+        raise SettingsError(Message("no-targets", "the sandbox has no target"))
+
+
+def lay_out(
+    root: str, names: Sequence[str], accounts: Mapping[str, tuple[str, str]], entropy: Callable[[int], bytes]
+) -> dict[str, Target]:
+    """Return the targets by name, all below the URL `root`.
+
+    The staging targets share one identity provider, one audience base and one account; every other target has its own
+    (service description, sections 4.1 and 5). `accounts` are client id and secret by target; a provider for whose
+    targets none is given gets a random one.
+    """
+    members: dict[str, list[str]] = {}
+    for name in names:
+        environment = name.partition("/")[2]
+        members.setdefault(environment if environment == "staging" else name.replace("/", "-"), []).append(name)
+    targets = {}
+    for provider_name, sharing in members.items():
+        new = f"sandbox-{entropy(8).hex()}", entropy(24).hex()
+        shared = next((accounts[name] for name in sharing if name in accounts), new)
+        own = {name: accounts.get(name, shared) for name in sharing}
+        provider = Provider(
+            provider_name,
+            f"{root}/identity/{provider_name}",
+            f"{root}/audience/{provider_name}",
+            tuple(sharing),
+            dict(own.values()),
+            entropy(32),
+        )
+        for name, (client_id, client_secret) in own.items():
+            targets[name] = Target(name, f"{root}/{name.replace('/', '-')}", provider, client_id, client_secret)
+    return {name: targets[name] for name in names}
+
+
+def _prefix(target: str) -> str:
+    return "RECONCILER_" + target.upper().replace("-", "_").replace("/", "_")

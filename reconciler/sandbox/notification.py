@@ -1,0 +1,61 @@
+"""Event notifications: their bodies and signatures."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import uuid
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SIGNATURE_HEADER = "X-Signature"
+
+_MESSAGES = {"ONB10011": "Offers Provided"}
+_SAMPLE = (("2000.00", "2240.00", "0.12"), ("5000.00", "5750.50", "0.15"), ("12000.00", "14160.00", "0.18"))
+
+
+def notification_body(code: str, properties: Mapping[str, object] | None = None) -> bytes:
+    """Return the body of a notification (service description, section 2.3).
+
+    Without `properties`, ONB10011 gets a sample of those documented, with new ids; other codes get none, since theirs
+    are not documented. Numbers are sent as strings. The message of other codes, not documented either, is the code.
+    """
+    if properties is None:
+        properties = _sample_offers() if code == "ONB10011" else {}
+    document = {"EventCode": code, "Message": _MESSAGES.get(code, code), "EventProperties": _as_sent(properties)}
+    return json.dumps(document).encode()
+
+
+def sign_notification(body: bytes, secret: str) -> str:
+    """Return the value of X-Signature: `sha256=` and the hex HMAC SHA-256 of the raw body under the secret in UTF-8.
+
+    This is the sandbox's own choice: how the service signs is not documented (service description, section 6). In
+    `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
+    """
+    return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
+
+
+def _sample_offers() -> dict[str, object]:
+    names = ("YouWillGet", "YouWillRepay", "Sweep")
+    offers = [
+        {"OfferId": str(uuid.uuid4()), "CurrencyISOCode": "EUR", **dict(zip(names, amounts, strict=True))}
+        for amounts in _SAMPLE
+    ]
+    return {"LeadId": str(uuid.uuid4()), "Offers": offers}
+
+
+def _as_sent(value: object) -> object:
+    match value:
+        case bool() | None:
+            return value
+        case int() | float():
+            return str(value)
+        case dict():
+            return {name: _as_sent(member) for name, member in value.items()}
+        case list():
+            return [_as_sent(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,114 @@
+"""The sandbox as a whole: how it is built, started and closed."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Self
+
+from reconciler.loopback import Request, Response, Server
+from reconciler.sandbox.courier import Courier
+from reconciler.sandbox.endpoints import Service
+from reconciler.sandbox.events import Started
+from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.memory import Memory
+from reconciler.sandbox.wire import transmit
+from reconciler.sandbox.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_CONNECTIONS = 512
+
+
+class Sandbox:
+    """The lending service on a port of 127.0.0.1, bound at once and served from `start` to `close`.
+
+    With a `directory` it remembers what happened, and a later one continues there: with the same port (unless another
+    is given; 0 otherwise picks a free one), URLs, accounts and subscriptions, and the deliveries that were not
+    finished; faults and counts of requests begin anew. `retry_interval` and `token_lifetime` are in seconds; `faults`
+    are probabilities by name (see `faults`), and `seed` repeats their draws. `accounts` are client id and secret by
+    target, random if not given. Raises SettingsError.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        targets: Sequence[str] = DOCUMENTED_TARGETS,
+        *,
+        directory: Path | None = None,
+        retry_interval: float = 15.0,
+        faults: Mapping[str, float] | None = None,
+        seed: int | None = None,
+        accounts: Mapping[str, tuple[str, str]] | None = None,
+        token_lifetime: int = 86_400,
+    ) -> None:
+        check_names(targets)
+        plan = FaultPlan(faults or {}, seed)
+        self._directory, self._memory = directory, None if directory is None else Memory(directory)
+        earlier = [] if self._memory is None else self._memory.events
+        starts = [event for event in earlier if isinstance(event, Started)]
+        try:
+            last_port = starts[-1].port if starts else 0
+            self._server = Server(
+                port or last_port, self._handle, failed=self._failed, transmit=transmit, connections=_CONNECTIONS
+            )
+        except BaseException:
+            self._forget()
+            raise
+        self.url = self._server.url
+        # Two sandboxes that follow each other on one port have different URLs, so that neither is taken for the other.
+        instance = starts[-1].instance if starts else secrets.token_hex(8)
+        known = {name: account for start in starts for name, account in start.accounts.items()}
+        laid_out = lay_out(f"{self.url}/{instance}", targets, known | dict(accounts or {}), secrets.token_bytes)
+        append = (lambda _: None) if self._memory is None else self._memory.append
+        self.world = World(laid_out, plan, append, token_lifetime=token_lifetime, retry_interval=retry_interval)
+        self.world.restore(earlier)
+        used = {name: (target.client_id, target.client_secret) for name, target in laid_out.items()}
+        self.world.record(Started(instance, self._server.server_port, used))
+        self._courier = Courier(self.world)
+        self._service = Service(self.world, self.url)
+        self._running = True
+
+    def variables(self) -> list[tuple[str, str]]:
+        """Return the environment variables that point a client at this sandbox, as (name, value)."""
+        variables = [pair for target in self.world.targets.values() for pair in target.variables()]
+        if self._directory is not None:
+            variables.append(("RECONCILER_STATE", str(self._directory.absolute() / "state.jsonl")))
+        return [*variables, ("RECONCILER_SANDBOX_URL", self.url)]
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Wait at most so many seconds; returns whether every delivery has succeeded or been given up."""
+        with self.world.changed:
+            return self.world.changed.wait_for(lambda: not self.world.unfinished, timeout)
+
+    def start(self) -> None:
+        self._server.__enter__()
+        self._courier.start()
+
+    def close(self) -> None:
+        """End every connection, delivery and thread, within seconds. Idempotent."""
+        if self._running:
+            self._running = False
+            self._server.stop()
+            self._courier.close()
+            self._forget()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _forget(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    def _handle(self, request: Request) -> Response:
+        return self._service.handle(request)
+
+    def _failed(self, problem: Exception) -> None:
+        """Log a defect of the sandbox itself, which nothing else would show."""
+        self.world.failures.append(repr(problem))

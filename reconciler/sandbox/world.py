@@ -1,0 +1,250 @@
+"""The state of the sandbox: what the events add up to, and what may happen next. It has no threads and no sockets."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from base64 import b64encode, urlsafe_b64encode
+from collections import Counter
+from heapq import heappop, heappush
+from itertools import count
+from threading import Condition
+from typing import TYPE_CHECKING, assert_never
+from uuid import UUID
+
+from msgspec.structs import asdict, replace
+
+from reconciler.sandbox.events import Attempted, Delivery, Lead, Removed, Revoked, Started, Subscription, Token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from reconciler.sandbox.events import Event
+    from reconciler.sandbox.faults import Fault, FaultPlan
+    from reconciler.sandbox.layout import Provider, Target
+
+ATTEMPTS = 4  # the first one, and 3 retries (service description, section 8)
+
+
+class World:
+    """All state of a sandbox, behind one lock, `changed`, which is notified of every event. The lists only grow.
+
+    `append` gets events before they count. `clock` gives epoch seconds, `entropy` so many random bytes. A create that
+    meets the fault `late` happens `late_seconds` afterwards. `requests` counts by endpoint (`token`, `create`, `lead`)
+    and place: a target, or the name of an identity provider.
+    """
+
+    def __init__(
+        self,
+        targets: Mapping[str, Target],
+        faults: FaultPlan,
+        append: Callable[[Iterable[Event]], object] = lambda _: None,
+        *,
+        token_lifetime: int = 86_400,
+        retry_interval: float = 15.0,
+        clock: Callable[[], float] = time.time,
+        entropy: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self.targets, self.token_lifetime, self.retry_interval = targets, token_lifetime, retry_interval
+        self.late_seconds = 2.0
+        self.changed = Condition()
+        self.created: list[Subscription] = []
+        self.leads: list[Lead] = []
+        self.tokens: dict[str, Token] = {}
+        self.attempted: list[Attempted] = []
+        self.unfinished: dict[str, Delivery] = {}
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.failures: list[str] = []
+        self._faults, self._append, self._clock, self._entropy = faults, append, clock, entropy
+        self._removed, self._revoked = set[str](), set[str]()
+        self._waiting: list[tuple[float, int, Delivery]] = []
+        self._order = count()
+        self._late: list[tuple[float, str, tuple[str, ...], str, str]] = []
+
+    def restore(self, events: Iterable[Event]) -> None:
+        """Take over what happened in earlier runs."""
+        for event in events:
+            self._apply(event)
+
+    def record(self, *events: Event) -> None:
+        """Let events happen: they are remembered, then they count."""
+        with self.changed:
+            self._append(events)
+            for event in events:
+                self._apply(event)
+            self.changed.notify_all()
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Started():
+                pass
+            case Subscription():
+                self.created.append(event)
+            case Removed():
+                self._removed.add(event.id)
+            case Lead():
+                self.leads.append(event)
+            case Token():
+                self.tokens[event.text] = event
+            case Revoked():
+                self._revoked.add(event.text)
+            case Delivery():
+                self.unfinished[event.id] = event
+                heappush(self._waiting, (event.due, next(self._order), event))
+            case Attempted():
+                self.attempted.append(event)
+                delivery = self.unfinished.pop(event.id)
+                if event.due is not None:
+                    self._apply(replace(delivery, number=event.number + 1, due=event.due))
+            case _:
+                assert_never(event)
+
+    def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
+        """Let the next `count` requests (to `target`) meet a fault, before any random one. Raises SettingsError."""
+        with self.changed:
+            self._faults.fail_next(name, count, target)
+
+    def meet(self, kind: str, place: str, targets: Collection[str], bearer: str = "") -> Fault | None:
+        """Count a request, and return the fault that it meets; `bearer` is its token."""
+        with self.changed:
+            self.requests[kind, place] += 1
+            token = self.tokens.get(bearer)
+            return self._faults.draw(kind, targets, spared=token is not None and token.spared)
+
+    def issue_token(self, provider: Provider, client_id: str, audience: str) -> str:
+        """Return a new token, valid for `token_lifetime` seconds."""
+        now = int(self._clock())
+        expires_at = now + self.token_lifetime
+        claims = {"iss": provider.auth_url, "sub": client_id, "aud": audience, "iat": now, "exp": expires_at}
+        header, payload = ({"alg": "HS256", "typ": "JWT"}, {**claims, "jti": self._new_id()})
+        signed = f"{_base64url(json.dumps(header).encode())}.{_base64url(json.dumps(payload).encode())}"
+        text = f"{signed}.{_base64url(hmac.digest(provider.key, signed.encode(), hashlib.sha256))}"
+        with self.changed:
+            revoked = [self.tokens[text] for text in self._revoked]
+            spared = any((token.client_id, token.audience) == (client_id, audience) for token in revoked)
+            self.record(Token(text, provider.name, client_id, audience, expires_at, spared))
+        return text
+
+    def find_token(self, text: str) -> Token | None:
+        """Return the token if this sandbox issued it, and it has neither expired nor been revoked."""
+        with self.changed:
+            token = self.tokens.get(text)
+            return None if token is None or text in self._revoked or token.expires_at <= self._clock() else token
+
+    def revoke_token(self, text: str) -> None:
+        """Make a token invalid before it expires."""
+        with self.changed:
+            if text in self.tokens:
+                self.record(Revoked(text))
+
+    def create(self, target: str, codes: tuple[str, ...], url: str, account: str = "") -> Subscription:
+        """Return a new subscription, even if there is an equal one: creating is not idempotent."""
+        with self.changed:
+            sequence, secret = len(self.created) + 1, b64encode(self._entropy(32)).decode()
+            subscription = Subscription(sequence, self._clock(), target, codes, url, self._new_id(), secret, account)
+            self.record(subscription)
+            return subscription
+
+    def create_later(self, target: str, codes: tuple[str, ...], url: str, account: str) -> None:
+        """Have a subscription created after `late_seconds`, or when the sandbox stops."""
+        with self.changed:
+            self._late.append((self._clock() + self.late_seconds, target, codes, url, account))
+            self.changed.notify_all()
+
+    def add_lead(self, target: str, document: dict[str, object]) -> Lead:
+        lead = Lead(self._clock(), target, self._new_id(), document)
+        self.record(lead)
+        return lead
+
+    def remove(self, subscription_id: str) -> bool:
+        """Remove a subscription, as the operator of the service can; False if none has this id."""
+        with self.changed:
+            exists = any(subscription.id == subscription_id for subscription in self.subscriptions())
+            if exists:
+                self.record(Removed(subscription_id))
+            return exists
+
+    def subscriptions(self, target: str | None = None) -> list[Subscription]:
+        """Return the subscriptions that were not removed, on one target or on all, in order of creation."""
+        with self.changed:
+            existing = [subscription for subscription in self.created if subscription.id not in self._removed]
+        return [subscription for subscription in existing if target in (None, subscription.target)]
+
+    def trigger(self, code: str, bodies: Iterable[bytes], target: str | None) -> int:
+        """Have notifications delivered to each subscription that has the code; returns how many deliveries start."""
+        subscribed = [subscription for subscription in self.subscriptions(target) if code in subscription.codes]
+        now = self._clock()
+        deliveries = [Delivery(self._new_id(), to.id, code, body, now) for body in bodies for to in subscribed]
+        self.record(*deliveries)
+        return len(deliveries)
+
+    def take_due(self) -> list[tuple[Delivery, Subscription]]:
+        """Create what is late and due, and return the deliveries that are to be attempted now."""
+        with self.changed:
+            now = self._clock()
+            self.create_late(now)
+            due = []
+            while self._waiting and self._waiting[0][0] <= now:
+                delivery = heappop(self._waiting)[2]
+                if self.unfinished.get(delivery.id) is delivery:
+                    due.append(delivery)
+            by_id = {subscription.id: subscription for subscription in self.created} if due else {}
+            return [(delivery, by_id[delivery.subscription_id]) for delivery in due]
+
+    def seconds_left(self) -> float | None:
+        """Return how long nothing is due; None if nothing is ever."""
+        with self.changed:
+            due = [late[0] for late in self._late] + [waiting[0] for waiting in self._waiting[:1]]
+            return max(0.0, min(due) - self._clock()) if due else None
+
+    def create_late(self, until: float = float("inf")) -> None:
+        """Create what is late and due by then."""
+        with self.changed:
+            due = [late for late in self._late if late[0] <= until]
+            self._late = [late for late in self._late if late not in due]
+            for _, target, codes, url, account in due:
+                self.create(target, codes, url, account)
+
+    def settle(self, delivery: Delivery, to: Subscription, status: int | None, detail: str, *, final: bool) -> None:
+        """Take the result of an attempt to deliver; one that failed is repeated, unless it is the last or `final`."""
+        now = self._clock()
+        failed = status is None or not 200 <= status < 300
+        due = now + self.retry_interval if failed and not final and delivery.number < ATTEMPTS else None
+        what = delivery.id, to.id, to.target, delivery.code, to.url
+        self.record(Attempted(*what, now, delivery.number, status, detail, due))
+
+    def describe(self) -> dict[str, object]:
+        """Return the whole state as a JSON document, without secret keys, tokens and credentials."""
+        with self.changed:
+            requests: dict[str, dict[str, int]] = {}
+            for (endpoint, place), number in sorted(self.requests.items()):
+                requests.setdefault(endpoint, {})[place] = number
+            return {
+                "subscriptions": [
+                    {
+                        "sequence": subscription.sequence,
+                        "at": subscription.at,
+                        "target": subscription.target,
+                        "subscriptionId": subscription.id,
+                        "eventCodes": list(subscription.codes),
+                        "webhookUrl": subscription.url,
+                        "removed": subscription.id in self._removed,
+                    }
+                    for subscription in self.created
+                ],
+                "requests": requests,
+                "tokens": len(self.tokens),
+                "leads": len(self.leads),
+                "deliveries": [asdict(attempt) for attempt in self.attempted],
+                "failures": list(self.failures),
+            }
+
+    def _new_id(self) -> str:
+        return str(UUID(bytes=self._entropy(16), version=4))
+
+
+def _base64url(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
