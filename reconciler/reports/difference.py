@@ -1,0 +1,51 @@
+"""The fields in which two subscriptions differ. Only this module imports deepdiff, and only for a pair that differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.reports.document import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from deepdiff.model import DiffLevel
+
+Side = dict[str, object]
+"""One side of a difference: names with texts, or with sets of texts."""
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
+    """Return the fields that differ, sorted by name, what was added first; none if the two are equal.
+
+    The values are texts, or sets of texts: what was added to a set is one field, and what was removed from it another.
+    """
+    if before == after:
+        return ()
+    from deepdiff import DeepDiff  # noqa: PLC0415 - it costs more to import than a plan takes
+
+    fields: list[Field] = []
+    sets: dict[tuple[str, bool], list[str]] = {}
+    for kind, levels in DeepDiff(before, after, view="tree", hasher=hash).items():  # its own hasher fails on surrogates
+        for name, old, new in map(_parts, levels):
+            if kind in ("set_item_added", "set_item_removed"):
+                sets.setdefault((name, kind == "set_item_added"), []).append(new or old)
+            else:
+                fields.append(Field(name, old, new))
+    for (name, added), items in sets.items():
+        text = ", ".join(sorted(items))
+        fields.append(Field(name, after=text) if added else Field(name, before=text))
+    return tuple(sorted(fields, key=lambda field: (field.name, not field.after, field.before, field.after)))
+
+
+def _parts(level: DiffLevel) -> tuple[str, str, str]:
+    """Return the name of the field, and its texts before and after; "" for none."""
+    name = str(level.path(output_format="list")[0])
+    return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
+
+
+def _items(value: object) -> Iterator[str]:
+    if isinstance(value, (set, frozenset, tuple, list)):
+        yield from sorted(map(str, value))
+    elif isinstance(value, str):
+        yield value

@@ -1,0 +1,57 @@
+"""What `doctor` and `validate` found, as documents: what fails, by cause; what is fine only if more is asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from reconciler.model.result import Health
+from reconciler.reports.document import Details, Document, Table, Tone
+from reconciler.reports.messages import alerts
+from reconciler.reports.words import counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.errors import Message
+    from reconciler.model.result import Finding
+    from reconciler.reports.document import Alert
+
+
+def doctor_document(findings: Sequence[Finding]) -> Document:
+    """Return the document of what `doctor` found; failures of one cause are one."""
+    failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
+    counts = Counter(finding.health for finding in findings)
+    words = [f"{counts[health]} {health}" for health in reversed(Health) if counts[health]]
+    fine = tuple(
+        (str(finding.health), finding.check, finding.message.located, finding.message.what)
+        for finding in findings
+        if finding.health in (Health.OK, Health.SKIPPED)
+    )
+    return Document(
+        "doctor",
+        f"Checked: {listed(words)}." if words else "Nothing to check.",
+        Tone.ERROR if failed else Tone.WARNING if warnings else Tone.ADDED,
+        body=(*failed, *warnings),
+        details=(Details("What is fine", (Table(("", "check", "where", "what"), fine),)),) if fine else (),
+    )
+
+
+def _of(findings: Sequence[Finding], health: Health) -> tuple[Alert, ...]:
+    label = "Error" if health is Health.FAILED else "Warning"
+    return alerts([finding.message for finding in findings if finding.health is health], label)
+
+
+def validation_document(
+    mistakes: Sequence[Message], warnings: Sequence[Message], subscriptions: int, count: int | None = None
+) -> Document:
+    """Return the document of `validate`: every mistake, or how much is valid; `count`: of more mistakes than given."""
+    mistaken = counted(len(mistakes) if count is None else count, "mistake")
+    warned = f", {counted(len(warnings), 'warning')}" if warnings else ""
+    valid = f"Valid: {counted(subscriptions, 'subscription')}{warned}."
+    return Document(
+        "validate",
+        f"Not valid: {mistaken}{warned}." if mistakes else valid,
+        Tone.ERROR if mistakes else Tone.WARNING if warnings else Tone.ADDED,
+        body=(*alerts(mistakes), *alerts(warnings, "Warning")),
+    )

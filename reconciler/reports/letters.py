@@ -1,0 +1,83 @@
+"""Letters to the operator, who alone sees what exists at the service, and alone can delete it.
+
+A letter names what the operator can look for: URLs, codes, times, and the ids that the service gave.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.model.clock import stamp
+from reconciler.model.outcome import Outcome
+from reconciler.reports.document import Letter
+from reconciler.reports.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.model.record import Attempt
+
+
+class Purpose(StrEnum):
+    """What the operator is asked: to delete, to keep after all, or whether something exists."""
+
+    DELETE = "Send to the operator"
+    KEEP = "Send to the operator if you asked to delete it"
+    ASK = "Ask the operator"
+
+
+def letter(attempts: Sequence[Attempt], purpose: Purpose) -> tuple[str, ...]:
+    """Return the lines of a letter about one or several attempts of one target.
+
+    It asks to delete them (or the codes of them whose removal is requested), to keep what an earlier letter asked to
+    delete, or whether they exist.
+    """
+    several = len(attempts) != 1
+    target = attempts[0].address.target
+    these = f"{'these' if several else 'this'} webhook subscription{'s' if several else ''} of {target}"
+    match purpose:
+        case Purpose.DELETE:
+            first = f"Please delete {these}:"
+        case Purpose.KEEP:
+            first = f"Please keep {these}: our earlier request to delete {'them' if several else 'it'} is withdrawn."
+        case Purpose.ASK:
+            first = f"Do {these} exist?" if several else f"Does {these} exist?"
+        case _:
+            assert_never(purpose)
+    lines = [first]
+    for number, attempt in enumerate(attempts, 1):
+        lines += ["", *_described(attempt, f"{number}. " if several else "", purpose)]
+    return tuple(lines)
+
+
+def _described(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
+    codes = attempt.requested_codes if purpose is Purpose.DELETE and attempt.requested_codes else attempt.codes
+    staying = [code for code in attempt.codes if code not in codes]
+    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
+    rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
+    rows += [f"please keep its other {counted(len(staying), 'code')}: {', '.join(staying)}"] if staying else []
+    rows += [_when(attempt, purpose), *([f"ids: {ids}"] if ids else []), f"our reference: {attempt.id}"]
+    indent = " " * len(number)
+    return [f"{number if index == 0 else indent}{row}" for index, row in enumerate(rows)]
+
+
+def _when(attempt: Attempt, purpose: Purpose) -> str:
+    if attempt.imported:
+        return f"known to us since {attempt.since}"
+    if attempt.outcome is Outcome.CREATED and purpose is not Purpose.ASK:
+        return f"created {attempt.date or attempt.since}"
+    return f"created between {attempt.since} and {stamp(attempt.settled_by)} (UTC), if it was"
+
+
+def one_line(lines: Sequence[str]) -> str:
+    """Return a letter as one line of text, for JSON."""
+    return " ".join(line.strip() for line in lines if line)
+
+
+def letters_by_target(attempts: Iterable[Attempt], purpose: Purpose) -> Iterator[Letter]:
+    """Yield one letter for each target, of any number of attempts, with its title."""
+    ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.id))
+    for target, group in groupby(ordered, key=lambda attempt: attempt.address.target):
+        yield Letter(f"{purpose} ({target})", letter(list(group), purpose))

@@ -1,0 +1,141 @@
+"""A document as Markdown, for comments on pull requests and job summaries.
+
+Words that are not plain English become `<code>` elements made of entities, so that text from elsewhere is never
+markup, a link or a mention. Commands stand in fenced blocks. A document that is longer than a job summary may be is
+cut, and its first line says so, and that it cannot be approved.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.reports.document import (
+    Alert,
+    Changed,
+    Commands,
+    Details,
+    Document,
+    Facts,
+    Heading,
+    Letter,
+    Paragraph,
+    Table,
+)
+from reconciler.reports.escaping import command_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.reports.document import Block, Todo
+
+LIMIT = 1024 * 1024
+"""Bytes that a job summary of one step may have."""
+
+_CUT = "**This report is too long to be shown whole: what is missing cannot be reviewed, so it cannot be approved.**\n"
+_PLAIN = re.compile(r"""([("']*)([A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+)([,;:.!?)"']*)""")
+_ORDINAL = re.compile(r"[0-9]+[.)]+")
+
+
+def render(document: Document, flags: Sequence[str] = ()) -> str:
+    """Return a document as Markdown. `flags` are the global flags in use."""
+    parts = [f"<!-- reconciler:{document.kind} -->\n### {prose(document.title)}\n"]
+    blocks: tuple[Block, ...] = (*document.alerts, *document.body, *document.summary)
+    if document.next:
+        blocks = (*blocks, document.next)
+    parts += _blocks((*blocks, *document.details, Facts(document.facts)), flags)
+    text = "\n".join(parts)
+    if len(text.encode()) <= LIMIT:
+        return text
+    kept, left = [_CUT], LIMIT - len(_CUT.encode()) - 1
+    for part in parts:
+        left -= len(part.encode()) + 1
+        if left < 0:
+            break
+        kept.append(part)
+    return "\n".join(kept)
+
+
+def code(text: str) -> str:
+    """Return `text` as inline code that is never markup, in whatever context."""
+    escaped = "".join(
+        char if char in " /," or (char.isascii() and char.isalnum()) else f"&#{ord(char)};" for char in visible(text)
+    )
+    return f"<code>{escaped}</code>" if escaped else ""
+
+
+def prose(text: str) -> str:
+    """Return a sentence whose words that are not plain English are inline code."""
+    return " ".join(map(_word, text.split()))
+
+
+def _word(word: str) -> str:
+    match = _PLAIN.fullmatch(word)
+    if match and not _ORDINAL.fullmatch(word):
+        return word
+    bare = word.rstrip(",;:.")
+    return code(bare) + word[len(bare) :] if bare else code(word)
+
+
+def _blocks(blocks: Iterable[Block], flags: Sequence[str]) -> Iterator[str]:
+    for kind, group in groupby(blocks, type):
+        if kind is Changed:
+            yield from _changes([block for block in group if isinstance(block, Changed)])
+        else:
+            yield from (text for block in group for text in _block(block, flags))
+
+
+def _changes(changes: Sequence[Changed]) -> Iterator[str]:
+    rows = [(change, field.name, field.before, field.after) for change in changes for field in change.fields] or [
+        (change, "", "", "") for change in changes
+    ]
+    shown = {change.title + change.action for change, *_ in rows}
+    rows += [(change, "", "", "") for change in changes if change.title + change.action not in shown]
+    yield "| | address | action | field | old | new |\n|---|---|---|---|---|---|\n" + "".join(
+        f"| {change.sign} | {code(change.title)} | {change.action} | {name} | {code(before)} | {code(after)} |\n"
+        for change, name, before, after in rows
+    )
+    yield "".join(f"- {code(change.title)}: {prose(note.text)}\n" for change in changes for note in change.notes)
+
+
+def _block(block: Block, flags: Sequence[str]) -> Iterator[str]:
+    match block:
+        case Heading():
+            yield f"#### {prose(block.text)}\n"
+        case Paragraph():
+            yield f"{prose(block.text)}\n"
+        case Facts():
+            yield "".join(f"- {prose(name)}: {code(value)}\n" for name, value in block.rows)
+        case Table():
+            rows = [block.head, ("---",) * len(block.head), *(tuple(map(code, row)) for row in block.rows)]
+            yield "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        case Changed():
+            yield from _changes([block])
+        case Commands():
+            yield from _todos(block.todos, flags)
+        case Alert():
+            where = f" {', '.join(map(code, block.where))}:" if block.where else ""
+            yield f"**{block.label}:**{where} {prose(block.what)}\n"
+            yield from _todos(block.todos, flags)
+        case Letter():
+            yield f"{prose(block.title)}:\n\n{_fenced(map(visible, block.lines), 'text')}"
+        case Details():
+            inner = "\n".join(_blocks(block.blocks, flags))
+            yield f"<details><summary>{prose(block.title)}</summary>\n\n{inner}\n</details>\n"
+        case _:
+            assert_never(block)
+
+
+def _todos(todos: Iterable[Todo], flags: Sequence[str]) -> Iterator[str]:
+    for todo in todos:
+        if todo.text:
+            yield f"{prose(todo.text)}{':' if todo.commands else ''}\n"
+        if todo.commands:
+            yield _fenced((command_line(command, flags) for command in todo.commands), "sh")
+
+
+def _fenced(lines: Iterable[str], language: str) -> str:
+    text = "\n".join(lines)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}\n"

@@ -1,0 +1,233 @@
+"""A plan as a document: the differences, what follows from each, what is blocked and why, and what to run next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, step
+from reconciler.model.plan import SENDS, Action, Block
+from reconciler.reports.difference import differences
+from reconciler.reports.document import Changed, Commands, Details, Document, Facts, Paragraph, Todo, Tone
+from reconciler.reports.messages import alerts
+from reconciler.reports.words import SIGNS, counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.model.plan import Change, Duplicate, Plan, Surplus
+    from reconciler.model.record import Attempt
+    from reconciler.reports.difference import Side
+    from reconciler.reports.document import Alert, Field
+
+TONES = {
+    Action.CREATE: Tone.ADDED,
+    Action.EXTEND: Tone.CHANGED,
+    Action.REPLACE: Tone.CHANGED,
+    Action.RESTORE: Tone.CHANGED,
+    Action.REMOVE: Tone.REMOVED,
+    Action.RETRY: Tone.CHANGED,
+    Action.BLOCKED: Tone.PLAIN,
+}
+
+
+def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "") -> Document:
+    """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in."""
+    changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
+    work = [change for change in changes if change.action is not Action.BLOCKED]
+    return Document(
+        "plan",
+        _verdict(plan),
+        Tone.PLAIN if plan.changes else Tone.ADDED if settled(plan) else Tone.WARNING,
+        facts=(
+            ("Targets", listed(sorted(plan.targets), 8) or "none"),
+            *([("Selection", listed(plan.selection))] if plan.selection else ()),
+            ("Digest", plan.digest),
+        ),
+        alerts=(*_blocked(plan), *alerts(warnings, "Warning")),
+        body=tuple(map(changed, changes)),
+        summary=tuple(_summary(plan)),
+        next=Commands((_next(plan, saved),)) if work else None,
+        details=tuple(_details(plan)),
+    )
+
+
+def settled(plan: Plan) -> bool:
+    """True if what is in force is exactly what is desired, as far as is known."""
+    return not (
+        plan.changes or plan.gates or differing(plan) or any(target.foreign for target in plan.targets.values())
+    )
+
+
+def differing(plan: Plan) -> list[str]:
+    """Return what differs from the configuration though no call of an apply can change it, with counts."""
+    surplus, twice, awaiting = surplus_of(plan), duplicates_of(plan), awaiting_of(plan)
+    codes = sum(len(found.codes) for found in surplus)
+    since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
+    words = [
+        counted(len(twice), "route is delivered twice", "routes are delivered twice") if twice else "",
+        counted(codes, "surplus code") if codes else "",
+        counted(len(awaiting), "removal") + f" awaited{since and f' since {since}'}" if awaiting else "",
+    ]
+    return [word for word in words if word]
+
+
+def surplus_of(plan: Plan) -> list[Surplus]:
+    """Return the surplus codes of all targets."""
+    return [surplus for name in sorted(plan.targets) for surplus in plan.targets[name].surplus]
+
+
+def duplicates_of(plan: Plan) -> list[Duplicate]:
+    """Return the routes that are delivered twice, of all targets."""
+    return [duplicate for name in sorted(plan.targets) for duplicate in plan.targets[name].duplicates]
+
+
+def awaiting_of(plan: Plan) -> list[Attempt]:
+    """Return the attempts that await removal, of all targets."""
+    return [attempt for name in sorted(plan.targets) for attempt in plan.targets[name].awaiting_removal]
+
+
+def _verdict(plan: Plan) -> str:
+    if settled(plan):
+        return (
+            f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."
+        )
+    counts = Counter(change.action for change in plan.changes)
+    blocked = counts.pop(Action.BLOCKED, 0)
+    rest = [*([f"{blocked} blocked"] if blocked else []), *differing(plan)]
+    if not counts:
+        closed = ["no create is possible" if plan.gates else "a target belongs to another service or account"]
+        return f"Nothing to apply. {_capital(listed(rest or closed))}."
+    words = [f"{counts[action]} to {action}" for action in Action if counts[action]]
+    calls = counted(sum(change.action in SENDS for change in plan.changes), "create call")
+    return f"Plan: {', '.join(words + rest)}; {calls}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def changed(change: Change) -> Changed:
+    """Return a change with the fields that differ and a line for each consequence."""
+    is_blocked = change.action is Action.BLOCKED  # why is said at the top, once for all that have the same reason
+    notes = [Paragraph(message.what, Tone.FAINT) for message in change.reasons if not is_blocked]
+    notes += [Paragraph(message.what, Tone.WARNING) for message in change.warnings]
+    word = "blocked" if is_blocked else str(change.action)
+    return Changed(SIGNS[change.action], change.address, word, TONES[change.action], _fields(change), tuple(notes))
+
+
+def _fields(change: Change) -> tuple[Field, ...]:
+    match change.action:
+        case Action.REMOVE:
+            return differences(_sides(attempt for attempt in change.before if attempt.id in change.concerns), {})
+        case Action.RESTORE:
+            return ()
+        case Action.RETRY:
+            return differences({}, _desired(change))
+        case Action.EXTEND:
+            before = _sides(change.before)
+            added = set(change.request.codes) if change.request else set()
+            return differences(before, {**before, "eventCodes": {*_codes(change.before), *added}})
+        case Action.CREATE | Action.REPLACE | Action.BLOCKED:
+            return differences(_sides(change.before), _desired(change))
+
+
+def _codes(attempts: Iterable[Attempt]) -> set[str]:
+    return {code for attempt in attempts for code in attempt.codes}
+
+
+def _sides(attempts: Iterable[Attempt]) -> Side:
+    attempts = tuple(attempts)
+    urls = ", ".join(sorted({attempt.template for attempt in attempts}))
+    return {"eventCodes": _codes(attempts), "webhookUrl": urls} if attempts else {}
+
+
+def _desired(change: Change) -> Side:
+    after = change.after or change.request
+    return {"eventCodes": set(after.codes), "webhookUrl": after.template} if after else {}
+
+
+def _blocked(plan: Plan) -> Iterator[Alert]:
+    """Yield why changes are blocked, the cause before what follows from it."""
+    yield from alerts(plan.gates, "Blocked")
+    foreign = [message for name in sorted(plan.targets) for message in plan.targets[name].foreign]
+    yield from alerts(foreign, "Blocked")
+    blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
+    told = {Block.GATE} if plan.gates else set()
+    for change in blocked:
+        if change.block is Block.FOREIGN and plan.targets[change.address.target].foreign:
+            told.add(Block.FOREIGN)
+    reasons = [(change, message) for change in blocked if change.block not in told for message in change.reasons]
+    located = [Message(message.name, message.what, change.address, message.steps) for change, message in reasons]
+    yield from alerts(located, "Blocked")
+    yield from alerts(_surplus_messages(plan), "Warning")
+
+
+def _surplus_messages(plan: Plan) -> Iterator[Message]:
+    for surplus in surplus_of(plan):
+        codes = ", ".join(surplus.codes)
+        if surplus.requested:
+            yield Message("surplus-requested", f"{codes} delivered until the operator removes it", surplus.address)
+            continue
+        options = [word for code in surplus.codes for word in ("--code", code)]
+        command = ("reconciler", "removal", "request", surplus.address, "--attempt", surplus.attempt, *options)
+        yield Message(
+            "surplus",
+            f"delivers surplus codes {codes} (attempt {surplus.attempt})",
+            surplus.address,
+            (step("to ask the operator to remove them, run", *command),),
+        )
+
+
+def _summary(plan: Plan) -> Iterator[Paragraph]:
+    for duplicate in duplicates_of(plan):
+        kept, *others = duplicate.attempts
+        text = (
+            f"{duplicate.target}: {duplicate.code} is delivered twice to {duplicate.url}, by attempts {kept} and"
+            f" {listed(others)}"
+        )
+        yield Paragraph(text, Tone.WARNING)
+    for attempt in awaiting_of(plan):
+        codes = ", ".join(attempt.requested_codes or attempt.codes)
+        since = attempt.requested and f" since {attempt.requested}"
+        yield Paragraph(f"{attempt.address}: removal of {codes} (attempt {attempt.id}) awaited{since}", Tone.WARNING)
+    for name in sorted(plan.targets):
+        target = plan.targets[name].target
+        for field in target.overridden:
+            url = {"base_url": target.base_url, "auth_url": target.auth_url, "audience_base": target.audience_base}
+            yield Paragraph(f"{name}: {field} {url[field]} overrides config/", Tone.WARNING)
+
+
+def _next(plan: Plan, saved: str) -> Todo:
+    if saved:
+        return Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
+    return Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
+
+
+def selected(plan: Plan) -> list[str]:
+    """Return the options that select what a plan was made for."""
+    return [word for pattern in plan.selection for word in ("-t", pattern)]
+
+
+def _details(plan: Plan) -> Iterator[Details]:
+    yield Details(
+        "Service addresses, recipients and record",
+        (
+            Facts(
+                tuple(
+                    (f"{name} {what}", url)
+                    for name, planned in sorted(plan.targets.items())
+                    for what, url in (
+                        ("calls", planned.target.base_url),
+                        ("tokens", planned.target.auth_url),
+                        ("audience", planned.target.audience_base),
+                    )
+                )
+            ),
+            Facts(tuple(("responses encrypted to", recipient) for recipient in plan.recipients)),
+            Facts((("record", plan.place), ("record id", plan.record), ("head", f"{plan.head} ({plan.entries})"))),
+        ),
+    )
+    if any(change.action is not Action.BLOCKED for change in plan.changes):
+        command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
+        yield Details("Digest", (Commands((Todo("To apply only what was reviewed here, run", (command,)),)),))

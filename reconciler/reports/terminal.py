@@ -1,0 +1,187 @@
+"""A document as text for a terminal or a log: what it is about first, the verdict and what to run next last.
+
+Words wrap at the width of a terminal. What is to be pasted stays on one line, however long it is.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+
+from reconciler.reports.document import (
+    Alert,
+    Changed,
+    Commands,
+    Details,
+    Document,
+    Facts,
+    Field,
+    Heading,
+    Letter,
+    Paragraph,
+    Table,
+    Tone,
+)
+from reconciler.reports.escaping import command_line, harmless_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.reports.document import Block, Todo
+
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.ADDED: "32",
+    Tone.CHANGED: "33",
+    Tone.REMOVED: "31",
+    Tone.WARNING: "33",
+    Tone.ERROR: "31;1",
+    Tone.FAINT: "2",
+}
+_GAP = "  "
+
+
+class Layout(Struct, frozen=True):
+    """How text is written: `flags` are the global flags in use, `width` the columns of a terminal, None off one."""
+
+    flags: tuple[str, ...] = ()
+    width: int | None = None
+    colour: bool = False
+    verbose: bool = False
+
+
+def render(document: Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
+    """Return a document as lines that end with a newline; "" if there is nothing to say."""
+    sections: list[Iterable[Block]] = [document.alerts, document.body, document.summary]
+    if document.title:
+        sections.append((Heading(document.title, document.tone),))
+    sections.append((document.next,) if document.next else ())
+    if layout.verbose:
+        sections.append((Facts(document.facts), *document.details))
+    texts = ["".join(f"{line}\n" for line in _section(section, layout)) for section in sections]
+    return "\n".join(filter(None, texts))
+
+
+def _section(blocks: Iterable[Block], layout: Layout) -> Iterator[str]:
+    before: Block | None = None
+    for block in blocks:
+        apart = isinstance(block, (Heading, Table, Letter)) or isinstance(before, (Table, Letter))
+        if before is not None and apart and not isinstance(before, Heading):
+            yield ""
+        yield from _lines(block, layout)
+        before = block
+
+
+def _lines(block: Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
+    match block:
+        case Heading():
+            yield from _wrapped(block.text, layout, style=_join(_STYLES[block.tone], "1"))
+        case Paragraph():
+            yield from _wrapped(block.text, layout, style=_STYLES[block.tone])
+        case Facts():
+            widest = max((len(name) for name, _ in block.rows), default=0)
+            for name, value in block.rows:
+                yield from _wrapped(f"{name:<{widest}}  {value}", layout, style=_STYLES[Tone.FAINT])
+        case Table():
+            yield from _table(block, layout)
+        case Changed():
+            yield from _changed(block, layout)
+        case Commands():
+            yield from _todos(block.todos, layout, "")
+        case Alert():
+            yield from _alert(block, layout)
+        case Letter():
+            yield from _wrapped(f"{block.title}:", layout)
+            yield from (harmless_line(f"    {line}").rstrip() for line in block.lines)
+        case Details():
+            yield from _wrapped(block.title, layout, style="1")
+            yield from (line for inner in block.blocks for line in _lines(inner, layout))
+        case _:
+            assert_never(block)
+
+
+def _changed(change: Changed, layout: Layout) -> Iterator[str]:
+    style = _STYLES[change.tone]
+    yield from _wrapped(f"{change.sign} {change.title}  {change.action}", layout, "  ", style)
+    for field in change.fields:
+        yield _styled(harmless_line(f"      {field_text(field)}"), style, layout)
+    for note in change.notes:
+        yield from _wrapped(note.text, layout, "      ", _STYLES[note.tone])
+
+
+def field_text(field: Field) -> str:
+    """Return a field that differs, on one line."""
+    if field.before and field.after:
+        return f'{field.name}: "{field.before}" -> "{field.after}"'
+    return f"{field.name}: + {field.after}" if field.after else f"{field.name}: - {field.before}"
+
+
+def _alert(alert: Alert, layout: Layout) -> Iterator[str]:
+    where = f"{alert.where[0]}: " if len(alert.where) == 1 else ""
+    first, *rest = _wrapped(f"{alert.label}: {where}{alert.what}", layout)
+    label = len(alert.label) + 1
+    yield _styled(first[:label], _STYLES[alert.tone], layout) + first[label:]
+    yield from rest
+    if len(alert.where) > 1:
+        yield from (harmless_line(f"    {where}") for where in alert.where)
+    yield from _todos(alert.todos, layout, "  ")
+
+
+def _todos(todos: Sequence[Todo], layout: Layout, indent: str) -> Iterator[str]:
+    for todo in todos:
+        if todo.text:
+            yield from _wrapped(f"{todo.text}{':' if todo.commands else ''}", layout, indent)
+        yield from (f"{indent}  {command_line(command, layout.flags)}" for command in todo.commands)
+
+
+def _table(table: Table, layout: Layout) -> Iterator[str]:
+    rows = [tuple(map(visible, row)) for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(table.head, *rows, strict=True)]
+    fitting = _fitting(widths, layout.width)
+    yield _styled(_row(table.head[:fitting], widths), "1", layout)
+    for row, tone in zip_longest(rows, table.tones, fillvalue=Tone.PLAIN):
+        yield _styled(harmless_line(_row(row[:fitting], widths)), _STYLES[Tone(tone)], layout)
+        if any(row[fitting:]):
+            yield harmless_line(f"    {_GAP.join(filter(None, row[fitting:]))}")
+
+
+def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
+    return _GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)).rstrip()
+
+
+def _fitting(widths: Sequence[int], width: int | None) -> int:
+    """Return how many columns fit on a line side by side; the first always does."""
+    total = -len(_GAP)
+    for number, column in enumerate(widths):
+        total += len(_GAP) + column
+        if width is not None and total > width:
+            return max(number, 1)
+    return len(widths)
+
+
+def _wrapped(text: str, layout: Layout, indent: str = "", style: str = "") -> Iterator[str]:
+    line = harmless_line(f"{indent}{text}")
+    if layout.width is None or len(line) <= layout.width:
+        yield _styled(line, style, layout)
+        return
+    from textwrap import wrap  # noqa: PLC0415 - only a line that is too long needs it
+
+    for part in wrap(
+        line.strip(),
+        max(layout.width, 20),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        yield _styled(part, style, layout)
+
+
+def _styled(text: str, style: str, layout: Layout) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if layout.colour and style and text else text
+
+
+def _join(*styles: str) -> str:
+    return ";".join(filter(None, styles))

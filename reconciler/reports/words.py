@@ -1,0 +1,69 @@
+"""Plurals, lists and distances in time: how every report says them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from reconciler.model.plan import Action
+from reconciler.model.record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIGNS = {
+    Action.CREATE: "+",
+    Action.EXTEND: "~",
+    Action.REPLACE: "±",
+    Action.RESTORE: "↺",
+    Action.REMOVE: "-",
+    Action.RETRY: "»",
+    Action.BLOCKED: "!",
+}
+
+STATUS = {
+    Status.PENDING: "may be in flight",
+    Status.UNKNOWN: "outcome unknown",
+    Status.LIVE: "live",
+    Status.AWAITING_REMOVAL: "awaiting removal",
+    Status.GONE: "gone",
+}
+
+_UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun: "1 code", "3 codes"."""
+    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"
+
+
+def listed(items: Iterable[str], limit: int = 0) -> str:
+    """Return items as a list in a sentence: "a", "a and b", "a, b and c"; after `limit` of them, "and 4 more"."""
+    words = list(items)
+    if limit and len(words) > limit + 1:
+        words = [*words[:limit], f"{len(words) - limit} more"]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def ago(at: str, now: float) -> str:
+    """Return how long ago a stamp of the record is, after the stamp itself; `now` is in epoch seconds."""
+    try:
+        seconds = now - datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return at
+    if seconds < 0:
+        return f"{at} (in the future by this machine's clock)"
+    return f"{at} ({_distance(seconds) or 'less than a minute'} ago)"
+
+
+def until(at: float, now: float) -> str:
+    """Return a time (epoch seconds) as a stamp, with how far it is ahead of `now`."""
+    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{stamp} (in {_distance(at - now) or counted(max(round(at - now), 1), 'second')})" if at > now else stamp
+
+
+def _distance(seconds: float) -> str:
+    for name, length in _UNITS:
+        if seconds >= length:
+            return counted(int(seconds // length), name)
+    return ""
