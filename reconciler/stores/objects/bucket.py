@@ -64,12 +64,13 @@ class Bucket:
         for name in [name for name, value in os.environ.items() if name.startswith(_PREFIX_OF[scheme]) and not value]:
             del os.environ[name]  # obstore, which reads them itself, does not take an empty variable for an unset one
         endpoint = next((os.environ[name] for name in _ENDPOINTS[scheme] if name in os.environ), None)
+        allow_http = os.environ.get(f"{_PREFIX_OF[scheme]}ALLOW_HTTP", "").lower() in ("true", "1")
         make = partial(
             _MADE_BY[scheme],
             bucket,
             prefix=prefix or None,
             config={"endpoint": endpoint} if endpoint else None,
-            client_options=_CLIENT,
+            client_options={**_CLIENT, "allow_http": allow_http},  # these options replace those of the environment
         )
         try:
             self._reading: Any = make(

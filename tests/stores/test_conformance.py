@@ -1,0 +1,216 @@
+"""What every store does; each test runs with a file, a git branch, an S3, an Azurite, a PostgreSQL and a PgBouncer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.records import add, add_in_the_end, begin, begun, lines_of, named, names_of, sample
+
+from reconciler.errors import HeadMoved, StoreUnavailable
+from reconciler.record.chain import last_head, link
+from reconciler.record.store import Stored
+
+if TYPE_CHECKING:
+    from stores.conftest import Site
+
+_RACERS = 5
+_APPEND_IN_PROCESSES = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+children = []
+for number in range(3):
+    children.append(os.fork())
+    if not children[-1]:
+        from reconciler.stores.location import open_store
+        from support.records import add_in_the_end
+        store = open_store(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+        for turn in range(3):
+            add_in_the_end(store, f"p{number}-{turn}")
+        break
+else:
+    assert [0] * 3 == [os.waitpid(child, 0)[1] for child in children]
+"""
+
+
+def test_nothing_there(site: Site) -> None:
+    """Where no record was begun there is none, and nothing is in the second place."""
+    stored = site.open().read()
+    assert stored.data is None
+    assert stored.second in (None, "")
+
+
+def test_place_is_a_place(site: Site) -> None:
+    """What a store calls its place names it again."""
+    store = site.open()
+    begin(store)
+    site.place = store.place
+    again = site.open()
+    assert (store.place, store.path, store.read()) == (again.place, again.path, again.read())
+
+
+def test_append_and_read(site: Site) -> None:
+    """The bytes come back as they were, to others as well."""
+    store = site.open()
+    begin(store)
+    assert add(store, "x", "y") == last_head(site.open("b").read().data or b"")
+    assert ["", "line 2", "x", "y"] == names_of(store) == names_of(site.open("b"))
+
+
+def test_second_place(site: Site) -> None:
+    """The second place, if there is one, holds the head that was given last, and stays where none is given."""
+    store = site.open()
+    head = begin(store)
+    lines, (line,) = link(head, 2, [named("x")])
+    store.append(head, 3, lines, "x")
+    assert store.read().second in (None, head)
+    store.append(line.hash, 4, b"", "", second=line.hash)
+    assert store.read() == Stored(sample()[0] + lines, store.read().second and line.hash)
+
+
+def test_begin_once(site: Site) -> None:
+    """A record that is there is never begun again."""
+    begin(site.open())
+    with pytest.raises(HeadMoved) as refused:
+        site.open("b").append(None, 1, link(None, 0, [begun("c" * 32)])[0], "begin")
+    assert [message.name for message in refused.value.messages] == ["head-moved"]
+    assert sample()[0] == site.open().read().data
+
+
+def test_append_to_another_head(site: Site) -> None:
+    """Lines for an older head, or one that never was, are refused and change nothing."""
+    store, late = site.open(), site.open("b")
+    old = begin(store)
+    late.read()
+    add(store, "x")
+    for head in (old, "f" * 64):
+        with pytest.raises(HeadMoved):
+            late.append(head, 3, link(head, 2, [named("late")])[0], "late")
+    assert names_of(store) == ["", "line 2", "x"]
+
+
+def test_append_without_a_record(site: Site) -> None:
+    """A record that is not there has no head to append to, and none is begun by that."""
+    with pytest.raises(HeadMoved):
+        site.open().append("f" * 64, 3, link("f" * 64, 2, [named("x")])[0], "append")
+    assert site.open().read().data is None
+
+
+def test_try_changes_nothing(site: Site) -> None:
+    """Preparing the place and trying whether it can be written leave the record as it is, and the next append works."""
+    store = site.open()
+    store.check_writable()
+    begin(store)
+    store.prepare()
+    store.check_writable()
+    assert sample()[0] == site.open().read().data
+    add(store, "x")
+
+
+def test_ten_thousand_lines(site: Site) -> None:
+    """Thousands of lines go in at once, a line of a megabyte too, and more after them."""
+    store = site.open()
+    head = begin(store, 10_000)
+    lines, (line,) = link(head, 10_000, [named("x" * 1_000_000)])
+    store.append(head, 10_001, lines, "large")
+    assert line.hash == last_head(store.read().data or b"")
+    add(site.open("b"), "after")
+    assert len(lines_of(store)) == 10_002
+
+
+def test_race_to_begin(site: Site) -> None:
+    """Of many that begin a record at once one wins, and it is the record."""
+    barrier = threading.Barrier(_RACERS)
+
+    def run(number: int) -> bool:
+        store, lines = site.open(str(number)), link(None, 0, [begun(f"{number:032x}")])[0]
+        barrier.wait()
+        return _wins(lambda: store.append(None, 1, lines, "begin"))
+
+    with ThreadPoolExecutor(_RACERS) as pool:
+        won = list(pool.map(run, range(_RACERS)))
+    assert sum(won) == 1
+    assert link(None, 0, [begun(f"{won.index(True):032x}")])[0] == site.open().read().data
+
+
+def test_race_for_a_head(site: Site) -> None:
+    """Of many appends for one head one wins, round after round, and nothing of the others is left."""
+    stores = [site.open(str(number)) for number in range(_RACERS)]
+    begin(stores[0])
+    winners = []
+    for turn in range(3):
+        barrier = threading.Barrier(_RACERS)
+
+        def run(number: int, barrier: threading.Barrier = barrier, turn: int = turn) -> bool:
+            data = stores[number].read().data or b""
+            head, count = last_head(data), data.count(b"\n")
+            lines, made = link(head, count, [named(f"{turn} {number}"), named("more")])
+            barrier.wait()
+            return _wins(lambda: stores[number].append(head, count + 1, lines, "race", second=made[-1].hash))
+
+        with ThreadPoolExecutor(_RACERS) as pool:
+            won = list(pool.map(run, range(_RACERS)))
+        assert sum(won) == 1
+        winners += [f"{turn} {won.index(True)}", "more"]
+    assert names_of(stores[0]) == ["", "line 2", *winners]
+
+
+def test_threads_share_a_store(site: Site) -> None:
+    """Threads that append through one store lose nothing."""
+    store = site.open()
+    begin(store)
+    with ThreadPoolExecutor(_RACERS) as pool:
+        list(pool.map(lambda number: add_in_the_end(store, f"t{number}"), range(_RACERS)))
+    assert {"", "line 2", *(f"t{number}" for number in range(_RACERS))} == set(names_of(store))
+
+
+def test_racing_processes(site: Site) -> None:
+    """Processes that append again and again leave every line there once."""
+    begin(site.open())
+    tests = str(Path(__file__).parents[1])
+    arguments = [tests, site.place, str(site.config), str(site.config.parent / "cache")]
+    racing = subprocess.run(
+        [sys.executable, "-c", _APPEND_IN_PROCESSES, *arguments], env=os.environ, timeout=90, check=False
+    )
+    assert racing.returncode == 0
+    names = names_of(site.open())
+    assert sorted(["", "line 2", *(f"p{number}-{turn}" for number in range(3) for turn in range(3))]) == sorted(names)
+
+
+def test_reading_while_appending(site: Site) -> None:
+    """A reader beside a writer sees, at any moment, a whole record that never shrinks."""
+    store, reader, done = site.open(), site.open("b"), threading.Event()
+    begin(store)
+
+    def watch() -> list[int]:
+        lengths = [2]
+        while not done.is_set():
+            lengths.append(len(lines_of(reader)))
+        return lengths
+
+    with ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(watch)
+        try:
+            for number in range(6):
+                add(store, f"w{number}")
+        finally:
+            done.set()
+        lengths = watching.result()
+    assert sorted(lengths) == lengths
+
+
+def _wins(append: object) -> bool:
+    """True if an append succeeds, False if another was faster."""
+    assert callable(append)
+    try:
+        append()
+    except (HeadMoved, StoreUnavailable):
+        return False
+    return True
