@@ -91,7 +91,7 @@ def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]
         data = _alike(encoded.data)
         for start, end in _runs(data, forms.grams):
             first, last = encoded.starts[start], encoded.ends[end - 1]
-            if last - first >= _LONG_WORD or not _PLAIN_WORD.fullmatch(text[first:last]):
+            if last - first >= _LONG_WORD or not _PLAIN_WORD.fullmatch(text[first:last].strip(" _-")):
                 yield first, last
         for whole in forms.wholes:
             start = data.find(whole)

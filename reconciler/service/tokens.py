@@ -31,7 +31,7 @@ PAUSES = (0.5, 1.0, 2.0)
 _LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer one is cut to this
 _LONGEST_TOKEN = 16_384  # characters: servers accept no longer header
 _LONGEST_PAUSE = 10.0
-_MEMBER = re.compile(r"`(?:\$\.)?(\w+)`")
+_MEMBER = re.compile(r"(?:`\$\.|field `)(\w+)`")  # in the text of a validation error
 
 
 class Secret(Protocol):

@@ -1,0 +1,210 @@
+"""The calls of the service over real HTTP: what is sent, the new token after a 401, and what is said afterwards."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from support.raw_server import RawServer, reset, say
+from support.service_targets import SECRET, make_target
+
+from reconciler.errors import CallFailed, TokenError
+from reconciler.model.account import account_hash
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.service.api import LeadAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.lending_service import LendingService
+
+    from reconciler.service.api import Service
+
+    Open = Callable[..., Service]
+
+CODES, URL = ("ONB10011", "LOA10013"), "https://hooks.example/applications"
+TOKEN_1, TOKEN_2 = "token-number-1", "token-number-2"
+
+
+def create(service: Service, *, renew: bool = True, may_send: bool = True) -> Answer:
+    """Create one subscription."""
+    return service.create_subscription(CODES, URL, lambda: may_send, renew=renew)
+
+
+class TestCreateSubscription:
+    """Creating a webhook subscription (service description, section 4.2)."""
+
+    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+        """Headers and body are the documented ones, the codes sorted; the token is requested once."""
+        service.authorise()
+        answer = create(service)
+        (call,) = lending_service.calls
+        assert ("POST", "/eu/v9/notification/webhooksubscription", TOKEN_1) == (call.method, call.path, call.bearer)
+        assert call.headers["content-type"] == "application/json"
+        assert call.body == {"eventCodes": ["LOA10013", "ONB10011"], "webhookUrl": URL}
+        assert (Outcome.CREATED, 201, b'{"id": "sub-1"}') == (answer.outcome, answer.status, answer.body)
+        assert answer.head.startswith(b"HTTP/1.1 201 Any\r\nContent-Type: ")
+        assert ({"id": "sub-1"}, 1) == (answer.fields, len(lending_service.token_requests))
+
+    def test_what_was_sent_may_come_back(self, service: Service, lending_service: LendingService) -> None:
+        """Of the response only identifiers and what was sent are in the clear, and none of it in a repr."""
+        lending_service.script((200, json.dumps({"webhookUrl": URL, "eventCodes": ["ONB10011"], "secretKey": "k3y"})))
+        answer = create(service)
+        assert ({"webhookUrl": URL}, False) == (answer.fields, "k3y" in repr(answer))
+
+    def test_a_cut_off_201_is_created(
+        self, open_service: Open, lending_service: LendingService, serve: Callable[..., RawServer]
+    ) -> None:
+        """The head decides."""
+        server = serve(say(b'HTTP/1.1 201 Created\r\nContent-Length: 900\r\n\r\n{"id": "su'))
+        answer = create(open_service(make_target(lending_service.url, server.url)))
+        assert (Outcome.CREATED, b'{"id": "su') == (answer.outcome, answer.body)
+        assert answer.detail == "the response was cut off after 10 bytes"
+
+    def test_a_401_brings_a_new_token(self, service: Service, lending_service: LendingService) -> None:
+        """The old one is thrown away; the repeat is the caller's, who reads the record before."""
+        lending_service.script((401, ""))
+        answer = create(service)
+        assert (Outcome.REJECTED, 401, 0.0) == (answer.outcome, answer.status, answer.retry_after)
+        assert create(service, renew=False).outcome is Outcome.CREATED
+        assert [TOKEN_1, TOKEN_2] == [call.bearer for call in lending_service.calls]
+
+    def test_a_401_that_is_not_to_be_repeated(self, service: Service, lending_service: LendingService) -> None:
+        """No token is requested where no repeat follows."""
+        lending_service.script((401, '{"message": "no"}'))
+        answer = create(service, renew=False)
+        assert (Outcome.REJECTED, 401, None) == (answer.outcome, answer.status, answer.retry_after)
+        assert len(lending_service.token_requests) == 1
+
+    def test_a_401_and_no_new_token(self, service: Service, lending_service: LendingService) -> None:
+        """Both are said, and it is not repeated."""
+        service.authorise()
+        lending_service.script_tokens((403, '{"error": "revoked"}'))
+        lending_service.script((401, ""))
+        answer = create(service)
+        assert (Outcome.REJECTED, 401, None) == (answer.outcome, answer.status, answer.retry_after)
+        assert str(answer.detail).startswith("HTTP 401 Unauthorized; europe/staging: no access token: HTTP 403")
+
+    def test_a_former_token_stays_a_secret(self, service: Service, lending_service: LendingService) -> None:
+        """A service that echoes the token of the call before does not get it into the record."""
+        lending_service.script((401, ""), (201, json.dumps({"id": "sub-1", "traceId": TOKEN_1})))
+        assert {"id": "sub-1"} == [create(service) for _ in range(2)][1].fields
+
+    def test_withheld(self, service: Service, lending_service: LendingService) -> None:
+        """Without leave nothing is sent."""
+        assert (Outcome.NOT_SENT, []) == (create(service, may_send=False).outcome, lending_service.calls)
+
+    def test_no_token(self, service: Service, lending_service: LendingService) -> None:
+        """Without a token there is no call."""
+        lending_service.script_tokens((401, ""))
+        answer = create(service)
+        assert (Outcome.NOT_SENT, [], True) == (
+            answer.outcome, lending_service.calls, "no access token" in str(answer.detail),
+        )  # fmt: skip
+
+    def test_a_429_says_how_long_to_wait(self, service: Service, lending_service: LendingService) -> None:
+        """Waiting and repeating is the caller's, who knows how long it may."""
+        lending_service.script((429, "", {"Retry-After": "7"}))
+        answer = create(service)
+        assert (Outcome.REJECTED, 7.0, 1) == (answer.outcome, answer.retry_after, len(lending_service.calls))
+
+    @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 408, 409, 422, 499, 500, 503])
+    def test_nothing_is_repeated(self, service: Service, lending_service: LendingService, status: int) -> None:
+        """One call, whatever the status; a redirect is not followed."""
+        lending_service.script((status, "", {"Location": "/eu/v9/notification/webhooksubscription"}))
+        assert (status, 1) == (create(service).status, len(lending_service.calls))
+
+    def test_an_echo_is_redacted(self, service: Service, lending_service: LendingService) -> None:
+        """A service that echoes what it was sent does not bring token or secret into the detail."""
+        body = {"message": f"bad header Bearer {TOKEN_1}, {TOKEN_1[:12]}... {SECRET}"}
+        lending_service.script((400, json.dumps(body)))
+        assert create(service).detail == "HTTP 400 Bad Request: bad header Bearer [redacted], [redacted]... [redacted]"
+
+    def test_logs_show_no_secret(
+        self, service: Service, lending_service: LendingService, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """With everything at DEBUG there is a line for each call, and neither token, secret nor body in any."""
+        lending_service.script((401, ""), (201, '{"secretKey": "k3y"}', {"Set-Cookie": "hunter1"}))
+        with caplog.at_level(logging.DEBUG):
+            create(service)
+            create(service)
+        lines = [record.message for record in caplog.records if record.name == "reconciler.service"]
+        assert [line.split(", ")[0].partition("/tenant")[2] or line.split(", ")[0][-3:] for line in lines] == [
+            "/oauth/token: 200", "401", "/oauth/token: 200", "201",
+        ]  # fmt: skip
+        for secret in ("token-number", SECRET, json.dumps(SECRET), "k3y", "hooks.example", "Bearer", "hunter1"):
+            assert secret not in caplog.text
+
+
+class TestCreateLead:
+    """Creating a lead (service description, section 4.3)."""
+
+    LEAD = b'{"amount": "10.00",\n "x": 1.10}'
+
+    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+        """The document goes out as it is, with the documented headers and a token for the onboarding API."""
+        lending_service.script((201, '{"LeadId": "l-1"}'))
+        assert LeadAnswer(201, b'{"LeadId": "l-1"}', None) == service.create_lead(self.LEAD)
+        (call,) = lending_service.calls
+        assert (call.path, call.data) == ("/eu/v9/onboarding/leads", self.LEAD)
+        assert (call.headers["accept"], call.headers["content-type"]) == ("application/json",) * 2
+        assert lending_service.token_requests[0].body["audience"] == "https://api.example/onboarding"
+
+    @pytest.mark.parametrize(
+        ("status", "name"),
+        [(400, "lead-rejected"), (401, "lead-rejected"), (302, "lead-unknown"), (503, "lead-unknown")],
+    )
+    def test_a_failure(self, service: Service, lending_service: LendingService, status: int, name: str) -> None:
+        """The error says whether the lead may exist; nothing is sent twice."""
+        lending_service.script((status, ""))
+        with pytest.raises(CallFailed) as caught:
+            service.create_lead(self.LEAD)
+        (message,) = caught.value.messages
+        assert (name, "europe/staging", 1) == (message.name, message.where, len(lending_service.calls))
+        assert f"HTTP {status}" in message.what
+
+    def test_after_a_401_the_next_run_has_another_token(
+        self, service: Service, lending_service: LendingService
+    ) -> None:
+        """The refused one is thrown away."""
+        lending_service.script((401, ""))
+        with pytest.raises(CallFailed):
+            service.create_lead(self.LEAD)
+        service.create_lead(self.LEAD)
+        assert [TOKEN_1, TOKEN_2] == [call.bearer for call in lending_service.calls]
+
+    def test_not_sent(self, open_service: Open, lending_service: LendingService) -> None:
+        """If the service refuses the connection, nothing was created for certain."""
+        with pytest.raises(CallFailed) as caught:
+            open_service(make_target(lending_service.url, "http://127.0.0.1:1")).create_lead(self.LEAD)
+        assert ["lead-not-sent"] == [message.name for message in caught.value.messages]
+
+    def test_no_answer(
+        self, open_service: Open, lending_service: LendingService, serve: Callable[..., RawServer]
+    ) -> None:
+        """Where the answer is lost, nobody knows."""
+        server = serve(reset)
+        with pytest.raises(CallFailed) as caught:
+            open_service(make_target(lending_service.url, server.url)).create_lead(self.LEAD)
+        assert (["lead-unknown"], 1) == ([message.name for message in caught.value.messages], len(server.requests))
+
+    def test_no_token(self, service: Service, lending_service: LendingService) -> None:
+        """The token's own error says most; there is no call."""
+        lending_service.script_tokens((401, ""))
+        with pytest.raises(TokenError, match="401"):
+            service.create_lead(self.LEAD)
+        assert lending_service.calls == []
+
+
+def test_the_account_is_a_hash_of_the_client() -> None:
+    """It tells clients apart, and does not show the id."""
+    assert account_hash("client-1") == account_hash("client-1") != account_hash("client-2")
+    assert (len("sha256:") + 64, True) == (len(account_hash("client-1")), account_hash("x").startswith("sha256:"))
+
+
+def test_the_command_line_of_httpx_is_not_loaded() -> None:
+    """It takes longer to load than all else of it."""
+    assert not sys.modules.get("httpx._main")

@@ -1,0 +1,91 @@
+"""What a look at a server shows; nothing is ever POSTed."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support.raw_server import OK, RawServer, drip, reset, say, wait_for_hangup
+
+from reconciler.model.result import Health
+from reconciler.service.probing import Prober, examine_server
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    Serve = Callable[..., RawServer]
+
+
+def dated(seconds: float) -> bytes:
+    """Return a response of a server whose clock is `seconds` ahead of this machine's."""
+    date = email.utils.formatdate(time.time() + seconds, usegmt=True)
+    return f"HTTP/1.1 405 No\r\nDate: {date}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+def found(url: str, *, of_service: bool = True) -> list[tuple[str, Health]]:
+    """Return the names of what is found at a server, each with its health."""
+    findings = examine_server(url, of_service=of_service, timeout=0.3)
+    return [(finding.message.name, finding.health) for finding in findings]
+
+
+def test_a_probe_is_a_head_request(serve: Serve) -> None:
+    """Without credentials, to the root of the server: a webhook endpoint is not called."""
+    server = serve(say(OK))
+    assert found(f"{server.url}/hooks/{{attempt}}?key=x", of_service=False) == [("server-reachable", Health.OK)]
+    (request,) = server.requests
+    assert request.startswith(b"HEAD / HTTP/1.1\r\n")
+    assert b"authorization" not in request.lower()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "health"), [(0, Health.OK), (10, Health.OK), (-10, Health.OK), (60, Health.FAILED), (-60, Health.FAILED)]
+)
+def test_the_clock(serve: Serve, ahead: float, health: Health) -> None:
+    """It is compared with the service's, and may differ by some seconds."""
+    url = serve(say(dated(ahead))).url
+    assert found(url)[1][1] is health
+    assert found(url, of_service=False) == [("server-reachable", Health.OK)]
+
+
+@pytest.mark.parametrize(("ahead", "low", "high"), [(-60, 57.0, 60.0), (60, -60.5, -58.0), (0, -1.0, 0.5)])
+def test_how_far_the_clock_is_off(serve: Serve, ahead: float, low: float, high: float) -> None:
+    """As far as that is certain: never more than it is."""
+    with Prober(5) as prober:
+        probe = prober.probe(serve(say(dated(ahead))).url)
+    assert probe.ahead is not None
+    assert low <= probe.ahead <= high
+
+
+@pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Foo 2030 00:00:00 GMT"])
+def test_no_date(serve: Serve, date: str) -> None:
+    """Then nothing is said of the clock."""
+    response = f"HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: 0\r\n\r\n".encode()
+    assert found(serve(say(response)).url) == [("server-reachable", Health.OK)]
+
+
+@pytest.mark.parametrize("script", [reset, wait_for_hangup, say(b"nonsense\r\n\r\n"), drip(b"HTTP/1.1 200 OK\r\nX: ")])
+def test_no_answer(serve: Serve, script: Callable[..., None]) -> None:
+    """A server that does not speak HTTP, or not in time, is not reached."""
+    assert found(serve(script).url) == [("server-unreachable", Health.FAILED)]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://name.invalid/x"])
+def test_no_server(url: str) -> None:
+    """One that nobody can connect to neither."""
+    assert found(url, of_service=False) == [("server-unreachable", Health.FAILED)]
+
+
+def test_tls(serve: Serve, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate is accepted if its authority is trusted."""
+    server = serve(say(OK), tls)
+    assert found(server.url) == [("server-reachable", Health.OK)]
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert found(server.url) == [("server-unreachable", Health.FAILED)]
+
+
+def test_a_placeholder_is_skipped() -> None:
+    """Nobody has a host that ends in .example."""
+    assert found("https://hooks.partner.example/x") == [("server-placeholder", Health.SKIPPED)]

@@ -1,0 +1,112 @@
+"""What is shown of a text from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.service.redaction import REDACTED, excerpt, redact, reveals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOKEN = "abcDEF123456.ghiJKL7890.mnoPQR"
+HARD = 's3cret/with+odd "characters"=='
+SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=3, max_size=40)
+
+
+@given(st.text(), SECRETS, st.text())
+@settings(max_examples=100, deadline=None)
+def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
+    """Whole, percent-encoded or escaped for JSON, a secret goes."""
+    for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1]):
+        if form not in REDACTED:
+            assert form not in redact(before + form + after, [secret]).replace(REDACTED, "\0")
+
+
+@given(st.text())
+@settings(max_examples=50, deadline=None)
+def test_a_text_without_secrets_stays(text: str) -> None:
+    """Nothing is taken out of a text that has nothing of the secrets."""
+    assert (text, False) == (redact(text, ["\N{SNOWMAN}" * 9]), reveals(text, ["\N{SNOWMAN}" * 9]))
+
+
+@given(st.text(), st.integers(1, 60))
+@settings(max_examples=50, deadline=None)
+def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
+    """Whatever comes in, a person sees one line without control characters, of bounded length."""
+    line = excerpt(text, limit=limit)
+    assert line.isprintable()
+    assert len(line) <= limit
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("bad token abcDEF123456", f"bad token {REDACTED}"),
+        ("bad token abcDEF12... sent", f"bad token {REDACTED}... sent"),
+        ("Authorization: Bearer zzzzzzzzzzzzzzzzzzzz", f"Authorization: Bearer {REDACTED}"),
+        ("got eyJhbGciOiJI.eyJzdWIi.c2ln", f"got {REDACTED}"),
+        ("session ABCDEF123456.GHIJKL7890.MNOPQR", f"session {REDACTED}"),
+        ("payload ghijkl7890", f"payload {REDACTED}"),
+        ("Bearer token required", "Bearer token required"),
+        ("eventCodes must be known, subscription refused", "eventCodes must be known, subscription refused"),
+    ],
+)
+def test_parts_and_lookalikes(text: str, shown: str) -> None:
+    """The beginning of a token, and what looks like a token, goes; plain words stay."""
+    assert shown == redact(text, [TOKEN])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("the subscription was refused", "the subscription was refused"),
+        ("the subscription-secret", f"the {REDACTED}"),
+        ("the SUBSCRIPTION-SECRET", f"the {REDACTED}"),
+    ],
+)
+def test_a_plain_word_of_a_secret(text: str, shown: str) -> None:
+    """A word that is part of a secret is shown, the whole secret is not."""
+    assert shown == redact(text, ["subscription-secret"])
+
+
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "percent": lambda text: quote(text, safe=""),
+    "percent, each letter": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "percent, twice": lambda text: quote(quote(text, safe=""), safe=""),
+    "form": quote_plus,
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "JSON, each letter": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
+    "JSON, twice": lambda text: json.dumps(json.dumps(text)),
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "base64": lambda text: b64encode(text.encode()).decode(),
+    "urlsafe base64": lambda text: urlsafe_b64encode(text.encode()).decode(),
+    "base64 behind another text": lambda text: b64encode(b"a:" + text.encode() + b"!").decode(),
+    "base64 without padding": lambda text: b64encode(b"x" + text.encode()).decode().rstrip("="),
+    "base64 in a URL": lambda text: quote(b64encode(text.encode()).decode().rstrip("="), safe=""),
+}
+
+
+@pytest.mark.parametrize("secret", [HARD, TOKEN, "ünïcode-sécret-0815"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_an_encoded_secret(encoding: str, secret: str) -> None:
+    """However a secret is encoded, no eight characters of it are left in a row; all around it stays."""
+    encoded = ENCODINGS[encoding](secret)
+    shown = redact(f"before {encoded} after", [secret])
+    assert shown.startswith("before")
+    assert shown.endswith("after")
+    assert all(encoded[at : at + 8] not in shown for at in range(len(encoded) - 8 + 1))
+
+
+@pytest.mark.parametrize("secret", ["k3y", "pa ss", "x"])
+def test_a_short_secret(secret: str) -> None:
+    """It goes as a whole, wherever it stands."""
+    assert f"a{REDACTED}b" == redact(f"a{secret}b", [secret, ""])

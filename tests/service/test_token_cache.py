@@ -1,0 +1,259 @@
+"""The cache of tokens on disk: who shares it, what is read of it, and what is not believed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+import time_machine
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.errors import SettingsError, TokenError
+from reconciler.model.clock import Instant
+from reconciler.service import clock, token_cache
+from reconciler.service.token_cache import Purpose, TokenCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PURPOSE = Purpose("https://idp.example", "client-1", "https://api.example/notification")
+SECRET = "hunter2/hunter2"
+DAY = 86_400.0
+
+
+class Provider:
+    """Issues numbered tokens."""
+
+    def __init__(self, lifetime: float = DAY) -> None:
+        self.asked = 0
+        self._lifetime = lifetime
+
+    def __call__(self) -> tuple[str, float]:
+        self.asked += 1
+        return f"token-number-{self.asked}", self._lifetime
+
+
+@pytest.fixture
+def provider() -> Provider:
+    """A provider whose tokens live a day."""
+    return Provider()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory that does not exist yet."""
+    return tmp_path / "cache" / "tokens"
+
+
+def file_of(directory: Path) -> Path:
+    """Return the one file that holds a token."""
+    (file,) = directory.glob("*.token")
+    return file
+
+
+def test_is_shared_between_runs(directory: Path, provider: Provider) -> None:
+    """A day of runs requests a token once, and it is private to its owner."""
+    assert {"token-number-1"} == {TokenCache(directory).get(PURPOSE, SECRET, provider) for _ in range(3)}
+    assert (provider.asked, 0o700, 0o600) == (
+        1,
+        directory.stat().st_mode & 0o777,
+        file_of(directory).stat().st_mode & 0o777,
+    )
+
+
+def test_file_shows_nothing(directory: Path, provider: Provider) -> None:
+    """Neither the token nor what it is for can be read without the secret."""
+    TokenCache(directory).get(PURPOSE, SECRET, provider)
+    content = b"".join(path.name.encode() + path.read_bytes() for path in directory.iterdir())
+    assert not [text for text in ("token-number", "client-1", "idp.example", SECRET) if text.encode() in content]
+
+
+@pytest.mark.parametrize("field", ["auth_url", "client_id", "audience", "secret"])
+def test_each_purpose_has_its_own(directory: Path, provider: Provider, field: str) -> None:
+    """Another provider, client, audience or secret gets another token."""
+    cache = TokenCache(directory)
+    cache.get(PURPOSE, SECRET, provider)
+    other = PURPOSE if field == "secret" else msgspec.structs.replace(PURPOSE, **{field: "other"})
+    assert cache.get(other, "other" if field == "secret" else SECRET, provider) == "token-number-2"
+
+
+def test_a_token_for_another_purpose_under_its_name(directory: Path, provider: Provider) -> None:
+    """A file that was renamed is not believed, though its key is derived from the same secret."""
+    other = msgspec.structs.replace(PURPOSE, audience="https://api.example/loan")
+    cache = TokenCache(directory)
+    cache.get(other, SECRET, provider)
+    shutil.copy(file_of(directory), directory / f"{PURPOSE.key}.token")
+    assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-2"
+
+
+def make_pipe(path: Path) -> None:
+    """Put a pipe in the place of a file: opening it may block."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-5]),
+        lambda path: path.write_bytes(b"\xff" * 100_000),
+        lambda path: path.chmod(0),
+        lambda path: (path.unlink(), path.mkdir()),
+        make_pipe,
+        lambda path: (path.unlink(), path.symlink_to(path.parent / "elsewhere")),
+    ],
+    ids=["empty", "cut", "noise", "unreadable", "directory", "pipe", "link"],
+)
+def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: Callable[[Path], object]) -> None:
+    """Never an error, and it does not block."""
+    TokenCache(directory).get(PURPOSE, SECRET, provider)
+    damage(file_of(directory))
+    assert TokenCache(directory).get(PURPOSE, SECRET, provider) in ("token-number-1", "token-number-2")
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.recursive(st.none() | st.text() | st.floats(), lambda inner: st.dictionaries(st.text(), inner)))
+def test_any_content_under_the_right_key(directory: Path, content: object) -> None:
+    """What was encrypted with the secret may be of another version: a miss."""
+    cache, provider = TokenCache(directory), Provider()
+    data = token_cache._cipher(PURPOSE, SECRET).encrypt(msgspec.json.encode(content))
+    (directory / f"{PURPOSE.key}.token").write_bytes(data)
+    assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "age", "fresh"),
+    [
+        (DAY, 0, True),
+        (DAY, DAY - 301, True),
+        (DAY, DAY - 299, False),
+        (100, 89, True),
+        (100, 91, False),
+        (DAY, -5, False),
+    ],
+)
+def test_lifetime_less_a_margin(directory: Path, lifetime: float, age: float, fresh: bool) -> None:
+    """Five minutes, or a tenth of the lifetime; a token from the future is not believed."""
+    provider, start = Provider(lifetime), time.time()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "boot_id", str)
+        with time_machine.travel(start, tick=False):
+            TokenCache(directory).get(PURPOSE, SECRET, provider)
+        with time_machine.travel(start + age, tick=False):
+            TokenCache(directory).get(PURPOSE, SECRET, provider)
+    assert (provider.asked == 1) is fresh
+
+
+def test_a_clock_that_was_set_back(directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within one boot the steady clock must agree: a wall clock that was set back revives no token."""
+    monkeypatch.setattr(clock, "boot_id", lambda: "boot")
+    monkeypatch.setattr(clock, "now", lambda: Instant(1000.0, 50.0))
+    TokenCache(directory).get(PURPOSE, SECRET, provider)
+    monkeypatch.setattr(clock, "now", lambda: Instant(1010.0, 50.0 + DAY))
+    assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-2"
+
+
+def test_discard(directory: Path, provider: Provider) -> None:
+    """A refused token is replaced once, however many callers were refused with it."""
+    first, second = TokenCache(directory), TokenCache(directory)
+    refused = {cache.get(PURPOSE, SECRET, provider) for cache in (first, second)}
+    renewed = []
+    for cache in (first, second):
+        cache.discard(PURPOSE, SECRET, *refused)
+        renewed.append(cache.get(PURPOSE, SECRET, provider))
+    assert (renewed, provider.asked) == (["token-number-2"] * 2, 2)
+
+
+def test_an_error_is_not_cached(directory: Path, provider: Provider) -> None:
+    """The next caller requests again."""
+
+    def fail() -> tuple[str, float]:
+        raise TokenError
+
+    cache = TokenCache(directory)
+    with pytest.raises(TokenError):
+        cache.get(PURPOSE, SECRET, fail)
+    assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
+
+
+def test_threads_request_once(directory: Path) -> None:
+    """Between them, also with a cache for each."""
+    provider, tokens = Provider(), []
+
+    def slow() -> tuple[str, float]:
+        time.sleep(0.05)
+        return provider()
+
+    threads = [
+        threading.Thread(target=lambda: tokens.append(TokenCache(directory).get(PURPOSE, SECRET, slow)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (["token-number-1"] * 8, 1) == (tokens, provider.asked)
+
+
+def _race(directory: Path, requests: Path) -> None:
+    def slow() -> tuple[str, float]:
+        time.sleep(0.05)
+        (requests / str(os.getpid())).touch()
+        return str(os.getpid()), DAY
+
+    TokenCache(directory).get(PURPOSE, SECRET, slow)
+
+
+def test_racing_processes_request_once(directory: Path, tmp_path: Path) -> None:
+    """Between them."""
+    requests = tmp_path / "requests"
+    requests.mkdir()
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_race, args=(directory, requests)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(20)
+    assert ([0] * 4, 1) == ([process.exitcode for process in processes], len(list(requests.iterdir())))
+
+
+def test_a_lock_that_is_never_released(directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while a token is requested without it."""
+    monkeypatch.setattr(token_cache, "_PATIENCE", 0.05)
+    cache = TokenCache(directory)
+    with cache._alone(PURPOSE):
+        assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-1"
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
+    """Tokens are kept in memory, and that is logged once."""
+    (tmp_path / "file").touch()
+    cache = TokenCache(tmp_path / "file" / "tokens")
+    assert {"token-number-1"} == {cache.get(PURPOSE, SECRET, provider) for _ in range(2)}
+    assert len(caplog.messages) == 1
+    assert "cannot cache tokens" in caplog.text
+
+
+def test_an_unsafe_directory(tmp_path: Path) -> None:
+    """Where others can write, nothing is read: they could choose the token."""
+    unsafe = tmp_path / "unsafe"
+    unsafe.mkdir()
+    unsafe.chmod(0o777)
+    with pytest.raises(SettingsError) as caught:
+        TokenCache(unsafe)
+    assert caught.value.messages[0].name == "unsafe-directory"
+
+
+def test_a_token_is_left_out_of_reprs(directory: Path) -> None:
+    """Of what is kept in memory."""
+    token = token_cache.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
+    assert "value-of-token" not in repr(token)

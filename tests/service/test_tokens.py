@@ -1,0 +1,163 @@
+"""Requesting a token: what is sent, what is believed of the answer, and what an error says."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+from support.raw_server import RawServer, reset, say, wait_for_hangup
+from support.service_targets import SECRET, StubCredentials, make_target
+
+from reconciler.errors import TokenError
+from reconciler.model.desired import API_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.lending_service import LendingService
+
+    from reconciler.service.api import Service
+
+    Open = Callable[..., Service]
+
+
+def failure(service: Service) -> str:
+    """Return the one line of the error that a token request ends with."""
+    with pytest.raises(TokenError) as caught:
+        service.authorise()
+    printed = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert (False, "no-token") == (SECRET in printed, caught.value.messages[0].name)
+    line = str(caught.value)
+    assert line.startswith("europe/staging: no access token: ")
+    assert line.isprintable()
+    return line.removeprefix("europe/staging: no access token: ")
+
+
+class TestRequest:
+    """What is asked for, and how often."""
+
+    @pytest.mark.parametrize("api", API_NAMES)
+    def test_is_as_documented(self, service: Service, lending_service: LendingService, api: str) -> None:
+        """JSON with the four parameters, one audience for each of the six APIs."""
+        assert service.token(api) == "token-number-1"
+        (request,) = lending_service.token_requests
+        assert ("POST", "/tenant/oauth/token") == (request.method, request.path)
+        assert request.headers["content-type"] == "application/json"
+        assert request.body == {
+            "grant_type": "client_credentials",
+            "client_id": "client-1",
+            "client_secret": SECRET,
+            "audience": f"https://api.example/{api}",
+        }
+
+    def test_targets_that_share_everything_share_the_token(
+        self, open_service: Open, lending_service: LendingService
+    ) -> None:
+        """One token for each identity provider, client and audience, whatever the target is called."""
+        for name in ("europe/staging", "usa/staging"):
+            open_service(make_target(lending_service.url, name=name)).authorise()
+        open_service(make_target(lending_service.url)).token("loan")
+        open_service(make_target(lending_service.url), StubCredentials("client-2")).token("loan")
+        open_service(make_target(lending_service.url), StubCredentials("client-2", SecretStr("other"))).token("loan")
+        assert len(lending_service.token_requests) == 4
+
+
+class TestAnswer:
+    """What is believed of the answer (service description, section 2.1)."""
+
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ({"access_token": ""}, "access_token"), ({"access_token": "two words"}, "access_token"),
+            ({"access_token": "line\n"}, "access_token"), ({"access_token": "t\u00f6ken"}, "access_token"),
+            ({"access_token": "t" * 16_385}, "access_token"), ({"access_token": None}, "access_token"),
+            ({"token_type": "mac"}, "token_type"), ({"token_type": "xbearer"}, "token_type"),
+            ({"expires_in": 0}, "expires_in"), ({"expires_in": -1}, "expires_in"), ({"expires_in": "1"}, "expires_in"),
+        ],
+    )  # fmt: skip
+    def test_an_unusable_one(
+        self, service: Service, lending_service: LendingService, change: dict[str, object], named: str
+    ) -> None:
+        """The error names the member that is wrong, and shows none."""
+        answer = {"access_token": "value-of-token", "token_type": "Bearer", "expires_in": 60, **change}
+        lending_service.script_tokens((200, json.dumps(answer)))
+        line = failure(service)
+        assert line.startswith(f"HTTP 200 without a valid {named}; ")
+        assert "value-of-token" not in line
+
+    @pytest.mark.parametrize("body", ["", "[]", "<html>", '"token"', "[" * 100_000])
+    def test_no_object(self, service: Service, lending_service: LendingService, body: str) -> None:
+        """So is anything that is no JSON object."""
+        lending_service.script_tokens((200, body))
+        assert failure(service).startswith("HTTP 200 without a JSON object; ")
+
+    def test_a_page(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
+        """A login page with a 200 is no token."""
+        server = serve(say(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"))
+        assert "without a JSON object" in failure(open_service(make_target(server.url)))
+
+    def test_more_than_is_documented(self, service: Service, lending_service: LendingService) -> None:
+        """Another member, and the type in any case of letters, make no difference."""
+        answer = {"access_token": "t", "token_type": "bEARER", "expires_in": 10**9, "scope": "all"}
+        lending_service.script_tokens((200, json.dumps(answer)))
+        assert service.token() == "t"
+
+
+class TestFailure:
+    """One line: the target, the status, what the provider says, what to check."""
+
+    @pytest.mark.parametrize("status", [400, 401, 403])
+    def test_refused_credentials(self, service: Service, lending_service: LendingService, status: int) -> None:
+        """The provider's words are shown without the secret, and the variables are named; nothing is retried."""
+        said = {"error": "invalid_client", "error_description": f"no\nsuch {SECRET}"}
+        lending_service.script_tokens((status, json.dumps(said)))
+        line = failure(service)
+        assert f"HTTP {status} " in line
+        assert ": invalid_client, no such [redacted]; check RECONCILER_EUROPE_STAGING_CLIENT_ID" in line
+        assert "https://api.example/notification" in line
+        assert len(lending_service.token_requests) == 1
+
+    @pytest.mark.parametrize("status", [302, 308, 404, 405])
+    def test_a_wrong_address(self, service: Service, lending_service: LendingService, status: int) -> None:
+        """What looks like a wrong address names auth_url; a redirect is not followed."""
+        address = f"{lending_service.url}/tenant"
+        lending_service.script_tokens((status, "", {"Location": f"{address}/oauth/token"}))
+        assert f"check auth_url ({address})" in failure(service)
+        assert len(lending_service.token_requests) == 1
+
+    @pytest.mark.parametrize("status", [429, 500, 503])
+    def test_an_overloaded_provider(self, service: Service, lending_service: LendingService, status: int) -> None:
+        """It is asked a few times, and then a person is."""
+        lending_service.script_tokens(*[(status, "")] * 3)
+        assert "retry later" in failure(service)
+        assert len(lending_service.token_requests) == 3
+
+    def test_a_provider_that_recovers(self, service: Service, lending_service: LendingService) -> None:
+        """One success is enough."""
+        lending_service.script_tokens((503, ""))
+        assert service.token() == "token-number-2"
+
+    def test_a_wait(self, service: Service, lending_service: LendingService, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The wait that a 429 asks for is granted, within bounds."""
+        waits: list[float] = []
+        monkeypatch.setattr(time, "sleep", waits.append)
+        lending_service.script_tokens((429, "", {"Retry-After": "3"}), (429, "", {"Retry-After": "9999"}))
+        service.authorise()
+        assert [seconds for seconds in waits if seconds >= 1] == [3.0, 10.0]
+
+    def test_no_connection(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
+        """A connection that breaks is tried again, and then the address and the network are to be checked."""
+        server = serve(reset)
+        assert "and the network" in failure(open_service(make_target(server.url)))
+        assert len(server.requests) == 3
+
+    def test_a_provider_that_hangs(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
+        """Once the time of one call has passed, nothing is repeated."""
+        server = serve(wait_for_hangup)
+        line = failure(open_service(make_target(server.url), timeout=0.2))
+        assert "timed out after 0.2 s without an answer" in line
+        assert len(server.requests) == 1

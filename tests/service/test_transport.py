@@ -1,0 +1,474 @@
+"""One exchange over real HTTP: what is sent, what is read, and whether anything left."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from support.raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
+
+from reconciler.errors import SettingsError
+from reconciler.service import transport as transport_module
+from reconciler.service.transport import BODY_LIMIT, MEANINGS, Failure, Reply, Transport, meaning_of
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from support.raw_server import Script
+
+    Serve = Callable[..., RawServer]
+
+
+class Asked:
+    """Counts how often it is asked whether a request may be sent."""
+
+    def __init__(self, answer: bool = True) -> None:
+        self.times = 0
+        self._answer = answer
+
+    def __call__(self) -> bool:
+        self.times += 1
+        return self._answer
+
+
+def post(
+    transport: Transport, url: str, timeout: float = 5, may_send: Callable[[], bool] | None = None
+) -> Reply | Failure:
+    """POST a small JSON document."""
+    return transport.send(
+        "POST",
+        f"{url}/path",
+        {"content-type": "application/json"},
+        b"{}",
+        timeout=timeout,
+        may_send=may_send or Asked(),
+    )
+
+
+class TestRequest:
+    """What is sent."""
+
+    def test_has_the_documented_headers(self, serve: Serve, transport: Transport) -> None:
+        """Identity encoding, a connection of its own, and no header that nobody asked for."""
+        server = serve(say(OK))
+        assert isinstance(post(transport, server.url), Reply)
+        head, _, body = server.requests[0].partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines)
+        assert (first, body) == ("POST /path HTTP/1.1", b"{}")
+        assert (headers["accept-encoding"], headers["connection"]) == ("identity", "close")
+        assert headers["user-agent"].startswith("reconciler/")
+        assert {"host", "accept", "content-length", "content-type"} == headers.keys() - {
+            "accept-encoding", "connection", "user-agent",
+        }  # fmt: skip
+
+    def test_uses_each_connection_once(self, serve: Serve, transport: Transport) -> None:
+        """Also if the server would keep it alive."""
+        server = serve(say(OK))
+        assert [200, 200] == [reply.status for _ in "12" if isinstance(reply := post(transport, server.url), Reply)]
+        assert len(server.requests) == 2
+
+    def test_keeps_no_cookie(self, serve: Serve, transport: Transport) -> None:
+        """Neither of the connection nor of the client."""
+        server = serve(say(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n"))
+        post(transport, server.url)
+        post(transport, server.url)
+        assert b"cookie" not in server.requests[1].lower()
+
+    @pytest.mark.parametrize("location", ["/elsewhere", "http://[::bad", "//", "ftp://x.example", "\u00e4:"])
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    def test_follows_no_redirect(self, serve: Serve, transport: Transport, status: int, location: str) -> None:
+        """The redirect is the reply, whatever it points to."""
+        head = f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+        server = serve(say(head.encode()))
+        reply = post(transport, server.url)
+        assert isinstance(reply, Reply)
+        assert (reply.status, len(server.requests)) == (status, 1)
+
+
+class TestReply:
+    """What is read."""
+
+    def test_has_the_head_as_received(self, serve: Serve, transport: Transport) -> None:
+        """Names in their case, repeated headers apart; for looking up they are one list, in lower case."""
+        head = b"HTTP/1.1 201 Made It\r\nX-Kind: a\r\nx-kind: b\r\nContent-Length: 2\r\n\r\n"
+        reply = post(transport, serve(say(b"HTTP/1.1 100 Continue\r\n\r\n" + head + b"ok")).url)
+        assert isinstance(reply, Reply)
+        assert (head, b"ok", "a, b", True) == (reply.head, reply.body, reply.headers["x-kind"], reply.whole)
+
+    @pytest.mark.parametrize(
+        ("extra", "whole"), [(0, True), (1, False), (5_000_000, False)], ids=["just", "over", "far over"]
+    )
+    def test_reads_a_bounded_body(self, serve: Serve, transport: Transport, extra: int, whole: bool) -> None:
+        """At most a mebibyte."""
+        length = BODY_LIMIT + extra
+        reply = post(
+            transport, serve(say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length, b"x" * length)).url
+        )
+        assert isinstance(reply, Reply)
+        assert (len(reply.body), reply.whole) == (BODY_LIMIT, whole)
+
+    def test_leaves_a_compressed_body_as_it_is(self, serve: Serve, transport: Transport) -> None:
+        """Nothing is inflated: a small response could fill the memory."""
+        reply = post(transport, serve(say(OK.replace(b"X-Kind: first", b"Content-Encoding: gzip"))).url)
+        assert isinstance(reply, Reply)
+        assert reply.body == b"ok"
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            say(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nha"),
+            say(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nha\r\nnonsense"),
+        ],
+        ids=["closed", "bad chunk"],
+    )
+    def test_of_a_cut_off_body_is_a_reply(self, serve: Serve, transport: Transport, script: Script) -> None:
+        """The status line had come: it counts."""
+        reply = post(transport, serve(script).url)
+        assert isinstance(reply, Reply)
+        assert (201, b"ha", False) == (reply.status, reply.body, reply.whole)
+
+    @pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
+    @pytest.mark.parametrize("length", [b"Content-Length: 500\r\n", b""], ids=["announced", "until close"])
+    def test_of_a_dripping_body_is_cut_at_the_deadline(
+        self, serve: Serve, transport: Transport, tls: ssl.SSLContext, secured: bool, length: bytes
+    ) -> None:
+        """It is never said to be whole."""
+        server = serve(drip(b"HTTP/1.1 201 Created\r\n" + length + b"\r\n"), tls if secured else None)
+        started = time.monotonic()
+        reply = post(transport, server.url, 0.3)
+        assert time.monotonic() - started < 1.3
+        assert isinstance(reply, Reply)
+        assert (201, False, True) == (reply.status, reply.whole, 0 < len(reply.body) < 30)
+
+
+class TestNotSent:
+    """Nothing left this machine."""
+
+    @pytest.mark.parametrize(
+        ("url", "words"),
+        [
+            ("http://127.0.0.1:1", "no connection: "), ("http://name.invalid", "no connection: "),
+            ("ftp://127.0.0.1", "the URL is neither http nor https"), ("http://\u0000", "the URL is invalid"),
+        ],
+    )  # fmt: skip
+    def test_no_connection(self, transport: Transport, url: str, words: str) -> None:
+        """A refused port, a name that nobody has, and what is no URL."""
+        asked = Asked()
+        failure = post(transport, url, may_send=asked)
+        assert isinstance(failure, Failure)
+        assert (False, 0, True) == (failure.sent, asked.times, failure.reason.startswith(words)), failure
+
+    def test_withheld(self, serve: Serve, transport: Transport) -> None:
+        """It is asked once, just before the first byte; then nothing leaves."""
+        server, asked = serve(say(OK)), Asked(False)
+        assert Failure(False, "stopped before the request was sent") == post(transport, server.url, may_send=asked)
+        assert (1, []) == (asked.times, server.requests)
+
+    def test_an_error_of_the_caller(self, serve: Serve, transport: Transport) -> None:
+        """If the question itself fails, nothing is sent either."""
+        server = serve(say(OK))
+        assert Failure(False, "the request failed") == post(transport, server.url, may_send=lambda: bool(1 / 0))
+        assert server.requests == []
+
+    def test_asked_too_late(self, serve: Serve, transport: Transport) -> None:
+        """Leave that comes after the deadline is none: the call has been reported as not sent."""
+        server, release = serve(say(OK)), threading.Event()
+        failure = post(transport, server.url, 0.1, lambda: release.wait(5))
+        assert Failure(False, "timed out after 0.1 s without a connection") == failure
+        release.set()
+        server.close()
+        assert server.requests == []
+
+    def test_a_silent_handshake(self, transport: Transport) -> None:
+        """TLS that never begins ends at the deadline."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            failure = post(transport, f"https://127.0.0.1:{listener.getsockname()[1]}", 0.2)
+        assert Failure(False, "timed out after 0.2 s without a connection") == failure
+
+    def test_a_dripping_handshake(self, transport: Transport) -> None:
+        """So does TLS that drips, and the thread with it."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def trickle() -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    drip(b"\x16\x03\x03\x40\x00")(connection)
+
+            def run() -> None:
+                try:
+                    trickle()
+                except OSError:
+                    ended.set()
+
+            ended = threading.Event()
+            threading.Thread(target=run, daemon=True).start()
+            failure = post(transport, f"https://127.0.0.1:{listener.getsockname()[1]}", 0.2)
+            assert Failure(False, "timed out after 0.2 s without a connection") == failure
+            assert ended.wait(5)
+
+    def test_a_resolver_that_hangs(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Name resolution has no timeout of its own."""
+        release = threading.Event()
+
+        def hang(*_: object, **__: object) -> list[object]:
+            release.wait(5)
+            raise OSError
+
+        monkeypatch.setattr(socket, "getaddrinfo", hang)
+        failure = post(transport, "http://localhost:9", 0.1)
+        release.set()
+        assert Failure(False, "timed out after 0.1 s without a connection") == failure
+
+    def test_a_certificate_of_nobody(self, serve: Serve, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An authority that SSL_CERT_FILE does not name is not trusted."""
+        monkeypatch.delenv("SSL_CERT_FILE")
+        server, transport = serve(say(OK), tls), Transport()
+        failure = post(transport, server.url)
+        transport.close()
+        assert isinstance(failure, Failure)
+        assert (False, []) == (failure.sent, server.requests)
+        assert "certificate verify failed" in failure.reason
+
+    def test_plain_http_stays_on_this_machine(
+        self, serve: Serve, transport: Transport, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A name that leads to another machine gets nothing, since the request is not encrypted."""
+        server = serve(say(OK))
+        monkeypatch.setattr(transport_module, "ip_address", lambda _: type("Elsewhere", (), {"is_loopback": False}))
+        failure = post(transport, server.url)
+        assert Failure(False, "no connection: http is allowed for loopback addresses only") == failure
+        assert server.requests == []
+
+    def test_a_closed_transport(self, serve: Serve) -> None:
+        """It sends nothing more."""
+        transport, server = Transport(), serve(say(OK))
+        transport.close()
+        failure = post(transport, server.url)
+        assert isinstance(failure, Failure)
+        assert (False, []) == (failure.sent, server.requests)
+
+    def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the system gives no more threads, the call is not sent."""
+
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        failure = post(transport, "http://127.0.0.1:9")
+        assert isinstance(failure, Failure)
+        assert not failure.sent
+
+    def test_an_interrupt_of_the_caller(self, serve: Serve, transport: Transport) -> None:
+        """A caller that is interrupted while it waits leaves no call that is sent later."""
+        server, release = serve(say(OK)), threading.Event()
+
+        class Interrupting(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(transport_module, "Event", Interrupting)
+            with pytest.raises(KeyboardInterrupt):
+                post(transport, server.url, may_send=lambda: release.wait(5))
+        release.set()
+        server.close()
+        assert server.requests == []
+
+
+class TestUnknown:
+    """Sent, and no status line: nobody knows."""
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            reset,
+            lambda connection: None,
+            say(b"HTTP/1.1 20"),
+            say(b"HTTP/1.1 2000 OK\r\n\r\n"),
+            say(b"<html>hello</html>\r\n\r\n"),
+            say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000),
+            say(b"HTTP/1.1 200 OK\r\nContent-Length: 1"),
+        ],
+        ids=["reset", "closed", "half a status line", "four digits", "not HTTP", "huge head", "half a head"],
+    )
+    def test_no_status_line(self, serve: Serve, transport: Transport, script: Script) -> None:
+        """The request was read, and no response came that can be understood."""
+        server = serve(script)
+        failure = post(transport, server.url)
+        assert isinstance(failure, Failure), failure
+        assert (failure.sent, len(server.requests)) == (True, 1)
+
+    @pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
+    @pytest.mark.parametrize(
+        "script", [wait_for_hangup, drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")], ids=["silence", "dripping header"]
+    )
+    def test_deadline(
+        self, serve: Serve, transport: Transport, tls: ssl.SSLContext, script: Script, secured: bool
+    ) -> None:
+        """At the deadline the call ends, however the server keeps it alive."""
+        server = serve(script, tls if secured else None)
+        started = time.monotonic()
+        assert Failure(True, "timed out after 0.3 s without an answer") == post(transport, server.url, 0.3)
+        assert time.monotonic() - started < 1.3
+
+    def test_interim_responses_without_end(self, serve: Serve, transport: Transport) -> None:
+        """They are no answer, and keep no call alive."""
+
+        def flood(connection: socket.socket) -> None:
+            while True:
+                connection.sendall(b"HTTP/1.1 102 Processing\r\nX: y\r\n\r\n" * 1000)
+
+        assert Failure(True, "timed out after 0.3 s without an answer") == post(transport, serve(flood).url, 0.3)
+
+    def test_a_reset_while_writing(self, transport: Transport) -> None:
+        """A request that is cut off half way may have been read."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def cut() -> None:
+                connection, _ = listener.accept()
+                connection.recv(10)
+                reset(connection)
+
+            thread = threading.Thread(target=cut)
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            failure = transport.send("POST", url, {}, b"x" * 30_000_000, timeout=5)
+            thread.join()
+        assert isinstance(failure, Failure)
+        assert failure.sent
+
+    def test_a_thread_ends_with_its_call(self, serve: Serve, transport: Transport) -> None:
+        """Nothing is left behind of a call that timed out: neither thread nor socket."""
+        server = serve(wait_for_hangup)
+        post(transport, server.url, 0.1)
+        until = time.monotonic() + 5
+        while any(thread.name == "exchange" for thread in threading.enumerate()) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert [] == [thread for thread in threading.enumerate() if thread.name == "exchange"]
+        gc.collect()  # a socket that was not closed would warn, which fails the test
+
+
+class TestProxy:
+    """What a proxy does is not the request."""
+
+    @pytest.fixture
+    def through(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Transport]:
+        """Return a transport that uses a proxy."""
+
+        def make(proxy: str) -> Transport:
+            monkeypatch.setenv("HTTPS_PROXY", proxy)
+            monkeypatch.setenv("HTTP_PROXY", proxy)
+            return Transport()
+
+        return make
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            say(b"HTTP/1.1 403 no s3cret here\r\nContent-Length: 0\r\n\r\n"),
+            say(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
+            reset,
+            say(b"nonsense\r\n\r\n"),
+            say(b"HTTP/1.1 200 Connection established\r\n\r\n", b"not TLS at all"),
+        ],
+        ids=["403", "502", "reset", "not HTTP", "no TLS behind it"],
+    )
+    def test_no_tunnel(self, serve: Serve, through: Callable[[str], Transport], script: Script) -> None:
+        """Whatever goes wrong before the tunnel stands, nothing was sent and nobody was asked."""
+        asked, proxy = Asked(), serve(script)
+        failure = post(through(proxy.url.replace("//", "//user:s3cret@")), "https://service.example", 5, asked)
+        assert isinstance(failure, Failure)
+        assert (False, 0, False) == (failure.sent, asked.times, "s3cret" in failure.reason)
+        assert proxy.requests[0].startswith(b"CONNECT service.example:443 ")
+        assert b"authorization: Bearer" not in proxy.requests[0]
+
+    def test_a_refusal_names_the_status(self, serve: Serve, through: Callable[[str], Transport]) -> None:
+        """In the words of the standard, not of the proxy."""
+        proxy = serve(say(b"HTTP/1.1 407 who are you\r\nContent-Length: 0\r\n\r\n"))
+        failure = post(through(proxy.url), "https://service.example")
+        assert Failure(False, "the proxy refused the connection: 407 Proxy Authentication Required") == failure
+
+    def test_a_silent_proxy(self, serve: Serve, through: Callable[[str], Transport]) -> None:
+        """It is given up at the deadline, and nothing was sent."""
+        failure = post(through(serve(wait_for_hangup).url), "https://service.example", 0.2)
+        assert Failure(False, "timed out after 0.2 s without a connection") == failure
+
+    def test_the_tunnel(self, serve: Serve, through: Callable[[str], Transport], tls: ssl.SSLContext) -> None:
+        """Behind a tunnel a call works, is asked for once, and one that hangs there was sent."""
+        scripts: list[Script] = [say(OK), wait_for_hangup]
+
+        def tunnel(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            with tls.wrap_socket(connection, server_side=True) as secured:
+                read_request(secured)
+                scripts.pop(0)(secured)
+
+        transport, asked = through(serve(tunnel).url), Asked()
+        assert isinstance(post(transport, "https://service.example", may_send=asked), Reply)
+        assert asked.times == 1
+        assert Failure(True, "timed out after 0.3 s without an answer") == post(
+            transport, "https://service.example", 0.3
+        )
+
+    @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+    @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost", "x.invalid"])
+    def test_plain_http_goes_through_none(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, host: str, variable: str
+    ) -> None:
+        """A proxy would read the bearer."""
+        proxy = serve(say(OK))
+        monkeypatch.setenv(variable, proxy.url)
+        assert isinstance(post(Transport(), f"http://{host}:9"), Failure)
+        assert proxy.requests == []
+
+    def test_no_proxy(self, serve: Serve, through: Callable[[str], Transport], monkeypatch: pytest.MonkeyPatch) -> None:
+        """NO_PROXY exempts a host."""
+        monkeypatch.setenv("NO_PROXY", "service.invalid")
+        proxy = serve(reset)
+        assert isinstance(post(through(proxy.url), "https://service.invalid"), Failure)
+        assert proxy.requests == []
+
+    @pytest.mark.parametrize("proxy", ["gopher://user:hunter2@proxy.example", "http://user:hunter2@proxy.example:port"])
+    def test_an_unusable_proxy(self, through: Callable[[str], Transport], proxy: str) -> None:
+        """It is a mistake in the settings, and its password is not shown."""
+        with pytest.raises(SettingsError) as caught:
+            through(proxy)
+        assert caught.value.messages[0].name == "unusable-network-settings"
+        assert "hunter2" not in str(caught.value)
+
+    def test_unusable_certificates(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So is a certificate file that is none."""
+        monkeypatch.setenv("SSL_CERT_FILE", __file__)
+        with pytest.raises(SettingsError, match="SSL_CERT_FILE"):
+            Transport()
+
+
+def exceptions_of_httpx() -> list[type[Exception]]:
+    """Return every exception class that httpx exports."""
+    exported = [getattr(httpx, name) for name in httpx.__all__ if hasattr(httpx, name)]
+    return [value for value in exported if isinstance(value, type) and issubclass(value, Exception)]
+
+
+NOT_SENT = {
+    "ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "LocalProtocolError", "UnsupportedProtocol",
+    "InvalidURL",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", exceptions_of_httpx())
+def test_every_exception_has_a_meaning(kind: type[Exception]) -> None:
+    """None falls through to the entry for unheard-of ones, and exactly those before the first byte say "not sent"."""
+    assert next(base for base in kind.__mro__ if base in MEANINGS) is not BaseException
+    assert (kind.__name__ in NOT_SENT) is not meaning_of(kind.__new__(kind)).maybe_sent
+
+
+def test_an_unheard_of_exception_proves_nothing() -> None:
+    """The request may have been sent."""
+    assert meaning_of(RuntimeError()).maybe_sent
