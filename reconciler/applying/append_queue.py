@@ -1,0 +1,247 @@
+"""The facts that are still to be appended: pending ones, and drafts of changes.
+
+One append is in flight at a time; what arises meanwhile goes out together in the next (group commit). So that calls
+which end shortly after one another share an append, a pending fact may wait for as long as the last append took: with
+a store that pushes, this halves the number of appends; with a file, nobody notices. Pending facts come first and are
+never given up; drafts are valid only for the head they were made for.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.applying.events import Append, Appended
+from reconciler.errors import Message
+from reconciler.model.clock import Instant
+from reconciler.record.chain import link
+from reconciler.record.facts import Answered, Intended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.applying.context import Context
+    from reconciler.applying.events import NotAppended
+    from reconciler.applying.writing import ApplyFact
+    from reconciler.model.plan import Change
+    from reconciler.record.journal import Reading
+
+_NAMED = 3  # facts that a note names
+
+
+class AppendEnd(Enum):
+    """How an append ended. MOVED: others appended first. REPLACED: what this run knew is missing from the record.
+
+    RETRY: the same lines are appended again. FAILED: they are not.
+    """
+
+    DURABLE = "durable"
+    MOVED = "moved"
+    REPLACED = "replaced"
+    RETRY = "retry"
+    FAILED = "failed"
+
+
+class Draft(Struct, frozen=True):
+    """The facts that carry out a change, if nothing has changed when they are appended; `attempt` if it sends."""
+
+    change: Change
+    facts: tuple[ApplyFact, ...]
+    attempt: str = ""
+
+
+class Batch(Struct, frozen=True):
+    """The content of one append: `pending` of the pending facts, and drafts. `number` counts the lines it leads to."""
+
+    effect: Append
+    pending: int
+    drafts: tuple[Draft, ...]
+    number: int
+
+    def is_in(self, reading: Reading) -> bool:
+        """True if the record holds it just where it was to be appended."""
+        return len(reading.lines) >= self.number and reading.lines[self.number - 1].hash == self.effect.last
+
+
+class AppendQueue:
+    """The record's head as last known, and what waits to be appended to it.
+
+    `reading` is the record as last read, without the facts appended since. The last batch may be in the record since
+    `tried_at`, and not before. `problem` is why the last append failed. `give_up_at` (steady seconds) is when to stop
+    waiting for the store. `took` is how many seconds the last append took, `conflicts` counts those in a row.
+    `abandoned`: nothing more is appended, since the store has not answered in time, or the record is closed.
+    """
+
+    def __init__(self, reading: Reading, context: Context) -> None:
+        self.reading = reading
+        self.problem: Message | None = None
+        self.give_up_at: float | None = None
+        self.abandoned = False
+        self.tried_at = Instant(0.0, 0.0)
+        self.took = 0.0
+        self.conflicts = 0
+        self._context = context
+        self._head, self._number = reading.record.head, len(reading.lines)
+        self._batch: Batch | None = None
+        self._retry_at: float | None = None
+        self._started = 0.0
+        self._failures = 0
+        self._pending: list[ApplyFact] = []
+        self._failed_pending = 0
+        self._pending_since = 0.0
+        self._intents: dict[str, Intended] = {}
+
+    @property
+    def idle(self) -> bool:
+        """True if drafts may be appended."""
+        return self._batch is None and not self.abandoned
+
+    @property
+    def busy(self) -> bool:
+        """True if something is still to be appended that has not failed for good."""
+        return not self.abandoned and (self._batch is not None or self._has_new_pending)
+
+    @property
+    def to_save(self) -> list[ApplyFact]:
+        """The pending facts, after the intents of this run that they belong to: a record may have lost those.
+
+        After the run has finished, they are those that could not be appended.
+        """
+        attempts = dict.fromkeys(fact.attempt for fact in self._pending if isinstance(fact, Answered))
+        return [*(self._intents[attempt] for attempt in attempts if attempt in self._intents), *self._pending]
+
+    @property
+    def wake_at(self) -> float | None:
+        """When, in steady seconds, there is something to do, if the store does not answer until then."""
+        if not self.busy:
+            return None
+        if self._batch is None:
+            return self._batch_due
+        return min((at for at in (self._retry_at, self.give_up_at) if at is not None), default=None)
+
+    def waits_for_batch(self, now: Instant) -> bool:
+        """True if what is pending may still wait for more, no longer than an append takes."""
+        return self.idle and self._has_new_pending and now.steady < self._batch_due
+
+    def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
+        """Keep facts that are pending from now on."""
+        if not self._has_new_pending:
+            self._pending_since = now.steady
+        self._pending += facts
+
+    def next_append(self, drafts: Sequence[Draft], now: Instant) -> Append | None:
+        """Return the append to make now, None if there is none, or none yet. `drafts` are empty unless it is idle."""
+        if self.abandoned:
+            return None
+        if self._batch is None:
+            if not drafts and not self._has_new_pending:
+                return None
+            self._batch = self._new_batch(drafts)
+            self.tried_at = now
+        elif self._retry_at is None or now.steady < self._retry_at:
+            return None
+        self._retry_at = None
+        self._started = now.steady
+        return self._batch.effect
+
+    def conclude(self, event: Appended | NotAppended, now: Instant) -> tuple[AppendEnd, Batch]:
+        """Return how the append in flight has ended, and what it carried."""
+        batch = self._batch
+        assert batch is not None  # noqa: S101 - only an append in flight can end
+        self.took = now.steady - self._started
+        # A lost answer of the store looks like a conflict or a failure: what was read since decides.
+        if isinstance(event, Appended) or (event.reading is not None and batch.is_in(event.reading)):
+            return AppendEnd.DURABLE, self._durable(batch)
+        self.problem = event.problem
+        reading = event.reading
+        if reading is None or reading.record.head == self._head:
+            return self._failed(batch, now), batch
+        self._batch = None
+        self.conflicts += 1
+        if self._accepts_nothing(reading):
+            self.abandoned = True
+            return AppendEnd.FAILED, batch
+        continues = reading.record.contains(self._head)
+        self._adopt(reading)
+        return AppendEnd.MOVED if continues else AppendEnd.REPLACED, batch
+
+    def abandon_overdue(self, now: Instant) -> Batch | None:
+        """Return the append that is not waited for any longer, if there is one."""
+        batch = self._batch
+        if batch is None or self.give_up_at is None or now.steady < self.give_up_at:
+            return None
+        late = Message("store-timeout", "the store timed out; the pending write may still succeed")
+        self.problem = self.problem or late
+        self._batch, self.abandoned = None, True
+        return batch
+
+    @property
+    def _batch_due(self) -> float:
+        return self._pending_since + min(self.took, self._context.limits.batch_delay)
+
+    @property
+    def _has_new_pending(self) -> bool:
+        return len(self._pending) > self._failed_pending
+
+    def _new_batch(self, drafts: Sequence[Draft]) -> Batch:
+        facts = [*self._pending, *(fact for draft in drafts for fact in draft.facts)]
+        self._intents.update((fact.attempt, fact) for fact in facts if isinstance(fact, Intended))
+        new = link(self._head, self._number, facts)
+        effect = Append(self.reading, self._head, self._number + 1, new, self._describe(facts))
+        return Batch(effect, len(self._pending), tuple(drafts), self._number + len(facts))
+
+    def _describe(self, facts: Iterable[ApplyFact]) -> str:
+        """Return one line about a batch, for stores that keep a history of their own."""
+        words = []
+        for fact in facts:
+            match fact:
+                case Intended():
+                    words.append(f"{fact.what.action} {fact.what.address}")
+                case Answered():
+                    words.append(f"{fact.outcome.value.replace('_', ' ')} {fact.what.address}")
+                case _:
+                    kind = type(fact).__struct_config__.tag
+                    words.append(f"{str(kind).replace('_', ' ')} {self.reading.record.attempts[fact.attempt].address}")
+        more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+        run = f" ({self._context.by['url']})" if "url" in self._context.by else ""
+        return f"{', '.join(words[:_NAMED])}{more}{run}"
+
+    def _durable(self, batch: Batch) -> Batch:
+        """Take the batch's own head, even if others have appended since: the next append will conflict."""
+        self._head, self._number = batch.effect.last, batch.number
+        self._batch = None
+        del self._pending[: batch.pending]
+        self.conflicts = self._failures = self._failed_pending = 0
+        return batch
+
+    def _accepts_nothing(self, reading: Reading) -> bool:
+        """True if outcomes cannot be appended: another record, a closed one, or conflicts without an end."""
+        if reading.record.id != self.reading.record.id:
+            self.problem = Message("record-replaced", "another record has taken its place", reading.standing.place)
+        elif reading.record.closed_to:
+            what = f"the record was closed; it continues at {reading.record.closed_to}"
+            self.problem = Message("record-closed", what, reading.standing.place)
+        else:
+            return self.conflicts >= 3 * self._context.limits.conflicts
+        return True
+
+    def _adopt(self, reading: Reading) -> None:
+        """Go on from a record that others have appended to."""
+        new = [line.fact for line in reading.lines[self._number :]]
+        self._pending = [fact for fact in self._pending if fact not in new]  # an append that failed may have arrived
+        self._failed_pending = self._failures = 0
+        self.reading = reading
+        self._head, self._number = reading.record.head, len(reading.lines)
+
+    def _failed(self, batch: Batch, now: Instant) -> AppendEnd:
+        """Retry the very same lines for a while: if the first try arrives after all, it is the same append."""
+        backoff = self._context.limits.backoff
+        self._failures += 1
+        if self._failures <= len(backoff):
+            self._retry_at = now.steady + backoff[self._failures - 1]
+            return AppendEnd.RETRY
+        self._batch = None
+        self._failed_pending = batch.pending
+        return AppendEnd.FAILED

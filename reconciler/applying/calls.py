@@ -1,0 +1,137 @@
+"""A create call, from the draft of its intent to its answer; which are retried, and when."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.applying.events import Send
+from reconciler.model.clock import Instant
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.applying.context import Limits
+    from reconciler.model.outcome import Answer
+    from reconciler.model.plan import Change
+    from reconciler.record.facts import Intended
+    from reconciler.record.journal import Reading
+
+
+class Phase(Enum):
+    """The phase of a call. DRAFTED: its intent is not durable yet.
+
+    STALE: the record has to be re-read before it is sent. READING: that is under way. IN_FLIGHT: it is sent, and not
+    answered. RETRYING: it was certainly not created, and waits for its next try.
+    """
+
+    DRAFTED = "drafted"
+    STALE = "stale"
+    READING = "reading"
+    IN_FLIGHT = "in-flight"
+    RETRYING = "retrying"
+
+
+class Call(Struct):
+    """The call of one attempt. `send_by`, `give_up_at` and `retry_at` are steady seconds.
+
+    `tries` counts how often it was sent; `last` is the last answer. `renew` is as in `Send`.
+    """
+
+    change: Change
+    intent: Intended
+    send_by: float
+    give_up_at: float
+    phase: Phase = Phase.DRAFTED
+    tries: int = 0
+    renew: bool = True
+    retry_at: float = 0.0
+    last: Answer | None = None
+
+    @property
+    def attempt(self) -> str:
+        """The id of its attempt."""
+        return self.intent.attempt
+
+    @property
+    def wake_at(self) -> float | None:
+        """When, in steady seconds, there is something to do about it, if no event comes until then."""
+        waits = {Phase.DRAFTED: None, Phase.IN_FLIGHT: self.give_up_at, Phase.RETRYING: self.retry_at}
+        return waits.get(self.phase, self.send_by)
+
+    def is_overdue(self, now: Instant) -> bool:
+        """True if the window that its intent names has passed, on either clock."""
+        return now.steady >= self.send_by or now.wall >= self.intent.what.send_by
+
+    def send(self, read_at: Instant, freshness: float) -> Send:
+        """Return the effect that sends it, on a record that was last read for it at `read_at`."""
+        what = self.intent.what
+        fresh_until = Instant(min(read_at.wall + freshness, what.send_by), read_at.steady + freshness)
+        return Send(
+            self.attempt, self.change.address, what.codes, what.url, self.send_by, fresh_until, renew=self.renew
+        )
+
+
+def objection(call: Call, reading: Reading) -> str | None:
+    """Return why a call whose intent is durable must not be sent, as the record says by now; None if it may be."""
+    record = reading.record
+    attempt = record.attempts.get(call.attempt)
+    if not reading.standing.open:
+        return f"the record has changed: {', '.join(reading.standing.obstacles)}"
+    if attempt is None:
+        return "its intent is missing from the record"
+    if attempt.status is not Status.PENDING or attempt.superseded_by:
+        return "already resolved by another run"
+    routes = record.routes_at(record.service_of(attempt.base_url))
+    for route in sorted(attempt.routes):
+        for other in routes.get(route, ()):
+            if other.id != attempt.id:
+                return f"another attempt delivers it or may deliver it ({other.address}, attempt {other.id})"
+    return None
+
+
+def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
+    """Return the seconds until a call is retried after the answer to its `tries`-th try, None if it is not.
+
+    Only what was certainly not created is retried: a call that was not sent, or one that the service asks to repeat.
+    """
+    invited = answer.status == 429 or (answer.status == 401 and answer.retry_after is not None)
+    if answer.outcome is not Outcome.NOT_SENT and not (invited and answer.outcome is Outcome.REJECTED):
+        return None
+    if tries > len(backoff):
+        return None
+    if invited and answer.retry_after is not None:
+        return max(answer.retry_after, 0.0)
+    return backoff[tries - 1]
+
+
+class Breaker(Struct, frozen=True):
+    """Bounds what an outage of one target costs.
+
+    `unknowns` counts unknown outcomes in a row, `busy` refusals by a busy service; `alone`: one call at a time.
+    """
+
+    unknowns: int = 0
+    busy: int = 0
+    alone: bool = True
+
+    def after(self, answer: Answer) -> Breaker:
+        """Return the breaker after one more outcome; a call that was not sent says nothing about the service."""
+        if answer.outcome is Outcome.NOT_SENT:
+            return Breaker(self.unknowns, self.busy, alone=self.unknowns > 0)
+        unknowns = self.unknowns + 1 if answer.outcome is Outcome.UNKNOWN else 0
+        busy = self.busy + 1 if answer.status == 429 else 0
+        return Breaker(unknowns, busy, alone=unknowns > 0)
+
+    def tripped(self, limits: Limits) -> str | None:
+        """Return why nothing more is sent to the target, None if it may be."""
+        again = "; the next apply sends this once it answers again, and repeats no create"
+        if self.unknowns >= limits.in_a_row:
+            return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"
+        if self.busy >= limits.in_a_row:
+            return f"{self.busy} creates in a row were refused with 429: the service is too busy{again}"
+        return None

@@ -1,0 +1,238 @@
+"""The create calls of a run, from the drafts of their intents to their pending outcomes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from reconciler.applying.append_queue import Draft
+from reconciler.applying.calls import Breaker, Call, Phase, objection, retry_delay
+from reconciler.applying.events import Reread
+from reconciler.applying.writing import answered, intended, local_facts, removal_requests
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Action
+from reconciler.model.result import Done
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.applying.append_queue import AppendQueue
+    from reconciler.applying.context import Context
+    from reconciler.applying.events import CallEnded, Effect
+    from reconciler.applying.work_queue import WorkQueue
+    from reconciler.applying.writing import ApplyFact
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.clock import Instant
+    from reconciler.model.plan import Change
+    from reconciler.record.journal import Reading
+
+LOST_RESPONSE = "stopped: the response to another create could not be saved"
+_INTERRUPTED = "interrupted before it was sent"
+
+
+class Creates:
+    """The calls of one run. It takes changes from `work`, and adds their outcomes to `appends`.
+
+    `authorised` are the targets with a token. `lost_response`: the response to a create could not be saved. Calls that
+    were given up without an answer stay known: a late answer still counts.
+    """
+
+    def __init__(self, context: Context, work: WorkQueue, appends: AppendQueue) -> None:
+        self.authorised: set[TargetName] = set()
+        self.interrupted = False
+        self.lost_response = False
+        self._context = context
+        self._work = work
+        self._appends = appends
+        self._calls: dict[str, Call] = {}
+        self._given_up: dict[str, Call] = {}
+        self._open: Counter[TargetName] = Counter()
+        self._breakers: dict[TargetName, Breaker] = {}
+        self._reread_in_flight = False
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def __contains__(self, attempt: str) -> bool:
+        return attempt in self._calls
+
+    @property
+    def in_flight(self) -> dict[str, Address]:
+        """The attempts whose calls have not ended, with their addresses."""
+        return {call.attempt: call.change.address for call in self._calls.values() if call.phase is Phase.IN_FLIGHT}
+
+    @property
+    def wake_at(self) -> float | None:
+        """When, in steady seconds, there is something to do, if no event comes until then."""
+        times = (call.wake_at for call in self._calls.values())
+        return min((time for time in times if time is not None), default=None)
+
+    # Before a call is sent
+
+    def drafts(self, now: Instant) -> list[Draft]:
+        """Return the next intents to append: never more than calls may be in flight, and none during an outage."""
+        limits, work, drafts = self._context.limits, self._work, []
+        for target in [*work.sends]:
+            breaker = self._breakers.get(target, Breaker())
+            if (outage := breaker.tripped(limits)) is not None:
+                work.drop_sends(target, Done.SKIPPED, outage)
+            slots = 1 if breaker.alone else limits.parallelism
+            while (
+                target in self.authorised
+                and target in work.sends
+                and self._open[target] < slots
+                and len(self._calls) < limits.parallelism
+            ):
+                drafts += self._draft(target, now)
+        return drafts
+
+    def discard(self, drafts: Iterable[Draft]) -> None:
+        """Forget the calls of drafts that were not appended."""
+        for draft in drafts:
+            if draft.attempt:
+                self._forget(self._calls[draft.attempt])
+
+    def send_first(
+        self, attempts: Sequence[str], now: Instant, read_at: Instant, reading: Reading | None
+    ) -> list[Effect]:
+        """Send the calls whose intents are durable, since `read_at`; `reading` shows them if that was in doubt."""
+        return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
+
+    def retry_due(self, now: Instant) -> None:
+        """Have the record re-read for calls whose wait is over."""
+        for call in list(self._calls.values()):
+            if call.phase is Phase.RETRYING and call.retry_at <= now.steady:
+                call.phase = Phase.STALE
+
+    def reread(self) -> list[Effect]:
+        """Re-read the record if calls wait for it: once at a time, for all that wait when it begins."""
+        waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
+        if self._reread_in_flight or not waiting:
+            return []
+        self._reread_in_flight = True
+        for call in waiting:
+            call.phase = Phase.READING
+        return [Reread()]
+
+    def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
+        """Send the calls that wait for the reading, unless it objects to them; withdraw them if it failed (a text)."""
+        self._reread_in_flight = False
+        effects: list[Effect] = []
+        for call in [call for call in self._calls.values() if call.phase is Phase.READING]:
+            if isinstance(reading, str):
+                self._withdraw(call, reading, now)
+            else:
+                effects += self._send(call, now, read_at, reading)
+        return effects
+
+    # After a call was sent
+
+    def on_answer(self, event: CallEnded, now: Instant) -> None:
+        """Settle the call, or retry it."""
+        if event.lost:
+            self.lost_response = True
+            for target in [*self._work.sends]:
+                self._work.drop_sends(target, Done.SKIPPED, LOST_RESPONSE)
+        late = self._given_up.pop(event.attempt, None)
+        if late is not None:
+            if event.answer.outcome is not Outcome.UNKNOWN:
+                self._settle(late, event.answer, now, event.response)
+            return
+        call = self._calls[event.attempt]
+        call.last = event.answer
+        delay = None if self.interrupted else retry_delay(call.tries, event.answer, self._context.limits.backoff)
+        if delay is None or now.steady + delay >= call.send_by:
+            self._settle(call, event.answer, now, event.response)
+        else:
+            call.phase, call.retry_at = Phase.RETRYING, now.steady + delay
+            call.renew = call.renew and event.answer.status != 401
+
+    def give_up_overdue(self, now: Instant) -> None:
+        """Give up calls that cannot be waited for any longer, and those whose window passed during a re-read."""
+        for call in list(self._calls.values()):
+            if call.phase is Phase.IN_FLIGHT and call.give_up_at <= now.steady:
+                detail = "interrupted while the call was in flight" if self.interrupted else "timed out"
+                self._settle(call, Answer(Outcome.UNKNOWN, detail=detail), now)
+                self._given_up[call.attempt] = call
+            elif call.phase in (Phase.STALE, Phase.READING) and call.is_overdue(now):
+                self._withdraw(call, "send window expired", now)
+
+    def interrupt(self, give_up_at: float, now: Instant) -> None:
+        """Send nothing more, and wait for calls in flight until `give_up_at` (steady seconds) at most."""
+        self.interrupted = True
+        for call in list(self._calls.values()):
+            call.give_up_at = min(call.give_up_at, give_up_at)
+            if call.phase in (Phase.STALE, Phase.READING, Phase.RETRYING):
+                self._withdraw(call, _INTERRUPTED, now)
+
+    def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
+        """Settle every call after an unexpected error: by its answer, if it is among `answers`."""
+        ended = {event.attempt: event for event in answers}
+        for call in [*self._given_up.values(), *self._calls.values()]:
+            if event := ended.get(call.attempt):
+                self.lost_response |= event.lost
+                self._settle(call, event.answer, now, event.response)
+            elif call.attempt in self._calls and call.phase is Phase.IN_FLIGHT:
+                self._settle(call, Answer(Outcome.UNKNOWN, detail=failure), now)
+            elif call.attempt in self._calls:
+                self._withdraw(call, failure, now)
+
+    def _draft(self, target: TargetName, now: Instant) -> list[Draft]:
+        """Take the next change of a target, and the local changes that are recorded with its intent."""
+        change, local = self._work.take_send(target)
+        limits, intent = self._context.limits, intended(change, self._context, now)
+        self._calls[intent.attempt] = Call(
+            change, intent, send_by=now.steady + limits.send_window, give_up_at=now.steady + limits.settled_in
+        )
+        self._open[target] += 1
+        drafts = [Draft(change, (intent,), intent.attempt)]
+        return drafts + [self.local_draft(change, now) for change in local]
+
+    def local_draft(self, change: Change, now: Instant) -> Draft:
+        """Return the draft of a change that takes facts only."""
+        return Draft(change, local_facts(change, self._appends.reading.record, self._context, now))
+
+    def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
+        """Send the call, have the record re-read first, or withdraw it."""
+        against = objection(call, reading) if reading is not None else None
+        send = call.send(read_at, self._context.limits.freshness)
+        if self.interrupted:
+            self._withdraw(call, _INTERRUPTED, now)
+        elif call.is_overdue(now):
+            self._withdraw(call, "send window expired", now)
+        elif against is not None:
+            self._withdraw(call, against, now)
+        elif send.is_late(now):
+            call.phase = Phase.STALE
+        else:
+            call.phase = Phase.IN_FLIGHT
+            call.tries += 1
+            return [send]
+        return []
+
+    def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
+        """Do not send the call, or not again: its last answer is its outcome, if there was one."""
+        if call.last is None:
+            answer = Answer(Outcome.NOT_SENT, detail=detail)
+        else:
+            answer = replace(call.last, detail=f"{call.last.detail or call.last.outcome}; not retried: {detail}")
+        self._settle(call, answer, now)
+
+    def _settle(self, call: Call, answer: Answer, now: Instant, response: str | None = None) -> None:
+        """The attempt is over: its outcome is pending, with the removal of what a created one replaces."""
+        change, target, context = call.change, call.change.address.target, self._context
+        self._forget(call)
+        facts: list[ApplyFact] = [answered(call.intent, answer, response, context, now)]
+        if answer.outcome is Outcome.CREATED and change.action is Action.REPLACE:
+            reason, record = f"replaced by {change.address}", self._appends.reading.record
+            facts += removal_requests(change.concerns, reason, record, context, now)
+            self._work.requested += change.concerns
+        self._appends.add(facts, now)
+        self._breakers[target] = self._breakers.get(target, Breaker()).after(answer)
+        self._work.conclude(change, Done.of(answer.outcome), answer.status, call.attempt, answer.detail)
+
+    def _forget(self, call: Call) -> None:
+        if self._calls.pop(call.attempt, None) is not None:
+            self._open[call.change.address.target] -= 1

@@ -1,0 +1,260 @@
+"""Performs the effects of the protocol: threads for calls and appends, one queue for the events they lead to.
+
+Only the thread that calls `drive` touches the state machine. The other threads are daemons: an interrupted run has
+recorded what is in flight as unknown, and no longer waits for it. Appends and reads of the record have a thread of
+their own, so that calls that hang cannot keep outcomes from being recorded, and a store that hangs cannot keep the run
+from ending.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, assert_never
+
+from reconciler.applying.events import (
+    Append,
+    Appended,
+    Authorise,
+    Authorised,
+    CallEnded,
+    InterruptAsked,
+    NotAppended,
+    Reread,
+    RereadDone,
+    RereadFailed,
+    Send,
+    Ticked,
+    Unauthorised,
+)
+from reconciler.errors import HeadMoved, Message, ReconcilerError, StoreUnavailable
+from reconciler.model.outcome import Answer, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.applying.events import Effect, Event
+    from reconciler.applying.ports import Ports
+    from reconciler.applying.protocol import Run
+
+log = logging.getLogger("reconciler.applying")
+T = TypeVar("T")
+
+_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled after the wait
+_TICK = 0.05  # seconds between two looks at a flag, which takes no lock and so wakes no waiting thread
+
+
+class Flag:
+    """Raised once and never lowered. Unlike a threading.Event it takes no lock, so a signal handler may raise it."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        """Raise it."""
+        self.is_set = True
+
+
+class Inbox:
+    """The events for a run, and interrupts: a signal handler may call `interrupt`."""
+
+    def __init__(self) -> None:
+        self.interrupted = Flag()
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def interrupt(self) -> None:
+        """Ask the run to end; the second time, to end at once."""
+        self.interrupted.set()
+        self.events.put(InterruptAsked())
+
+
+class Performer:
+    """Performs effects, each in the thread of the caller. `ended`: the run has failed, so nothing more is sent."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ended = Flag()
+        self._ports = ports
+        self._warned: set[Message] = set()
+
+    def perform(self, effect: Effect) -> Event:
+        """Perform an effect, and return the event that it leads to. Raises nothing."""
+        match effect:
+            case Authorise(target):
+                try:
+                    self._ports.callers[target].authorise()
+                except Exception as problem:  # noqa: BLE001 - a bug here must end the run, not hang it
+                    return Unauthorised(target, message_of(problem))
+                return Authorised(target)
+            case Append():
+                return self._append(effect)
+            case Reread():
+                at = self._ports.clock()
+                try:
+                    return RereadDone(self._ports.read(), at)
+                except Exception as problem:  # noqa: BLE001 - the machine decides what follows
+                    return RereadFailed(message_of(problem))
+            case Send():
+                return self._send(effect)
+            case _:
+                assert_never(effect)
+
+    def _append(self, effect: Append) -> Event:
+        ports = self._ports
+        try:
+            ports.reach("before-append")
+            ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.note)
+            ports.reach("after-append")
+        except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
+            failed = message_of(problem)
+            if not isinstance(problem, HeadMoved):
+                self._warn(failed)
+        else:
+            return Appended()
+        at = ports.clock()
+        try:
+            reading = ports.read()
+            if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place moved
+                ports.catch_up(reading)
+        except Exception as problem:  # noqa: BLE001 - the run goes on without
+            self._warn(message_of(problem))
+            return NotAppended(failed, at)
+        return NotAppended(failed, at, reading)
+
+    def _send(self, send: Send) -> CallEnded:
+        ports = self._ports
+
+        def may_send() -> bool:
+            ports.reach("before-send")
+            ended = ports.inbox.interrupted.is_set or self.ended.is_set
+            return not (ended or send.is_late(ports.clock()))
+
+        caller = ports.callers[send.address.target]
+        try:
+            answer, response, lost = caller.create(send.attempt, send.codes, send.url, may_send, renew=send.renew)
+            ports.reach("after-send")
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the call may have been sent
+            return CallEnded(send.attempt, Answer(Outcome.UNKNOWN, detail=message_of(problem).what))
+        return CallEnded(send.attempt, answer, response, lost)
+
+    def _warn(self, problem: Message) -> None:
+        """Warn of a problem when it first comes: the wait that follows needs a reason."""
+        log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
+        self._warned.add(problem)
+
+
+def drive(run: Run, ports: Ports) -> None:
+    """Perform effects and pass on events until the run is finished.
+
+    Raises nothing: an unexpected error ends the run, with all that is known of its calls.
+    """
+    performer, appender, callers = Performer(ports), _Workers(), _Workers()
+    last: Event = Ticked()
+    try:
+        effects = run.start(ports.clock())
+        if effects:
+            appender.start(1)
+            callers.start(run.context.limits.parallelism)
+        while True:
+            for effect in effects:
+                workers = appender if isinstance(effect, Append | Reread) else callers
+                workers.do(partial(_report, performer, effect, ports.inbox))
+            ports.observe(run)
+            if run.finished:
+                return
+            last = _next_event(ports, run.wake_at)
+            effects = run.handle(last, ports.clock())
+    except Exception as problem:  # noqa: BLE001 - what was answered already must not be lost
+        performer.ended.set()
+        answers = _last_answers(run, last, ports)
+        run.salvage(answers, message_of(problem).what, ports.clock())
+    finally:
+        appender.stop()
+        callers.stop()
+
+
+def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float) -> T:
+    """Return the result of `job`, which runs in a thread; after an interrupt, wait `patience` seconds more at most.
+
+    Raises what `job` raises, and StoreUnavailable if it was not waited for; its result is then ignored.
+    """
+    outcome: list[T | BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(job())
+        except BaseException as problem:  # noqa: BLE001 - raised again by the thread that waits
+            outcome.append(problem)
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    while not done.wait(_TICK):
+        if interrupted.is_set:
+            if patience <= 0:
+                raise StoreUnavailable(Message("interrupted", "interrupted while reading the record"))
+            patience -= _TICK
+    [result] = outcome
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def message_of(problem: Exception) -> Message:
+    """Return the message of an error; of an unexpected one only its name, since its text may hold anything."""
+    if isinstance(problem, ReconcilerError):
+        return problem.messages[0]
+    log.debug("unexpected", exc_info=problem)
+    return Message("internal-error", f"internal error ({type(problem).__name__})")
+
+
+def _report(performer: Performer, effect: Effect, inbox: Inbox) -> None:
+    inbox.events.put(performer.perform(effect))
+
+
+def _next_event(ports: Ports, wake_at: float | None) -> Event:
+    """Return the next event; Ticked if none comes until `wake_at`, or for a moment."""
+    wait = _LONGEST_WAIT if wake_at is None else wake_at - ports.clock().steady
+    try:
+        return ports.inbox.events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
+    except queue.Empty:
+        return Ticked()
+
+
+def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
+    """Return the answers to calls in flight that still come, with the event whose handling failed."""
+    deadline = ports.clock().steady + run.context.limits.grace
+    answers = [last] if isinstance(last, CallEnded) else []
+    awaited = set(run.in_flight) - {answer.attempt for answer in answers}
+    while awaited and ports.clock().steady < deadline and not ports.inbox.interrupted.is_set:
+        event = _next_event(ports, deadline)
+        if isinstance(event, CallEnded):
+            answers.append(event)
+            awaited.discard(event.attempt)
+    return answers
+
+
+class _Workers:
+    """A few daemon threads that do jobs in the order they come."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._size = 0
+
+    def start(self, size: int) -> None:
+        """Start so many threads. Raises RuntimeError if the system gives none."""
+        for _ in range(size):
+            threading.Thread(target=self._work, daemon=True).start()
+            self._size += 1
+
+    def do(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+
+    def stop(self) -> None:
+        for _ in range(self._size):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()

@@ -1,0 +1,278 @@
+"""The write-ahead protocol of a run, as a state machine without I/O.
+
+Events in, effects out (`events`). Each event comes with the time; randomness, planning and the record are passed in. So
+the code that runs in production, with threads and a network, is the code that a simulation runs in one thread.
+
+Its invariants:
+
+- A create is sent only after its intent is durable, and only within the window that the intent names.
+- If some time has passed since the record was read, and before any retry, it is re-read: an attempt that was resolved,
+  that is missing, or whose route another one may deliver is not sent, nor is any while a gate is closed.
+- Drafts are appended to the head they were made for. On a conflict they are dropped and planned again, and a change
+  goes on only if it comes out the same. An outcome stays pending until it is appended, whatever the head is.
+- A run that has lost changes to another one waits before its next intents, never before an outcome.
+- The outcomes and the next intents that arise during an append go out together in the next one (group commit).
+- No more intents are open than calls may be in flight; only one on a target whose service has not answered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.applying.append_queue import AppendEnd, AppendQueue
+from reconciler.applying.creates import Creates
+from reconciler.applying.events import (
+    Appended,
+    Authorise,
+    Authorised,
+    CallEnded,
+    InterruptAsked,
+    NotAppended,
+    RereadDone,
+    RereadFailed,
+    Ticked,
+    Unauthorised,
+)
+from reconciler.applying.work_queue import WorkQueue
+from reconciler.applying.writing import answered
+from reconciler.errors import Message, ReconcilerError
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import SENDS, Action
+from reconciler.model.record import Status
+from reconciler.model.result import Done
+from reconciler.record.facts import Intended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.applying.append_queue import Batch, Draft
+    from reconciler.applying.context import Context
+    from reconciler.applying.events import Effect, Event
+    from reconciler.model.address import Address
+    from reconciler.model.clock import Instant
+    from reconciler.model.plan import Change
+    from reconciler.model.record import Record
+    from reconciler.model.result import Result
+    from reconciler.record.facts import Answered
+    from reconciler.record.journal import Reading
+
+_CHANGED = "another run changed the record of this address"
+_REPLACED = "the record in the store no longer contains what this run has read or written"
+
+
+class Run:
+    """A run of an approved plan. `start` and `handle` give effects to perform; `finished` says when to stop.
+
+    `work` has the changes not started yet and the results, `creates` the calls, and `appends` the record and what is
+    still to be appended to it. `failure` is the unexpected error that has ended it, if one did. `messages` are what a
+    person must know besides the results.
+    """
+
+    def __init__(self, reading: Reading, context: Context) -> None:
+        self.context = context
+        self.changes: Sequence[Change] = context.plan.changes
+        self.failure = ""
+        self.finished = False
+        self.messages: list[Message] = []
+        self.work = WorkQueue()
+        self.appends = AppendQueue(reading, context)
+        self.creates = Creates(context, self.work, self.appends)
+        self._dropped: dict[str, Intended] = {}
+        self._losses = 0
+        self._yield_until: float | None = None
+
+    # What the driver calls
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Return the first effects. What does not come out as it was approved is skipped."""
+        self._queue_unchanged(self.changes)
+        authorise: list[Effect] = [Authorise(target) for target in self.work.sends]
+        return authorise + self._pump(now)
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Return the effects that an event leads to."""
+        effects: list[Effect] = []
+        match event:
+            case Authorised(target):
+                self.creates.authorised.add(target)
+            case Unauthorised(target, problem):
+                self.messages.append(problem)
+                self.work.drop_sends(target, Done.NOT_SENT, problem.what)
+            case Appended() | NotAppended():
+                effects = self._on_append(event, now)
+            case RereadDone(reading, at):
+                effects = self.creates.on_reread(reading, at, now)
+            case RereadFailed(problem):
+                detail = f"could not re-read the record before sending: {problem.what}"
+                effects = self.creates.on_reread(detail, now, now)
+            case CallEnded():
+                self.creates.on_answer(event, now)
+            case InterruptAsked():
+                self._on_interrupt(now)
+            case Ticked():
+                pass
+            case _:
+                assert_never(event)
+        return effects + self._pump(now)
+
+    def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
+        """End the run after an unexpected error, with the outcomes of its calls as far as `answers` show them."""
+        self.failure, self.finished = failure, True
+        self.creates.salvage(answers, failure, now)
+        for change in self.changes:
+            if (change.address, change.action) not in self.results:
+                self.work.conclude(change, Done.SKIPPED, detail=failure)
+
+    @property
+    def in_flight(self) -> Mapping[str, Address]:
+        """The attempts whose calls have not ended, with their addresses."""
+        return self.creates.in_flight
+
+    @property
+    def wake_at(self) -> float | None:
+        """When, in steady seconds, to handle Ticked at the latest, if no other event comes."""
+        times = (self.appends.wake_at, self.creates.wake_at, self._yield_until if self.work else None)
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def results(self) -> Mapping[tuple[Address, Action], Result]:
+        """The results of the changes that are over, by address and action."""
+        return self.work.results
+
+    def stray_outcomes(self, record: Record, now: Instant) -> list[Answered]:
+        """Return the outcomes of intents that were given up as not appended, and are in the record after all."""
+        strays = [attempt for attempt in self._dropped if attempt in record.attempts]
+        answer = Answer(Outcome.NOT_SENT, detail="its intent was appended late")
+        return [
+            answered(self._dropped[attempt], answer, None, self.context, now)
+            for attempt in strays
+            if record.attempts[attempt].status is Status.PENDING
+        ]
+
+    # What events mean
+
+    def _on_append(self, event: Appended | NotAppended, now: Instant) -> list[Effect]:
+        if self.appends.abandoned:
+            return []
+        end, batch = self.appends.conclude(event, now)
+        match end:
+            case AppendEnd.DURABLE:
+                return self._on_durable(batch, event, now)
+            case AppendEnd.MOVED:
+                self._on_moved(batch, now)
+            case AppendEnd.REPLACED:
+                self._stop(batch, _REPLACED)
+            case AppendEnd.FAILED:
+                self._stop_for_store(batch)
+            case AppendEnd.RETRY:
+                pass
+            case _:
+                assert_never(end)
+        return []
+
+    def _on_durable(self, batch: Batch, event: Appended | NotAppended, now: Instant) -> list[Effect]:
+        for draft in batch.drafts:
+            if draft.change.action is Action.RESTORE:
+                self.work.restored += draft.change.concerns
+                self.work.conclude(draft.change, Done.RESTORED)
+            elif draft.change.action is Action.REMOVE:
+                self.work.requested += draft.change.concerns
+                self.work.conclude(draft.change, Done.REQUESTED)
+        attempts = [draft.attempt for draft in batch.drafts if draft.attempt]
+        if isinstance(event, NotAppended):
+            return self.creates.send_first(attempts, now, event.at, event.reading)
+        return self.creates.send_first(attempts, now, self.appends.tried_at, None)
+
+    def _on_moved(self, batch: Batch, now: Instant) -> None:
+        """Plan again after a conflict, and go on only with what comes out the same."""
+        limits = self.context.limits
+        if self.appends.conflicts >= limits.conflicts:
+            self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
+            return
+        waiting = [*self._take_back(batch.drafts), *self.work.take_all()]
+        self.appends.add(self.stray_outcomes(self.appends.reading.record, now), now)
+        if self._queue_unchanged(waiting) < len(waiting):
+            shortest = max(limits.yielding[0], 2 * self.appends.took)
+            wait = min(shortest * 2**self._losses, max(shortest, limits.yielding[1]))
+            self._losses += 1
+            self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
+
+    def _queue_unchanged(self, changes: Sequence[Change]) -> int:
+        """Queue those that a plan on the record as last read has too; skip the others. Return how many were queued."""
+        if not changes:
+            return 0
+        reading, reason, count = self.appends.reading, _CHANGED, 0
+        fresh: Mapping[str, Change] = {}
+        gate = ", ".join(reading.standing.obstacles)
+        try:
+            plan = self.context.replan(reading)
+        except ReconcilerError as problem:
+            reason = problem.messages[0].what
+            self.messages += problem.messages
+        else:
+            fresh = {change.digest: change for change in plan.changes}
+            gate = plan.gates[0].what if plan.gates else gate
+        for change in changes:
+            same = fresh.get(change.digest)
+            shut = gate and (change.action in SENDS or not reading.standing.first_gate_open)
+            if change.action is Action.BLOCKED:
+                self.work.conclude(change, Done.SKIPPED, detail=change.reasons[0].what if change.reasons else None)
+            elif same is None or same.action is not change.action or shut:
+                self.work.conclude(change, Done.SKIPPED, detail=gate if shut else reason)
+            else:
+                self.work.add(same)
+                count += 1
+        return count
+
+    def _take_back(self, drafts: Iterable[Draft]) -> list[Change]:
+        """Drop drafts that were not appended, and return their changes."""
+        drafts = list(drafts)
+        self.creates.discard(drafts)
+        for draft in drafts:
+            self._dropped.update((fact.attempt, fact) for fact in draft.facts if isinstance(fact, Intended))
+        return [draft.change for draft in drafts]
+
+    def _stop(self, batch: Batch, reason: str) -> None:
+        """Start nothing more; outcomes are still appended."""
+        for change in self._take_back(batch.drafts):
+            self.work.add(change)
+        self.work.drop_all(Done.NOT_SENT, reason)
+
+    def _stop_for_store(self, batch: Batch) -> None:
+        problem = self.appends.problem
+        assert problem is not None  # noqa: S101 - an append has failed
+        self.messages.append(problem)
+        self._stop(batch, f"cannot write the record: {problem.what}")
+
+    def _on_interrupt(self, now: Instant) -> None:
+        limits = self.context.limits
+        self.work.drop_all(Done.SKIPPED, "interrupted")
+        wait = 0.0 if self.creates.interrupted else limits.grace
+        self.appends.give_up_at = now.steady + wait + (limits.closing if wait else limits.parting)
+        self.creates.interrupt(now.steady + wait, now)
+
+    # What to do next
+
+    def _pump(self, now: Instant) -> list[Effect]:
+        if self._yield_until is not None and now.steady >= self._yield_until:
+            self._yield_until = None
+        self.creates.retry_due(now)
+        self.creates.give_up_overdue(now)
+        abandoned = self.appends.abandon_overdue(now)
+        if abandoned is not None:
+            self._stop_for_store(abandoned)
+        effects = self.creates.reread()
+        gathers = bool(self.creates.in_flight) and not self.creates.interrupted and self.appends.waits_for_batch(now)
+        if not gathers:
+            append = self.appends.next_append(self._drafts(now), now)
+            effects += [] if append is None else [append]
+        self.finished = not (self.work or self.creates or self.appends.busy)
+        return effects
+
+    def _drafts(self, now: Instant) -> list[Draft]:
+        """Return the drafts to append now; while this run yields, only along with what is to be recorded anyway."""
+        yields = self._yield_until is not None and not (self.creates or self.appends.busy)
+        if not self.work or not self.appends.idle or yields:
+            return []
+        local = [self.creates.local_draft(change, now) for change in self.work.take_local()] if self.work.local else []
+        return local + self.creates.drafts(now)

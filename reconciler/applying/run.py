@@ -1,0 +1,139 @@
+"""Carries out a plan: reads the record, takes the plan through the protocol, and reads the record again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from reconciler.applying.context import Context, Limits
+from reconciler.applying.creates import LOST_RESPONSE
+from reconciler.applying.driver import drive, message_of, unless_interrupted
+from reconciler.applying.ports import Ports
+from reconciler.applying.protocol import Run
+from reconciler.applying.verdict import completed, under_way, unresolved, verdict_of, verdict_without_record
+from reconciler.errors import Message, ReconcilerError, Refused
+from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.record.chain import link
+from reconciler.record.facts import Answered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model.plan import Plan
+    from reconciler.record.journal import Reading
+
+__all__ = ["Limits", "Ports", "carry_out"]
+
+
+def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
+    """Carry out an approved plan, which was made on `reading`. Raises nothing but what ends a process.
+
+    The record is read again first, and only what then comes out the same is carried out.
+    """
+    try:
+        run = begin(plan, reading, ports, limits)
+    except Exception as problem:  # noqa: BLE001 - whatever it was, nothing was done
+        problems = getattr(problem, "messages", None) or (message_of(problem),)
+        results = tuple(
+            Result(change.address, change.action, Done.SKIPPED, detail=problems[0].what) for change in plan.changes
+        )
+        return Applied(results, verdict_without_record(plan.changes, results), messages=tuple(problems))
+    drive(run, ports)
+    return conclude(run, ports)
+
+
+def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
+    """Return the run of a plan on the record as it is now.
+
+    Raises ReconcilerError if the record cannot be read, or lacks what the plan was made on.
+    """
+    now = unless_interrupted(ports.read, ports.inbox.interrupted, 0.0)
+    if not now.record.contains(reading.record.head):
+        what = "the record no longer contains what the plan was made on; nothing was sent"
+        raise Refused(Message("record-replaced", what, now.standing.place))
+    context = Context(
+        plan=plan,
+        replan=ports.replan,
+        limits=limits,
+        by=ports.by,
+        run=ports.new_id(),
+        account=ports.account,
+        new_id=ports.new_id,
+        jitter=ports.jitter,
+    )
+    return Run(now, context)
+
+
+def conclude(run: Run, ports: Ports) -> Applied:
+    """Save what could not be recorded, read the record again, and return what the run came to."""
+    plan = run.context.plan
+    messages = list(run.messages)
+    results = _save_unrecorded(run, ports, messages)
+    wall = ports.clock().wall
+    left, open_attempts, record = None, [], run.appends.reading.record
+    try:
+        reading, left = _settle(run, ports, results)
+    except Exception as problem:  # noqa: BLE001 - whatever it was, the outcomes count
+        messages.append(message_of(problem))
+        verdict = verdict_without_record(plan.changes, results)
+        results = completed(results, None, record, ())
+    else:
+        wall, record = ports.clock().wall, reading.record
+        open_attempts = unresolved(plan, record, wall)
+        addresses = {result.address for result in results}
+        results = completed(results, left, record, under_way(left, addresses, (), wall))
+        verdict = verdict_of(results, left, open_attempts)
+    if run.failure:
+        messages.append(Message("apply-failed", f"the apply stopped with {run.failure}; please report this"))
+    if run.creates.lost_response:
+        messages.append(Message("response-lost", LOST_RESPONSE))
+    if verdict is Verdict.DONE and (run.failure or run.creates.lost_response):
+        verdict = Verdict.FAILED
+    attempts = record.attempts
+    return Applied(
+        results=tuple(sorted(results, key=lambda result: (result.address, result.action))),
+        verdict=verdict,
+        removal=tuple(attempts[attempt] for attempt in run.work.requested if attempt in attempts),
+        restored=tuple(attempts[attempt] for attempt in run.work.restored if attempt in attempts),
+        unresolved=tuple(open_attempts),
+        left=left,
+        messages=tuple(dict.fromkeys(messages)),
+    )
+
+
+def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Result]:
+    """Return the results of the run; what could not be recorded is saved first, before anything else can fail."""
+    pending = run.appends.to_save
+    if not pending:
+        return list(run.results.values())
+    problem = run.appends.problem
+    messages.append(ports.save(pending, problem.what if problem else run.failure))
+    saved = {fact.attempt for fact in pending if isinstance(fact, Answered)}
+    return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]
+
+
+def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
+    """Return the record and what is left to do; creates that another run has in flight are given a moment to end."""
+    interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
+    addresses = {result.address for result in results}
+    own = {result.attempt for result in results if result.attempt is not None}
+    begun, pause, tried = ports.clock().steady, 0.2, False
+    while True:
+        reading = unless_interrupted(ports.read, interrupted, parting)
+        strays, head = run.stray_outcomes(reading.record, ports.clock()), reading.record.head
+        if strays and not tried:
+            tried, new = True, link(head, len(reading.lines), strays)
+            with suppress(ReconcilerError):
+                extend = partial(ports.extend, reading, head, len(reading.lines) + 1, new, "not sent")
+                unless_interrupted(extend, interrupted, parting)
+            continue
+        left = ports.replan(reading)
+        now = ports.clock()
+        waiting = under_way(left, addresses, own, now.wall)
+        if not waiting or now.steady - begun >= ports.patience or interrupted.is_set:
+            return reading, left
+        ports.pause(pause)
+        pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store

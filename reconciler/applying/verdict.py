@@ -1,0 +1,111 @@
+"""The verdict on a run, after the record was read for the last time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
+
+from reconciler.model.plan import Action, Block
+from reconciler.model.record import Status
+from reconciler.model.result import Done, Verdict
+from reconciler.model.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from reconciler.model.address import Address
+    from reconciler.model.plan import Change, Plan
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.result import Result
+
+_UNDER_WAY = "another run is still applying this address; run apply again once that has ended"
+
+
+def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
+    """Return the attempts of the addresses selected that are unknown or overdue, and that no retry superseded."""
+    selection = Selection(plan.selection)
+    return [
+        attempt
+        for attempt in record.attempts.values()
+        if attempt.blocks
+        and (attempt.status is Status.UNKNOWN or attempt.settled(wall))
+        and attempt.address.target in plan.targets
+        and selection.has(attempt.address)
+    ]
+
+
+def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], wall: float) -> set[Address]:
+    """Return those of the addresses that are blocked by a create of another run which may still get its outcome."""
+    return {
+        change.address
+        for change in left.changes
+        if change.address in addresses
+        and any(attempt.in_flight(wall) and attempt.id not in own for attempt in change.blocking)
+    }
+
+
+def completed(
+    results: Iterable[Result], left: Plan | None, record: Record, waiting: Collection[Address]
+) -> list[Result]:
+    """Return the results, in which a skipped one says whether another run has done it, or is about to (`waiting`).
+
+    It is done if nothing of its address is left to do. An unknown one says until when its call may be in flight, and one
+    that was saved elsewhere may be in the record after all.
+    """
+    unfinished = {change.address for change in left.changes} if left is not None else None
+    complete = []
+    for result in results:
+        attempt = record.attempts.get(result.attempt or "")
+        if result.outcome is Done.UNKNOWN and attempt is not None:
+            complete.append(replace(result, settled_by=attempt.settled_by))
+        elif not result.recorded:
+            complete.append(replace(result, recorded=attempt is not None and attempt.outcome is not None))
+        elif result.outcome is not Done.SKIPPED or unfinished is None:
+            complete.append(result)
+        elif result.address not in unfinished:
+            complete.append(replace(result, detail="already done by another run"))
+        elif result.address in waiting and result.action is not Action.BLOCKED:
+            complete.append(replace(result, detail=_UNDER_WAY))
+        else:
+            complete.append(result)
+    return complete
+
+
+def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
+    """Return the verdict on the results, what is `left` to do, and the `attempts` that are unresolved."""
+    if attempts or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
+        return Verdict.UNRESOLVED
+    unfinished = {change.address for change in left.changes}
+    patient = _patient(left.changes)
+    return Verdict.FAILED if any(_failed(result, unfinished, patient) for result in results) else Verdict.DONE
+
+
+def verdict_without_record(planned: Iterable[Change], results: Iterable[Result]) -> Verdict:
+    """Return the verdict where the record cannot be read again: FAILED, or UNRESOLVED if anything is or was."""
+    was = any(change.block is Block.UNRESOLVED for change in planned)
+    now = any(result.outcome is Done.UNKNOWN or not result.recorded for result in results)
+    return Verdict.UNRESOLVED if was or now else Verdict.FAILED
+
+
+def _patient(left: Sequence[Change]) -> set[Address]:
+    """Return the addresses that wait for a removal as configured, or depend on such only: no failure."""
+    waits = {change.address for change in left if change.block is Block.WAITS}
+    depend = {
+        change.address
+        for change in left
+        if change.block is Block.DEPENDS and change.depends_on and waits.issuperset(change.depends_on)
+    }
+    return (waits | depend) - {change.address for change in left if change.block not in (Block.WAITS, Block.DEPENDS)}
+
+
+def _failed(result: Result, unfinished: set[Address], patient: set[Address]) -> bool:
+    match result.outcome:
+        case Done.REJECTED | Done.NOT_SENT:
+            return True
+        case Done.SKIPPED:
+            return result.address in unfinished and not (result.action is Action.BLOCKED and result.address in patient)
+        case Done.CREATED | Done.UNKNOWN | Done.RESTORED | Done.REQUESTED:
+            return False
+        case _:
+            assert_never(result.outcome)
