@@ -97,8 +97,6 @@ class _Builder:
         self._file = file
         self._next = next_event
         self._mistakes = mistakes
-        self._line = 0
-        """The line of the last node, kept once for all nodes on it."""
         self._keys: dict[str, str] = {}
         """Each key, kept once: the names of fields are repeated in every mapping."""
 
@@ -111,45 +109,42 @@ class _Builder:
             event = self._next()
         if type(event) is not yaml.StreamEndEvent:
             what = "more than one YAML document"
-            self._mistakes.hide("yaml-documents", self._place(event), what, "move this document to its own file")
+            self._mistakes.hide("yaml-documents", self._at(event), what, "move this document to its own file")
         return root
 
     def _node(self, event: Event, depth: int) -> Node:
         mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
-        line = mark.line
-        if line == self._line:
-            line = self._line
-        else:
-            self._line = line
         if type(event) is ScalarEvent:
             if event.anchor or event.tag:
                 self._refuse_properties(event)
-            return Scalar(self._file, line, mark.column, event.value, not event.style)
+            return Scalar(self._file, mark.line, mark.column, event.value, not event.style)
+        at = Positioned(self._file, mark.line, mark.column)
         if type(event) is AliasEvent:
-            what = "YAML aliases are not supported"
-            self._mistakes.add("yaml-alias", self._place(event), what, "repeat the value")
-            return Broken(self._file, line, mark.column)
+            self._mistakes.add("yaml-alias", at, "YAML aliases are not supported", "repeat the value")
+            return Broken(at.file, at.line, at.column)
         self._refuse_properties(cast("CollectionStartEvent", event))
         if depth > DEPTH_LIMIT:
-            raise _TooDeep(self._place(event))
+            raise _TooDeep(at)
         if type(event) is MappingStartEvent:
-            return MapNode(self._file, line, mark.column, self._members(depth + 1))
-        return ListNode(self._file, line, mark.column, self._items(depth + 1))
+            return MapNode(at.file, at.line, at.column, self._members(depth + 1))
+        return ListNode(at.file, at.line, at.column, self._items(depth + 1))
 
     def _members(self, depth: int) -> dict[str, Member]:
         members: dict[str, Member] = {}
-        node, next_event, keys = self._node, self._next, self._keys
+        file, node, next_event, keys = self._file, self._node, self._next, self._keys
         while type(event := next_event()) is not MappingEndEvent:
-            key, value = node(event, depth), node(next_event(), depth)
-            if type(key) is not Scalar:
-                if type(key) is not Broken:
+            mark: Mark = event.start_mark  # type: ignore[assignment]
+            if type(event) is not ScalarEvent or event.anchor or event.tag:
+                key = node(event, depth)
+                if isinstance(key, (MapNode, ListNode)):
                     what = "expected a text key"
                     self._mistakes.add("key-not-text", key, what, "quote a key that contains { or [")
-                continue
-            name = keys.setdefault(key.value, key.value)
-            member = Member(key.file, key.line, key.column, name, value)
-            if (first := members.setdefault(name, member)) is not member:
-                refuse_duplicate(member, first, self._mistakes)
+            value = node(next_event(), depth)
+            if type(event) is ScalarEvent:
+                name = keys.setdefault(event.value, event.value)
+                member = Member(file, mark.line, mark.column, name, value)
+                if (first := members.setdefault(name, member)) is not member:
+                    refuse_duplicate(member, first, self._mistakes)
         return members
 
     def _items(self, depth: int) -> list[Node]:
@@ -160,14 +155,13 @@ class _Builder:
 
     def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
         if event.anchor:
-            what = "YAML anchors are not supported"
-            self._mistakes.add("yaml-anchor", self._place(event), what, "repeat the value")
+            self._mistakes.add("yaml-anchor", self._at(event), "YAML anchors are not supported", "repeat the value")
         if event.tag:
-            self._mistakes.add("yaml-tag", self._place(event), "YAML tags are not supported", "remove the tag")
+            self._mistakes.add("yaml-tag", self._at(event), "YAML tags are not supported", "remove the tag")
 
-    def _place(self, event: Event) -> Place:
+    def _at(self, event: Event) -> Positioned:
         mark = cast("Mark", event.start_mark)
-        return Place(self._file, mark.line + 1, mark.column + 1)
+        return Positioned(self._file, mark.line, mark.column)
 
 
 def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:

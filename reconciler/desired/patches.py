@@ -97,6 +97,8 @@ def _template(node: Node, mistakes: Mistakes) -> str | None:
 
 def attempts(template: str) -> int:
     """Return how often a template has the variable `{attempt}`, not counting text between doubled braces."""
+    if "{{" not in template:
+        return template.count(ATTEMPT)
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))
 
 
