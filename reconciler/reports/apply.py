@@ -12,7 +12,7 @@ from reconciler.reports.document import Commands, Document, Letter, Paragraph, T
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.messages import alerts
 from reconciler.reports.plan import differing, settled
-from reconciler.reports.words import SIGNS, counted, listed
+from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,20 +80,16 @@ def _verdict(applied: Applied) -> str:
     if done and not rest:
         return done
     if rest:
-        return f"{done} {_capital(listed(rest))}.".strip()
+        return f"{done} {capital(listed(rest))}.".strip()
     left = applied.left
     if left is None or not settled(left):
         return (
-            f"Nothing to apply. {_capital(listed(differing(left)))}."
+            f"Nothing to apply. {capital(listed(differing(left)))}."
             if left and differing(left)
             else ("Nothing to apply.")
         )
     matching = counted(left.unchanged, "subscription matches", "subscriptions match")
     return f"No changes. {matching} the configuration."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _tone(applied: Applied) -> Tone:
@@ -141,7 +137,7 @@ def _letters(applied: Applied) -> Iterator[Letter]:
 def _left(applied: Applied) -> Sequence[str]:
     if applied.left is None:
         return ("The record could not be read at the end: what is left is not known.",)
-    return [f"{_capital(word)}." for word in differing(applied.left)] if applied.results else []
+    return [f"{capital(word)}." for word in differing(applied.left)] if applied.results else []
 
 
 def _next(applied: Applied) -> Iterator[Todo]:

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from reconciler import __version__
-from reconciler.model.clock import stamp
 from reconciler.model.plan import SENDS, Action
 from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.reports.messages import sentence
 from reconciler.reports.plan import awaiting_of, duplicates_of, surplus_of
+from reconciler.reports.removals import letter_to_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.errors import Message
-    from reconciler.model.plan import Change, Plan, Request
+    from reconciler.model.parity import Difference, Pairs, Side
+    from reconciler.model.plan import Change, Duplicate, Plan, Request
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied, Finding
+    from reconciler.model.status import Removals, TargetStatus
+    from reconciler.model.status import Status as TargetsStatus
 
 FORMAT = "2.0"
 
@@ -74,10 +77,7 @@ def plan_json(plan: Plan) -> Json:
         "surplus": [
             {"address": extra.address, "attempt": extra.attempt, "eventCodes": extra.codes} for extra in surplus
         ],
-        "duplicates": [
-            {"target": route.target, "eventCode": route.code, "webhookUrl": route.url, "attempts": route.attempts}
-            for route in duplicates
-        ],
+        "duplicates": list(map(_route, duplicates)),
         "summary": {
             **{str(action): counts[action] for action in Action},
             "unchanged": plan.unchanged,
@@ -177,6 +177,109 @@ def message_json(message: Message) -> Json:
     }
 
 
-def at(wall: float) -> str | None:
-    """Return epoch seconds as documents write them, None for never."""
-    return stamp(wall) if wall else None
+def status_json(status: TargetsStatus) -> Json:
+    """Return the document of a status: per address the live attempt, those that it supersedes, and all the others."""
+    return {
+        "format_version": FORMAT,
+        "record": plan_json(status.plan)["record"],
+        "targets": {target.name: _target(target) for target in status.targets},
+        "summary": plan_json(status.plan)["summary"],
+    }
+
+
+def _target(target: TargetStatus) -> Json:
+    addresses: dict[str, Json] = {}
+    for observed in target.attempts:
+        attempt = observed.attempt
+        entry = addresses.setdefault(attempt.address, {"live": None, "supersedes": [], "attempts": []})
+        if attempt.in_force:
+            entry["live"] = attempt.id
+            entry["supersedes"] = sorted({*entry["supersedes"], *observed.supersedes})
+        received = {code: {"proof": known.proof, "last": known.at or None} for code, known in observed.evidence.items()}
+        entry["attempts"].append(
+            {**attempt_json(attempt), "at": attempt.at, "superseded_by": attempt.superseded_by, "received": received}
+        )
+    return {
+        "declared": target.declared,
+        "addresses": addresses,
+        "awaiting_removal": [
+            {"address": attempt.address, "attempt": attempt.id} for attempt in target.awaiting_removal
+        ],
+        "surplus": [
+            {"address": extra.address, "attempt": extra.attempt, "eventCodes": extra.codes} for extra in target.surplus
+        ],
+        "duplicates": list(map(_route, target.duplicates)),
+        "recorded_twice": list(map(_route, target.recorded_twice)),
+        "revived": [attempt.id for attempt in target.revived],
+    }
+
+
+def _route(route: Duplicate) -> Json:
+    return {"target": route.target, "eventCode": route.code, "webhookUrl": route.url, "attempts": route.attempts}
+
+
+def parity_json(pairs: Pairs) -> Json:
+    """Return the document of a comparison of targets."""
+    return {
+        "format_version": FORMAT,
+        "in_line": pairs.in_line,
+        "pairs": [
+            {
+                "a": parity.a,
+                "b": parity.b,
+                "in_line": parity.in_line,
+                "differences": [_difference(difference) for difference in parity.differences],
+                "ignored": [
+                    {**_difference(difference), "reason": exception.reason} for difference, exception in parity.ignored
+                ],
+                "unapplied": sorted(parity.unapplied),
+                "leaving": sorted(parity.leaving),
+            }
+            for parity in pairs.compared
+        ],
+        "unpaired": [
+            {"target": left.target, "counterpart": left.counterpart, "matters": left.matters} for left in pairs.unpaired
+        ],
+    }
+
+
+def _difference(difference: Difference) -> Json:
+    return {
+        "name": difference.name,
+        "view": difference.view,
+        "a": _side(difference.a),
+        "b": _side(difference.b),
+        "unproven": {code: at or None for code, at in difference.unproven.items()},
+    }
+
+
+def _side(side: Side | None) -> Json | None:
+    return None if side is None else {"eventCodes": side.codes, "webhookUrl": side.written or None}
+
+
+def removals_json(removals: Sequence[Removals]) -> Json:
+    """Return the document of what awaits removal, with the message to each operator."""
+    return {
+        "format_version": FORMAT,
+        "targets": [
+            {
+                "target": target.target,
+                "at": target.at,
+                "text": "\n".join(letter_to_delete(target)),
+                "awaiting": [
+                    {
+                        "address": awaiting.attempt.address,
+                        "attempt": awaiting.attempt.id,
+                        "eventCodes": awaiting.codes,
+                        "webhookUrl": awaiting.attempt.url,
+                        "since": awaiting.since,
+                        "fields": dict(awaiting.attempt.fields),
+                    }
+                    for awaiting in target.awaiting
+                ],
+                "keep": [attempt.id for attempt in (*target.restored, *target.cancelled)],
+                "unknown": [attempt.id for attempt in target.unknown],
+            }
+            for target in removals
+        ],
+    }

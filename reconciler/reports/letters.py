@@ -28,11 +28,11 @@ class Purpose(StrEnum):
     ASK = "Ask the operator"
 
 
-def letter(attempts: Sequence[Attempt], purpose: Purpose) -> tuple[str, ...]:
+def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Attempt] = ()) -> tuple[str, ...]:
     """Return the lines of a letter about one or several attempts of one target.
 
     It asks to delete them (or the codes of them whose removal is requested), to keep what an earlier letter asked to
-    delete, or whether they exist.
+    delete, or whether they exist. `staying` have a URL in common with them, and must not be deleted by mistake.
     """
     several = len(attempts) != 1
     target = attempts[0].address.target
@@ -49,6 +49,9 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose) -> tuple[str, ...]:
     lines = [first]
     for number, attempt in enumerate(attempts, 1):
         lines += ["", *_described(attempt, f"{number}. " if several else "", purpose)]
+    if staying:
+        lines += ["", "Please keep, though the URL is the same:"]
+        lines += [f"- our reference {attempt.id}, {_when(attempt, purpose)}" for attempt in staying]
     return tuple(lines)
 
 

@@ -10,7 +10,7 @@ from reconciler.model.plan import SENDS, Action, Block
 from reconciler.reports.difference import differences
 from reconciler.reports.document import Changed, Commands, Details, Document, Facts, Paragraph, Todo, Tone
 from reconciler.reports.messages import alerts
-from reconciler.reports.words import SIGNS, counted, listed
+from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "")
             *([("Selection", listed(plan.selection))] if plan.selection else ()),
             ("Digest", plan.digest),
         ),
-        alerts=(*_blocked(plan), *alerts(warnings, "Warning")),
+        alerts=(*blocked_alerts(plan), *alerts(warnings, "Warning")),
         body=tuple(map(changed, changes)),
         summary=tuple(_summary(plan)),
         next=Commands((_next(plan, saved),)) if work else None,
@@ -97,14 +97,10 @@ def _verdict(plan: Plan) -> str:
     rest = [*([f"{blocked} blocked"] if blocked else []), *differing(plan)]
     if not counts:
         closed = ["no create is possible" if plan.gates else "a target belongs to another service or account"]
-        return f"Nothing to apply. {_capital(listed(rest or closed))}."
+        return f"Nothing to apply. {capital(listed(rest or closed))}."
     words = [f"{counts[action]} to {action}" for action in Action if counts[action]]
     calls = counted(sum(change.action in SENDS for change in plan.changes), "create call")
     return f"Plan: {', '.join(words + rest)}; {calls}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def changed(change: Change) -> Changed:
@@ -147,7 +143,7 @@ def _desired(change: Change) -> Side:
     return {"eventCodes": set(after.codes), "webhookUrl": after.template} if after else {}
 
 
-def _blocked(plan: Plan) -> Iterator[Alert]:
+def blocked_alerts(plan: Plan) -> Iterator[Alert]:
     """Yield why changes are blocked, the cause before what follows from it."""
     yield from alerts(plan.gates, "Blocked")
     foreign = [message for name in sorted(plan.targets) for message in plan.targets[name].foreign]
@@ -180,13 +176,7 @@ def _surplus_messages(plan: Plan) -> Iterator[Message]:
 
 
 def _summary(plan: Plan) -> Iterator[Paragraph]:
-    for duplicate in duplicates_of(plan):
-        kept, *others = duplicate.attempts
-        text = (
-            f"{duplicate.target}: {duplicate.code} is delivered twice to {duplicate.url}, by attempts {kept} and"
-            f" {listed(others)}"
-        )
-        yield Paragraph(text, Tone.WARNING)
+    yield from (Paragraph(twice(route, "delivered"), Tone.WARNING) for route in duplicates_of(plan))
     for attempt in awaiting_of(plan):
         codes = ", ".join(attempt.requested_codes or attempt.codes)
         since = attempt.requested and f" since {attempt.requested}"
@@ -196,6 +186,11 @@ def _summary(plan: Plan) -> Iterator[Paragraph]:
         for field in target.overridden:
             url = {"base_url": target.base_url, "auth_url": target.auth_url, "audience_base": target.audience_base}
             yield Paragraph(f"{name}: {field} {url[field]} overrides config/", Tone.WARNING)
+
+
+def twice(route: Duplicate, how: str) -> str:
+    """Return that a route is delivered (or recorded) twice, and by which attempts."""
+    return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
 def _next(plan: Plan, saved: str) -> Todo:

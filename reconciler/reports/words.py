@@ -32,6 +32,11 @@ STATUS = {
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
+def capital(text: str) -> str:
+    """Return a sentence with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
 def counted(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: "1 code", "3 codes"."""
     return f"{number} {singular if number == 1 else plural or f'{singular}s'}"

@@ -1,0 +1,117 @@
+"""One run of the command line: the global flags it was given, its streams, and the project that they name."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.cli.terminal import Terminal
+    from reconciler.operations.project import Project
+
+_PLACES = ("config", "state", "cache_dir")
+_MOST_SECONDS = 300.0
+_MOST_CREATES = 64
+
+
+class Invocation:
+    """The global flags by parameter name, as far as they were given: errors are told after click has run."""
+
+    def __init__(self) -> None:
+        self.flags: dict[str, Any] = {}
+
+    @cached_property
+    def terminal(self) -> Terminal:
+        """The streams, as the flags say."""
+        from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
+
+        return Terminal(self.flags, self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The flags to insert into commands that are shown, so that they concern the same project.
+
+        A place that holds a password is left out: the command takes it from RECONCILER_STATE, as it should.
+        """
+        given = [(name, str(self.flags[name])) for name in _PLACES if name in self.flags]
+        return tuple(
+            word
+            for name, value in given
+            if name != "state" or not _holds_password(value)
+            for word in (f"--{name.replace('_', '-')}", value)
+        )
+
+    @cached_property
+    def project(self) -> Project:
+        """The project that flags and variables name. Raises SettingsError for a setting that cannot be used."""
+        from pathlib import Path  # noqa: PLC0415 - nothing that --help needs
+
+        from reconciler.operations.project import Flags, Project  # noqa: PLC0415 - likewise
+        from reconciler.operations.settings import Sources, hide_secrets  # noqa: PLC0415 - likewise
+
+        sources = Sources.load(os.environ, Path.cwd())
+        hide_secrets()
+
+        def setting(name: str) -> str | None:
+            return self.flags.get(name) or sources.get(f"RECONCILER_{name.upper()}")
+
+        flags = Flags(
+            setting("config"),
+            setting("state"),
+            setting("cache_dir"),
+            _number("timeout", setting("timeout") or "30", float, _MOST_SECONDS),
+            _number("parallelism", setting("parallelism") or "4", int, _MOST_CREATES),
+        )
+        return Project(flags, sources)
+
+
+def _number(name: str, text: str, kind: Callable[[str], Any], most: float) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is not None and 0 < value <= most:
+        return value
+    from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - only for an error
+
+    what = f"expected a number above 0 and at most {most:g}"
+    raise SettingsError(Message("setting-out-of-range", what, f"--{name} or RECONCILER_{name.upper()}"))
+
+
+def _holds_password(place: str) -> bool:
+    if "://" not in place:
+        return False
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only for a URL
+
+    try:
+        return urlsplit(place).password is not None or "password=" in place
+    except ValueError:
+        return True
+
+
+def _remember(context: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None and value is not False and value != 0:
+        context.ensure_object(Invocation).flags[str(param.name)] = value
+
+
+def _global(*names: str, **attributes: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=_remember, **attributes)
+
+
+GLOBALS = [
+    _global("--config", metavar="PATH", help="Desired state: a directory or a file.  [RECONCILER_CONFIG, config]"),
+    _global("--state", metavar="PLACE", help="The record: a path or a URL.  [RECONCILER_STATE, state: in config/]"),
+    _global("--cache-dir", metavar="DIR", help="Directory of the token cache.  [RECONCILER_CACHE_DIR]"),
+    _global("--timeout", metavar="SECONDS", help="Total time of one call to the service.  [RECONCILER_TIMEOUT, 30]"),
+    _global("--parallelism", metavar="N", help="Create calls in flight at most.  [RECONCILER_PARALLELISM, 4]"),
+    _global("--color", type=click.Choice(["auto", "always", "never"]), help="Colour.  [NO_COLOR, FORCE_COLOR, auto]"),
+    _global("-v", "--verbose", count=True, help="Show more, on stdout and stderr."),
+    _global("-q", "--quiet", is_flag=True, help="Show only errors on stderr."),
+    _global("--log-format", type=click.Choice(["text", "json"]), help="Format of stderr.  [text]"),
+]
+"""The global flags. They win over the variables of the same meaning."""

@@ -1,0 +1,118 @@
+"""Groups whose commands are imported when they are run, and help that shows an example of each command."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import update_wrapper
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli.invocation import GLOBALS, Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from click.shell_completion import CompletionItem
+
+Entry = tuple[str, str]
+"""The module of a command within this package with the name it has there ("plan:plan"), and its line in the help."""
+
+
+class Group(click.Group):
+    """A group of commands in sections. A section has the name of each command with its entry, or a group."""
+
+    def __init__(self, name: str, sections: Mapping[str, Mapping[str, Entry | Group]], **kwargs: Any) -> None:
+        super().__init__(name, no_args_is_help=False, **kwargs)
+        self.params += GLOBALS
+        self.sections = sections
+        self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help as an error if there is no command."""
+        if not args and not ctx.resilient_parsing:
+            with suppress(OSError):
+                click.echo(ctx.get_help(), err=True)
+            ctx.exit(1)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve a command; for one that does not exist, suggest those that are spelt alike."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            from reconciler.model.spelling import suggestion  # noqa: PLC0415 - only for an error
+
+            meant = suggestion(args[:1], self.entries)
+            raise click.UsageError(f"{problem.message.partition(' Did you')[0].rstrip('.')}{meant}", ctx) from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        entry = self.entries.get(cmd_name)
+        if entry is None or isinstance(entry, Group):
+            return entry
+        module, _, name = entry[0].partition(":")
+        command = getattr(import_module(f"{__package__}.{module}"), name)
+        assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command from the table alone, or an option."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only if a shell asks
+
+        items = [CompletionItem(name, help=self._line(name)) for name in self.entries if name.startswith(incomplete)]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their sections, then the options: the global ones in the help of the root alone."""
+        for title, section in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self._line(name)) for name in section])
+        _write_options(self, ctx, formatter, with_globals=ctx.parent is None)
+
+    def _line(self, name: str) -> str:
+        entry = self.entries[name]
+        return str(entry.short_help) if isinstance(entry, Group) else entry[1]
+
+
+class Command(click.Command):
+    """A command that also takes the global flags. `examples` are command lines that its help shows."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += GLOBALS
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_options(self, ctx, formatter, with_globals=False)
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"  {example}\n")
+
+
+def _write_options(
+    command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, *, with_globals: bool
+) -> None:
+    shown = [param for param in command.get_params(ctx) if with_globals or param not in GLOBALS]
+    with formatter.section("Options"):
+        formatter.write_dl([record for param in shown if (record := param.get_help_record(ctx)) is not None])
+    if not with_globals:
+        formatter.write_paragraph()
+        formatter.write_text("Global options: see reconciler --help")
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a function a command; its first argument is the invocation, and it returns the exit code, None for 0."""
+
+    def decorate(function: Callable[..., int | None]) -> Command:
+        def call(*args: Any, **options: Any) -> int | None:
+            return function(click.get_current_context().ensure_object(Invocation), *args, **options)
+
+        return click.command(name, cls=Command, examples=examples)(update_wrapper(call, function))
+
+    return decorate

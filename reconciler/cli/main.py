@@ -1,0 +1,213 @@
+"""The commands, and the one boundary where errors become text on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.invocation import Invocation
+from reconciler.cli.lazy import Group
+from reconciler.errors import INTERRUPTING, Interrupted, Message, ReconcilerError, step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REMOVAL = Group(
+    "removal",
+    {
+        "Commands": {
+            "list": ("removal:list_", "Show the messages to send to the operator."),
+            "request": ("removal:request", "Ask for the removal of what is in force."),
+            "cancel": ("removal:cancel", "Take a request back."),
+            "confirm": ("removal:confirm", "Record that the operator has removed something."),
+        }
+    },
+    short_help="Ask the operator to remove subscriptions.",
+    help="Ask the operator to remove subscriptions: the service has no call for it.",
+)
+STATE = Group(
+    "state",
+    {
+        "Read": {
+            "show": ("state:show", "Show the subscriptions in force."),
+            "history": ("state:history", "Show who did what when."),
+            "verify": ("state:verify", "Check the record for damage."),
+        },
+        "Record": {
+            "import": ("state:import_", "Record subscriptions that were created by other means."),
+            "resolve": ("state:resolve", "Settle unknown outcomes."),
+            "mv": ("state:mv", "Rename a subscription."),
+            "rebind": ("state:rebind", "Point a target at the service and account in the settings."),
+            "observe": ("state:observe", "Record notifications as evidence."),
+        },
+        "Begin, move and repair": {
+            "init": ("place:init", "Begin the record."),
+            "complete": ("place:complete", "Say that what exists is recorded, and allow creates."),
+            "accept-loss": ("place:accept_loss", "Go on with what is left of the record."),
+            "recover": ("place:recover", "Merge facts that the record does not have."),
+            "copy": ("place:copy", "Move the record to another place."),
+        },
+    },
+    short_help="Read and mend the record.",
+    help="Read and mend the record: what is known to exist at the service.",
+)
+SECRET = Group(
+    "secret",
+    {
+        "Commands": {
+            "show": ("secret:show", "Print the response to a create, or one field of it."),
+            "set": ("secret:set_", "Record a secret that came another way."),
+        }
+    },
+    short_help="Show or set the secret of a subscription.",
+    help="Show or set the secret of a subscription.",
+)
+LEAD = Group(
+    "lead",
+    {"Commands": {"create": ("service:create_lead", "Create a lead and print the answer.")}},
+    short_help="Create a lead.",
+    help="Work with leads.",
+)
+SIGNATURE = Group(
+    "signature",
+    {"Commands": {"detect": ("receive:detect", "Find out how a notification is signed.")}},
+    short_help="Find out how notifications are signed.",
+    help="Find out how notifications are signed.",
+)
+SANDBOX = Group(
+    "sandbox",
+    {
+        "Commands": {
+            "serve": ("sandbox:serve", "Run the sandbox until interrupted."),
+            "trigger": ("sandbox:trigger", "Make an event happen."),
+            "list": ("sandbox:list_", "List what exists in the sandbox."),
+            "delete": ("sandbox:delete", "Delete a subscription, as the operator does."),
+        }
+    },
+    short_help="Run a local sandbox of the service.",
+    help="Run the service itself, on loopback, and play its operator.",
+)
+
+cli = Group(
+    "reconciler",
+    {
+        "Core": {
+            "init": ("project:init", "Write the files of a new project."),
+            "validate": ("project:validate", "Check the configuration."),
+            "plan": ("plan:plan", "Show what differs from the configuration."),
+            "apply": ("apply:apply", "Carry the plan out."),
+            "status": ("status:status", "Show what is in force and what waits for a person."),
+            "parity": ("status:parity", "Compare targets."),
+            "doctor": ("project:doctor", "Check everything that an apply depends on."),
+        },
+        "Removals": {"removal": REMOVAL},
+        "Record": {"state": STATE, "secret": SECRET},
+        "Service": {"token": ("service:token", "Print an access token."), "lead": LEAD},
+        "Develop": {
+            "listen": ("receive:listen", "Receive notifications until interrupted."),
+            "signature": SIGNATURE,
+            "sandbox": SANDBOX,
+            "schema": ("project:schema", "Print the JSON Schema of the files in config/."),
+            "completion": ("project:completion", "Print the completion script of a shell."),
+            "demo": ("demo:demo", "Run the whole loop against the embedded sandbox."),
+        },
+    },
+    help="Manage a lending partner's webhook subscriptions declaratively.\n\nYAML files in config/ say which"
+    " subscriptions are desired, `plan` compares them with the record of what exists, and `apply` sends each missing"
+    " create call at most once.",
+    epilog="Exit codes: 0 done; 1 failed, usage errors too; 2 something differs (`plan` and `status` with"
+    " --detailed-exitcode, `parity`); 3 a create is unresolved; 129, 130, 143 interrupted.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+cli = click.version_option(__version__, prog_name="reconciler", message="%(prog)s %(version)s")(cli)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line, and end the process with its exit code, whatever becomes of its streams."""
+    code = run(args)
+    for number in INTERRUPTING:
+        signal.signal(number, signal.SIG_IGN)  # what is done is done: a signal must not make another code of it
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # a failure at the interpreter's end would be its own exit code, 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code. Nothing else leaves, whatever happens."""
+    invocation = Invocation()
+    _open_streams()
+    for number in INTERRUPTING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+    try:
+        try:
+            code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation, max_content_width=100)
+        except SystemExit as end:  # how click ends if the reader of a help text has left
+            return end.code if isinstance(end.code, int) else 0
+        except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
+            return _explain(problem, invocation)
+        return code if isinstance(code, int) else 0
+    except Interrupted as problem:  # once more, while the first was told
+        return problem.exit_code
+
+
+def _open_streams() -> None:
+    """Open what is closed: else the next file, a record perhaps, would get the number of a stream."""
+    sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    raise Interrupted(number)
+
+
+def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
+    """Say on stderr what went wrong, and return the exit code."""
+    terminal = invocation.terminal
+    match problem:
+        case Interrupted():
+            terminal.complain(Message("interrupted", "interrupted"))
+            return problem.exit_code
+        case ReconcilerError():
+            from reconciler.cli.actions import annotation, in_actions  # noqa: PLC0415 - only for an error
+
+            for message in problem.messages if in_actions() else ():
+                if message.place:
+                    click.echo(annotation(message, "error"), err=True)
+            terminal.complain(*problem.messages)
+            return problem.exit_code
+        case click.UsageError():
+            path = problem.ctx.command_path if problem.ctx else "reconciler"
+            what = problem.format_message().replace("\n\t", " ").rstrip(".")  # click lists choices so
+            terminal.complain(Message("usage", what, "", (step("see", *path.split(), "--help"),)))
+        case OSError():
+            what = problem.strerror or type(problem).__name__
+            terminal.complain(Message("os-error", what, str(problem.filename or "a file or a stream")))
+        case _:
+            _report(problem, invocation)
+    return 1
+
+
+def _report(problem: Exception, invocation: Invocation) -> None:
+    """Say that the program has a bug. The text of the exception may hold anything, a secret too: it is not shown."""
+    frames, trace = [], problem.__traceback__
+    while trace is not None:
+        frames.append(f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    terminal = invocation.terminal
+    shown = frames if terminal.is_verbose else frames[-1:]
+    what = f"internal error ({type(problem).__name__} at {', '.join(shown)}); please report it"
+    terminal.complain(Message("internal-error", what))

@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+target_option = click.option(
+    "-t",
+    "--target",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these targets or addresses: a glob such as 'europe/*' or '*/production/offers'. Repeatable.",
+)
+one_target_option = click.option("-t", "--target", "target", required=True, metavar="TARGET", help="The target to use.")
+detailed_exitcode_option = click.option(
+    "--detailed-exitcode", is_flag=True, help="Exit with 2 if something differs, 3 if a create is unresolved."
+)
+allow_empty_option = click.option(
+    "--allow-empty", is_flag=True, help="Allow a target with subscriptions in force and none desired."
+)
+identity_option = click.option(
+    "--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity that decrypts responses."
+)
+attempts_option = click.option(
+    "--attempt", "attempts", multiple=True, metavar="ID", help="Only this attempt of those selected. Repeatable."
+)
+codes_option = click.option(
+    "--code", "codes", multiple=True, metavar="CODE", help="Only this event code of each. Repeatable."
+)
+
+
+def format_option(*forms: str) -> Callable[[F], F]:
+    """Return `--format`, as `form`: text, or one of these."""
+    choice = click.Choice(["text", *forms])
+    return click.option("--format", "form", type=choice, default="text", help="Format of the output.  [text]")

@@ -1,0 +1,169 @@
+"""The streams of one run: results go to stdout, everything else to stderr.
+
+The exit code says what the command did, even if its streams fail: a command that only shows something has failed if
+stdout cannot be written; one that has changed something by then (`work_is_done`) warns. A reader that has left stdout,
+as `head` does, is no error. What stderr does not take is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+from msgspec.structs import replace
+
+from reconciler.errors import Message, ReconcilerError
+from reconciler.reports import terminal as text_of
+from reconciler.reports.messages import messages_document, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from reconciler.errors import Step
+    from reconciler.reports.document import Document
+
+_LEVELS = {"Error": "error", "Warning": "warning", "Note": "info"}
+_CLEAR = "\r\x1b[2K"
+
+
+class Terminal:
+    """The streams, written as `flags` say. `words` are the global flags that commands to paste need.
+
+    `has_live_line`: the cursor of stderr is in a line that is drawn again and again.
+    """
+
+    def __init__(self, flags: Mapping[str, Any], words: tuple[str, ...] = ()) -> None:
+        self.flags = flags
+        self.words = words
+        self.has_live_line = False
+        self.reader_has_left = False
+        self._is_done = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if only errors go to stderr."""
+        return bool(self.flags.get("quiet"))
+
+    @property
+    def is_verbose(self) -> bool:
+        """True if more is asked for."""
+        return bool(self.flags.get("verbose"))
+
+    def report(self, document: Callable[[], Document], values: Callable[[], Any], form: str) -> None:
+        """Print a report to stdout as `form` says: its document, or `values` as JSON."""
+        match form:
+            case "json":
+                from reconciler.reports import json  # noqa: PLC0415 - a command pays only for what it uses
+
+                self.print(json.render(values()))
+            case "markdown":
+                from reconciler.reports import markdown  # noqa: PLC0415 - likewise
+
+                self.print(markdown.render(document(), self.words))
+            case "html":
+                from reconciler.reports import html  # noqa: PLC0415 - likewise
+
+                self.print(html.render(document(), self.words))
+            case _:
+                self.show(document())
+
+    def show(self, document: Document) -> None:
+        """Print a document to stdout as text. Raises ReconcilerError if that cannot be written."""
+        self.print(text_of.render(document, self._layout(sys.stdout)))
+
+    def print(self, text: str | bytes) -> None:
+        """Print text to stdout as it is, ended by a newline. Raises ReconcilerError if it cannot be written."""
+        data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
+        try:
+            _write(data if data.endswith(b"\n") else data + b"\n")
+        except BrokenPipeError:
+            _lead_nowhere(sys.stdout)
+            self.reader_has_left = True
+        except OSError as problem:
+            _lead_nowhere(sys.stdout)
+            message = Message("stdout-unwritable", f"cannot write: {problem.strerror}", "standard output")
+            if not self._is_done:
+                raise ReconcilerError(message) from None
+            self.warn(replace(message, what=f"{message.what}; the command itself succeeded"))
+
+    def work_is_done(self) -> None:
+        """From now on a result that cannot be printed is no failure: a second run would do the work again."""
+        self._is_done = True
+
+    def tell(self, document: Document) -> None:
+        """Print a document to stderr as text, unless -q was given."""
+        if not self.is_quiet:
+            self._write_err(text_of.render(document, self._layout(sys.stderr)))
+
+    def note(self, what: str, *steps: Step) -> None:
+        """Print a message that is neither a result nor a warning to stderr, unless -q was given."""
+        if not self.is_quiet:
+            self._say([Message("note", what, "", steps)], "Note")
+
+    def warn(self, *messages: Message) -> None:
+        """Warn on stderr, unless -q was given."""
+        if not self.is_quiet:
+            self._say(messages, "Warning")
+
+    def complain(self, *messages: Message) -> None:
+        """Report errors on stderr, even with -q."""
+        self._say(messages, "Error")
+
+    def _say(self, messages: Iterable[Message], label: str) -> None:
+        if self.flags.get("log_format") != "json":
+            document = messages_document(messages, label)
+            self._write_err(text_of.render(document, self._layout(sys.stderr)))
+            return
+        from reconciler.reports import json  # noqa: PLC0415 - a command pays only for what it uses
+
+        for message in messages:
+            now = time.time()
+            moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
+            entry = {"time": moment, "level": _LEVELS[label], "message": sentence(message, self.words)}
+            line = msgspec.json.encode({**entry, **json.message_json(message)}).decode()
+            self._write_err(line.replace("##[", r"##\u005b") + "\n")
+
+    def _write_err(self, text: str) -> None:
+        """Write to stderr. A failure stops nothing: calls may be in flight."""
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{_CLEAR if self.has_live_line else ''}{text}")
+            sys.stderr.flush()
+
+    def _layout(self, stream: TextIO) -> text_of.Layout:
+        width = columns(stream) if stream.isatty() else None
+        return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
+
+    def wants_colour(self, stream: TextIO) -> bool:
+        """True if a stream gets colour: --color decides, then NO_COLOR, FORCE_COLOR, and whether it is a terminal."""
+        choice = self.flags.get("color")
+        if choice in ("always", "never"):
+            return bool(choice == "always")
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def columns(stream: TextIO) -> int:
+    """Return the width of a stream: COLUMNS, or that of its terminal; 80 if neither is known."""
+    with suppress(ValueError):
+        if (given := int(os.environ.get("COLUMNS", ""))) > 0:
+            return given
+    with suppress(ValueError, OSError):  # no terminal
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    return 80
+
+
+def _write(data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:  # with PYTHONUNBUFFERED a write may take a part only
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """Send what is still buffered nowhere: it would fail once more at the end, and change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,118 @@
+"""How targets compare, pair by pair, as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model.parity import View
+from reconciler.reports.difference import differences
+from reconciler.reports.document import (
+    Changed,
+    Commands,
+    Details,
+    Document,
+    Facts,
+    Field,
+    Heading,
+    Paragraph,
+    Todo,
+    Tone,
+)
+from reconciler.reports.words import counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.model.parity import Difference, Pairs, Parity, Side
+    from reconciler.reports.document import Block
+
+
+def parity_document(pairs: Pairs) -> Document:
+    """Return the document of a comparison: how each pair differs, from the first target to the second."""
+    unpaired = [
+        Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", Tone.WARNING)
+        for left in pairs.unpaired
+    ]
+    waiting = sorted({address for parity in pairs.compared for address in parity.unapplied})
+    leaving = sorted({address for parity in pairs.compared for address in parity.leaving})
+    steps = []
+    if waiting:
+        steps.append(Todo(f"To see what is left to apply of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
+    if leaving:
+        commands = (("reconciler", "removal", "list"),)
+        steps.append(Todo(f"To see what the operator is to remove of {listed(leaving, 5)}, run", commands))
+    return Document(
+        "parity",
+        _verdict(pairs),
+        Tone.ADDED if pairs.in_line else Tone.WARNING,
+        alerts=tuple(unpaired),
+        body=tuple(block for parity in pairs.compared for block in _pair(parity)),
+        next=Commands(tuple(steps)) if steps else None,
+        details=tuple(_declared(pairs)),
+    )
+
+
+def _verdict(pairs: Pairs) -> str:
+    if len(pairs.compared) == 1 and not pairs.unpaired:
+        (parity,) = pairs.compared
+        names = {difference.name for difference in parity.differences}
+        differ = f"differ in {counted(len(names), 'subscription')}" if names else "match"
+        return f"{parity.a} and {parity.b} {differ}."
+    matching = sum(parity.in_line for parity in pairs.compared)
+    lacking = [f"{counted(len(pairs.unpaired), 'target')} without a counterpart"] if pairs.unpaired else []
+    return f"{listed([f'{matching} of {len(pairs.compared)} pairs match', *lacking])}."
+
+
+def _pair(parity: Parity) -> Iterator[Block]:
+    if parity.in_line:
+        yield Paragraph(f"{parity.a} and {parity.b} match.", Tone.ADDED)
+        return
+    yield Heading(f"From {parity.a} to {parity.b}")
+    views: dict[tuple[str, str, tuple[Field, ...]], list[View]] = {}
+    for difference in parity.differences:  # the same as desired and in force is one
+        key = (difference.name, _only(parity, difference), _fields(difference))
+        views.setdefault(key, []).append(difference.view)
+    for (name, only, fields), seen in views.items():
+        yield Changed("~", name, f"{_how(parity, seen)}{only}", Tone.CHANGED, fields)
+
+
+def _only(parity: Parity, difference: Difference) -> str:
+    if difference.view in (View.GATE, View.PROVEN) or (difference.a and difference.b):
+        return ""
+    return f" in {parity.a if difference.b is None else parity.b} only"
+
+
+def _how(parity: Parity, views: list[View]) -> str:
+    if View.PROVEN in views:
+        return f"desired in {parity.b}, not yet proven in {parity.a}"
+    if View.GATE in views:
+        return f"desired in {parity.b}, not so in force in {parity.a}"
+    return " and ".join(views)
+
+
+def _fields(difference: Difference) -> tuple[Field, ...]:
+    if difference.view is View.PROVEN:
+        return tuple(
+            Field(code, after=f"first observed {at}" if at else "never observed")
+            for code, at in sorted(difference.unproven.items())
+        )
+    return differences(_side(difference.a), _side(difference.b))
+
+
+def _side(side: Side | None) -> Mapping[str, object]:
+    if side is None:
+        return {}
+    return {"eventCodes": set(side.codes), **({"webhookUrl": side.written} if side.written else {})}
+
+
+def _declared(pairs: Pairs) -> Iterator[Details]:
+    ignored = [
+        (f"{parity.b}/{difference.name}", exception.reason)
+        for parity in pairs.compared
+        for difference, exception in parity.ignored
+    ]
+    if ignored:
+        yield Details("Declared exceptions", (Facts(tuple(ignored)),))
+    if pairs.unused:
+        unused = tuple((exception.address, f"declared at {exception.place}") for exception in pairs.unused)
+        yield Details("Declared exceptions that are not needed", (Facts(unused),))
