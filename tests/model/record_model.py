@@ -1,4 +1,4 @@
-"""A model of the record by itself: machines, places, chains, losses and creates as small values, and what can come next.
+"""A model of the record by itself: machines, places, chains, losses and creates as values, and what can follow.
 
 It shares no code with the program. `World` is one state, `Model.steps` yields every state that can follow, with words
 for it; a search (`search`) looks for a state in which a route exists twice at the service though nobody retried it on
@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import deque
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Fact = tuple  # (kind, …)
+Fact = tuple[Any, ...]
+"""A kind, and what belongs to it."""
 
 
 class Line(NamedTuple):
@@ -36,14 +37,9 @@ class Rules(NamedTuple):
     second_place: bool = True
     second_before_call: bool = True
     files_need_notes: bool = True
-    begins_with_loss: bool = True
     loss_stops_creates: bool = True
     complete_names_losses: bool = True
     complete_waits: bool = True
-    complete_refuses_unknown: bool = True
-    statements_need_first_gate: bool = True
-    copy_opens_loss_first: bool = True
-    answers_repeat_intent: bool = True
     unknown_blocks: bool = True
     routes_of_all_addresses: bool = True
     bound_to_service: bool = True
@@ -80,7 +76,7 @@ class Machine(NamedTuple):
     place: int = 0
     notes: frozenset[tuple[int, int]] = frozenset()
     service: int = 0
-    run: tuple = ()
+    run: tuple[Fact, ...] = ()
     head: int = 0
 
 
@@ -95,7 +91,7 @@ class World(NamedTuple):
     flying: frozenset[tuple[int, str]] = frozenset()
     next_attempt: int = 1
     files: frozenset[Fact] = frozenset()
-    pasted: tuple[tuple, ...] = ()
+    pasted: tuple[Fact, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     superseded: frozenset[int] = frozenset()
     used: tuple[tuple[str, int], ...] = ()
@@ -104,7 +100,7 @@ class World(NamedTuple):
 class Sum(NamedTuple):
     """What a chain adds up to. `attempts` are (attempt, route, status, address, service, superseded)."""
 
-    attempts: tuple[tuple, ...]
+    attempts: tuple[Fact, ...]
     losses: frozenset[str]
     copy_losses: frozenset[str]
     closed: int
@@ -156,7 +152,7 @@ def has(head: int, other: int) -> bool:
 
 
 @cache
-def add_up(head: int) -> Sum:  # noqa: C901, PLR0912 - one case for each kind of fact
+def add_up(head: int) -> Sum:
     """Return what a chain adds up to, whatever the order in which histories were merged."""
     facts: dict[int, dict[str, object]] = {}
     addresses: dict[int, str] = {}
@@ -175,12 +171,10 @@ def add_up(head: int) -> Sum:  # noqa: C901, PLR0912 - one case for each kind of
                 superseded.update(over)
                 services.add(service)
             case "answered":
-                attempt, what, outcome = rest
-                facts.setdefault(attempt, {})[outcome] = True
-                if what:
-                    facts[attempt].update({"route": what[0], "service": what[2]})
-                    addresses.setdefault(attempt, what[1])
-                    services.add(what[2])
+                attempt, (route, address, service), outcome = rest
+                facts.setdefault(attempt, {}).update({"route": route, "service": service, outcome: True})
+                addresses.setdefault(attempt, address)
+                services.add(service)
             case "says" | "received":
                 facts.setdefault(rest[0], {})[rest[1] if kind == "says" else "created"] = True
             case "renamed":
@@ -296,9 +290,7 @@ class Model:
             unknown = [attempt[0] for attempt in ours if attempt[2] == "unknown"]
             if any(attempt[2] == "live" for attempt in ours):
                 continue
-            if not unknown:
-                yield address, route, ()
-            elif not self.rules.unknown_blocks:
+            if not unknown or not self.rules.unknown_blocks:
                 yield address, route, ()
             elif self._left(world, "retries") and self.bounds.own_urls:
                 if not self._may_fly(world, unknown):
@@ -357,11 +349,13 @@ class Model:
                         rejected = world._replace(flying=world.flying - {(attempt, route)})
                         yield f"m{index}: {attempt} rejected", to("not", rejected)
                 case _:
-                    what = (route, address, machine.service) if self.rules.answers_repeat_intent else None
-                    fact = ("answered", attempt, what, phase)
+                    fact = ("answered", attempt, (route, address, machine.service), phase)
                     head = world.heads[machine.place]
                     if head and not add_up(head).closed:
-                        yield f"m{index}: outcome {attempt} {phase}", ended(self._append(world, index, push(head, fact)))
+                        yield (
+                            f"m{index}: outcome {attempt} {phase}",
+                            ended(self._append(world, index, push(head, fact))),
+                        )
                     else:
                         kept = world._replace(files=world.files | {fact})
                         yield f"m{index}: outcome {attempt} {phase} in a recovery file", ended(kept)
@@ -400,7 +394,7 @@ class Model:
                 if not has(head, source):
                     after = self._append(self._use(world, "recoveries"), index, merged(head, source))
                     yield f"m{index}: recover backup {source}", after
-        if gate or not self.rules.statements_need_first_gate:
+        if gate:
             yield from self._statements(world, index, machine, record)
         if gate and (place, head) not in machine.notes:
             yield f"m{index}: plan", self._with(world, index, _noted(machine, head))
@@ -410,7 +404,10 @@ class Model:
         for attempt, route, status, _, _, _ in record.attempts:
             if status == "unknown" and not self._may_fly(world, [attempt]):
                 word = "created" if (attempt, route) in world.live else "not"
-                yield f"m{index}: resolve {attempt} {word}", self._append(world, index, push(head, ("says", attempt, word)))
+                yield (
+                    f"m{index}: resolve {attempt} {word}",
+                    self._append(world, index, push(head, ("says", attempt, word))),
+                )
             if self.bounds.own_urls and (attempt, route) in world.live and status != "live":
                 yield f"m{index}: {attempt} delivers", self._append(world, index, push(head, ("received", attempt, 0)))
         known = {attempt[0] for attempt in record.attempts if attempt[2] == "live"}
@@ -431,7 +428,10 @@ class Model:
             done = ("done", tuple(sorted(losses)))
             yield f"m{index}: complete", self._append(world, index, push(head, done))
             if self._left(world, "pastes"):
-                yield "a second person copies `complete`", self._use(world, "pastes")._replace(pasted=(*world.pasted, done))
+                yield (
+                    "a second person copies `complete`",
+                    self._use(world, "pastes")._replace(pasted=(*world.pasted, done)),
+                )
         for done in world.pasted:
             named = tuple(sorted(set(done[1]) & losses if self.rules.complete_names_losses else losses))
             if named:
@@ -440,7 +440,7 @@ class Model:
 
     def _is_complete(self, world: World, machine: Machine, record: Sum) -> bool:
         """True if someone may truthfully say that all that exists is recorded, and the program takes their word."""
-        if self.rules.complete_refuses_unknown and any(a[2] == "unknown" and not a[5] for a in record.attempts):
+        if any(found[2] == "unknown" and not found[5] for found in record.attempts):
             return False
         if self.rules.complete_waits and (world.flying or self._may_fly(world, None)):
             return False
@@ -470,7 +470,7 @@ class Model:
         there = add_up(second) if second else None
         here = add_up(first)
         if not here.closed and self._left(world, "copies") and not self.missed(world, machine._replace(place=0)):
-            if self.rules.copy_opens_loss_first and (there is None or "copy" not in there.copy_losses):
+            if there is None or "copy" not in there.copy_losses:
                 begun = second or push(0, ("begun", "r"))
                 head = push(begun, ("loss", "copy", (), "copy"))
                 after = self._write(world, 1, head, moves_second=True)
@@ -478,14 +478,8 @@ class Model:
             else:
                 closed = push(first, ("closed", 1))
                 yield "copy: A closed", self._use(self._write(world, 0, closed, moves_second=True), "copies")
-        if here.closed and first not in contained(second):
-            if second and there is not None and not there.closed:
-                head = push(merged(second, first), ("done", ("copy",)))
-            elif not second and not self.rules.copy_opens_loss_first:
-                head = push(push(0, ("begun", "r")), ("begun", "r"))
-                head = merged(head, first)
-            else:
-                return
+        if here.closed and first not in contained(second) and there is not None and not there.closed:
+            head = push(merged(second, first), ("done", ("copy",)))
             after = self._write(world, 1, head, moves_second=True)
             yield "copy: merged into B", self._with(after, 0, _noted(machine, head, 1))
         if here.closed:
@@ -547,7 +541,7 @@ class Model:
         return dict(world.used).get(bound, 0)
 
     def _left(self, world: World, bound: str) -> bool:
-        return self._count(world, bound) < getattr(self.bounds, bound)
+        return self._count(world, bound) < int(getattr(self.bounds, bound))
 
     def _use(self, world: World, bound: str) -> World:
         used = dict(world.used)
@@ -560,7 +554,7 @@ def _noted(machine: Machine, head: int, place: int | None = None) -> Machine:
     return machine._replace(notes=frozenset(note for note in machine.notes if note[0] != at) | {(at, head)})
 
 
-def _set(values: tuple, index: int, value: object) -> tuple:
+def _set(values: Fact, index: int, value: object) -> Fact:
     return (*values[:index], value, *values[index + 1 :])
 
 
