@@ -50,7 +50,7 @@ class Sources(Discreet, frozen=True, dict=True):
 
     def names(self) -> list[str]:
         """Return the names of all variables that are set anywhere, sorted. Raises SettingsError as `get` does."""
-        in_directory = (path.name for path in self._secrets.iterdir()) if self._secrets else ()
+        in_directory = (path.name for path in self._secrets.iterdir() if path.is_file()) if self._secrets else ()
         return sorted(name for name in {*self.environ, *in_directory, *self._dotenv} if self.source(name))
 
     def _find(self, name: str) -> tuple[str | None, str]:

@@ -1,0 +1,45 @@
+"""The credentials of a target, from the sources of settings."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.model.address import TargetName
+from reconciler.operations.credentials import credentials_of
+from reconciler.operations.settings import SECRETS_DIR, Sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TARGET = TargetName("europe/pre-prod")
+PREFIX = "RECONCILER_EUROPE_PRE_PROD_"
+
+
+def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each variable from the first source that has it, without the white space around it, and from no other."""
+    monkeypatch.setenv("CLIENT_ID", "foreign")
+    monkeypatch.setenv(f"{PREFIX}CLIENT_ID", "foreign")
+    (tmp_path / f"{PREFIX}CLIENT_SECRET").write_text(" hunter2 \n")
+    sources = Sources.load({f"{PREFIX}CLIENT_ID": "client-1", SECRETS_DIR: str(tmp_path)}, tmp_path)
+    credentials = credentials_of(TARGET, sources)
+    assert ("client-1", "hunter2") == (credentials.client_id, credentials.client_secret.get_secret_value())
+    assert "hunter2" not in repr(credentials) + str(credentials)
+
+
+@pytest.mark.parametrize(
+    ("secret", "name"),
+    [("", "credential-missing"), ("  ", "credential-invalid"), ("hunter2\x00", "credential-invalid")],
+)
+def test_each_mistake_is_told(tmp_path: Path, secret: str, name: str) -> None:
+    """One message for each variable, which says what to do and shows no value."""
+    sources = Sources.load({f"{PREFIX}CLIENT_SECRET": secret}, tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        credentials_of(TARGET, sources)
+    assert [("credential-missing", f"{PREFIX}CLIENT_ID"), (name, f"{PREFIX}CLIENT_SECRET")] == [
+        (message.name, message.where) for message in caught.value.messages
+    ]
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))

@@ -1,0 +1,215 @@
+"""Create responses: where they are kept, who can open them, and what a failure shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyrage  # type: ignore[import-untyped]
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.errors import ReconcilerError, RecordError, Refused, SettingsError
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.operations.responses import Responses, field_of, seal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ATTEMPT = "0123456789abcdef0123456789abcdef"
+HEAD, BODY = b"HTTP/1.1 201 Created\r\nX-Secret: k3y\r\n\r\n", b'{"secretKey": "k3y"}'
+ANSWER = Answer(Outcome.CREATED, 201, head=HEAD, body=BODY)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory that does not exist yet."""
+    return tmp_path / "data" / "responses"
+
+
+@pytest.fixture
+def identity(tmp_path: Path) -> Path:
+    """A file with an age identity, as age-keygen writes it."""
+    key = pyrage.x25519.Identity.generate()
+    file = tmp_path / "identity.txt"
+    file.write_text(f"# created: today\n# public key: {key.to_public()}\n{key}\n")
+    return file
+
+
+def recipient_of(identity: Path) -> str:
+    """Return the public key of an identity file."""
+    return identity.read_text().split("public key: ")[1].split()[0]
+
+
+def name_of(read: Callable[[], object], kind: type[ReconcilerError]) -> str:
+    """Return the name of the message of the error that `read` raises."""
+    with pytest.raises(kind) as caught:
+        read()
+    assert "k3y" not in str(caught.value) + repr(caught.value)
+    return caught.value.messages[0].name
+
+
+class TestInPrivate:
+    """Without recipients, in files of this machine."""
+
+    def test_comes_back(self, directory: Path) -> None:
+        """Head and body as they were, from a file that only its owner can read."""
+        responses = Responses(directory)
+        text = responses.keep(ATTEMPT, ANSWER)
+        opened = responses.open(text, None)
+        assert (HEAD, BODY) == (opened.head, opened.body)
+        (file,) = directory.iterdir()
+        assert (text, 0o600, 0o700) == (
+            f"file:{file.name}",
+            file.stat().st_mode & 0o777,
+            directory.stat().st_mode & 0o777,
+        )
+        assert ("k3y" in repr(opened), "k3y" in text) == (False, False)
+
+    def test_nothing_is_overwritten(self, directory: Path) -> None:
+        """A second response of an attempt has a file of its own."""
+        responses = Responses(directory)
+        texts = [responses.keep(ATTEMPT, ANSWER), responses.keep(ATTEMPT, Answer(Outcome.CREATED, body=b"second"))]
+        assert [BODY, b"second"] == [responses.open(text, None).body for text in texts]
+        assert texts == responses.left(ATTEMPT)
+
+    def test_a_secret_that_came_another_way(self, directory: Path) -> None:
+        """It has no head, and is no response."""
+        responses = Responses(directory)
+        opened = responses.open(responses.keep_secret(ATTEMPT, b"k3y"), None)
+        assert (b"", b"k3y", []) == (opened.head, opened.body, responses.left(ATTEMPT))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
+            f"file:{ATTEMPT}-response-00000000/../x", "k3y",
+        ],
+    )  # fmt: skip
+    def test_a_file_of_another_machine(self, directory: Path, text: str) -> None:
+        """The record names a file that is not here, or a name that leads elsewhere: nothing is read."""
+        assert name_of(lambda: Responses(directory).open(text, None), RecordError) == "response-elsewhere"
+
+    @pytest.mark.parametrize("attempt", ["../x", "*", "", "a/b"])
+    def test_an_attempt_from_a_record_leads_nowhere_else(self, directory: Path, attempt: str) -> None:
+        """It is looked for by its exact name."""
+        Responses(directory).keep(ATTEMPT, ANSWER)
+        assert Responses(directory).left(attempt) == []
+
+
+class TestPrepare:
+    """Before the first intent."""
+
+    def test_leaves_nothing(self, directory: Path) -> None:
+        """It is only tried."""
+        Responses(directory).prepare()
+        assert [] == list(directory.iterdir())
+
+    def test_a_directory_that_cannot_be_made(self, tmp_path: Path) -> None:
+        """Then no create may be sent."""
+        (tmp_path / "file").touch()
+        responses = Responses(tmp_path / "file" / "responses")
+        assert name_of(responses.prepare, RecordError) == "response-not-saved"
+        assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
+
+    def test_a_directory_of_everybody(self, tmp_path: Path) -> None:
+        """Where others can write, nothing is kept."""
+        tmp_path.chmod(0o777)
+        assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
+
+    @pytest.mark.parametrize("recipient", ["age1nonsense", "AGE-SECRET-KEY-1k3y", ""])
+    def test_a_recipient_that_is_none(self, directory: Path, recipient: str) -> None:
+        """It is not shown: it may be the private key by mistake."""
+        assert name_of(Responses(directory, [recipient]).prepare, SettingsError) == "bad-recipient"
+
+
+class TestSealed:
+    """With recipients, in the record."""
+
+    def test_comes_back(self, directory: Path, identity: Path) -> None:
+        """With the identity of a recipient, on any machine."""
+        text = Responses(directory, [recipient_of(identity)]).keep(ATTEMPT, ANSWER)
+        opened = Responses(directory / "elsewhere").open(text, identity)
+        assert (HEAD, BODY) == (opened.head, opened.body)
+
+    def test_a_killed_run_loses_nothing(self, directory: Path, identity: Path) -> None:
+        """A copy is on the disk until the record holds the response."""
+        responses = Responses(directory, [recipient_of(identity)])
+        responses.prepare()
+        text = responses.keep(ATTEMPT, ANSWER)
+        assert [text] == responses.left(ATTEMPT)
+        responses.forget_sealed(ATTEMPT)
+        assert ([], []) == (responses.left(ATTEMPT), list(directory.iterdir()))
+
+    def test_only_sealed_copies_are_forgotten(self, directory: Path) -> None:
+        """A private file is the only copy."""
+        responses = Responses(directory)
+        text = responses.keep(ATTEMPT, ANSWER)
+        responses.forget_sealed(ATTEMPT)
+        assert [text] == responses.left(ATTEMPT)
+
+    def test_needs_no_disk(self, tmp_path: Path, identity: Path) -> None:
+        """In a container without a home the record is enough."""
+        (tmp_path / "file").touch()
+        responses = Responses(tmp_path / "file", [recipient_of(identity)])
+        responses.prepare()
+        assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
+
+    def test_another_identity(self, directory: Path, identity: Path) -> None:
+        """It opens nothing."""
+        text = Responses(directory, [str(pyrage.x25519.Identity.generate().to_public())]).keep(ATTEMPT, ANSWER)
+        assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+
+    @pytest.mark.parametrize("text", ["age:", "age:!", "age:AAAA"])
+    def test_damaged(self, directory: Path, identity: Path, text: str) -> None:
+        """What is no age file opens neither."""
+        assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+
+    @pytest.mark.parametrize(
+        ("content", "name"),
+        [
+            (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
+            (None, "identity-unreadable"),
+        ],
+    )  # fmt: skip
+    def test_an_identity_file_that_is_none(
+        self, directory: Path, identity: Path, content: bytes | None, name: str
+    ) -> None:
+        """The error says so, and shows nothing of it."""
+        text = seal(BODY, [recipient_of(identity)])
+        identity.unlink()
+        if content is not None:
+            identity.write_bytes(content)
+        assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
+
+    def test_no_identity(self, directory: Path, identity: Path) -> None:
+        """One must be named: a secret is shown only if whoever asks means to decrypt it."""
+        text = seal(BODY, [recipient_of(identity)])
+        assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
+
+    def test_a_private_key_in_place_of_a_file(self, directory: Path, tmp_path: Path, identity: Path) -> None:
+        """It is refused, and not shown."""
+        text, key = seal(BODY, [recipient_of(identity)]), tmp_path / "AGE-SECRET-KEY-1k3y"
+        assert name_of(lambda: Responses(directory).open(text, key), SettingsError) == "identity-in-the-open"
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200), st.booleans())
+def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool) -> None:
+    """Whatever the service sent comes back whole."""
+    responses = Responses(directory, [recipient_of(identity)] if sealed else [])
+    opened = responses.open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=HEAD, body=body)), identity)
+    assert (HEAD, body) == (opened.head, opened.body)
+
+
+@pytest.mark.parametrize(("name", "value"), [("a", "text"), ("b", "7"), ("c", '{"d": null}')])
+def test_a_field(name: str, value: str) -> None:
+    """A text as it is, anything else as JSON."""
+    assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}}', name)
+
+
+@pytest.mark.parametrize("body", [b'{"b": "k3y"}', b"[]", b"", b"k3y", b"[" * 100_000])
+def test_no_such_field(body: bytes) -> None:
+    """The names of those that are there are given, and no value."""
+    assert name_of(lambda: field_of(body, "a"), Refused) == "no-such-field"

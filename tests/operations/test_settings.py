@@ -1,0 +1,152 @@
+"""Where settings come from, and which source counts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.operations.settings import SECRETS_DIR, Sources, hide_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NAME = "RECONCILER_EUROPE_STAGING_CLIENT_ID"
+
+
+@pytest.fixture
+def everywhere(tmp_path: Path) -> dict[str, str]:
+    """An environment in which NAME is set by every source, in its own words."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / NAME).write_text("of the directory\n")
+    (tmp_path / ".env").write_text(f"{NAME}='of .env'\nRECONCILER_ELSE=1\n")
+    return {NAME: "of the environment", SECRETS_DIR: "secrets"}
+
+
+def error_of(read: Callable[[], object]) -> str:
+    """Return the name of the message that reading ends with."""
+    with pytest.raises(SettingsError) as caught:
+        read()
+    return caught.value.messages[0].name
+
+
+def output_of(program: str) -> str:
+    """Return what a Python program prints, in a process of its own."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
+    """The environment, then the directory of secrets, then `.env`; an empty variable is an unset one."""
+    assert Sources.load(everywhere, tmp_path).get(NAME) == "of the environment"
+    everywhere[NAME] = ""
+    sources = Sources.load(everywhere, tmp_path)
+    assert (sources.get(NAME), sources.source(NAME)) == ("of the directory", str(tmp_path / "secrets" / NAME))
+    (tmp_path / "secrets" / NAME).write_text(" \n")
+    sources = Sources.load(everywhere, tmp_path)
+    assert (sources.get(NAME), sources.source(NAME)) == ("of .env", ".env")
+    (tmp_path / ".env").write_text(f"{NAME}=\n")
+    sources = Sources.load(everywhere, tmp_path)
+    assert (sources.get(NAME), sources.source(NAME)) == (None, "")
+
+
+@pytest.mark.parametrize(("ci", "value"), [("true", None), ("1", None), ("", "of .env")])
+def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci: str, value: str | None) -> None:
+    """A checkout must not choose the settings of a job; an empty `CI` is an unset one."""
+    assert value == Sources.load({"CI": ci}, tmp_path).get(NAME)
+
+
+def test_names(tmp_path: Path, everywhere: dict[str, str]) -> None:
+    """Those of every source, sorted, without the empty ones; a directory among the files is none."""
+    (tmp_path / "secrets" / "..data").mkdir()
+    environ = {**everywhere, "EMPTY": ""}
+    assert ["RECONCILER_ELSE", NAME, SECRETS_DIR] == Sources.load(environ, tmp_path).names()
+
+
+def test_a_later_change_makes_no_difference(tmp_path: Path) -> None:
+    """The environment is copied, so that secrets may leave it."""
+    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y"}
+    sources = Sources.load(environ, tmp_path)
+    hide_secrets(environ)
+    assert environ.keys() == {"RECONCILER_A_B_CLIENT_ID", "AWS_CLIENT_SECRET"}
+    assert sources.get("RECONCILER_A_B_CLIENT_SECRET") == "hunter2"
+    assert "hunter2" not in repr(sources)
+
+
+def test_a_child_process_inherits_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once they are hidden."""
+    monkeypatch.setenv("RECONCILER_A_B_CLIENT_SECRET", "hunter2")
+    hide_secrets()
+    child = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.environ)"], capture_output=True, text=True, check=True
+    )
+    assert "hunter2" not in child.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("NAME=plain", "plain"), ("export NAME=exported", "exported"), ('NAME="two words"', "two words"),
+        ("NAME='$HOME ${HOME}'", "$HOME ${HOME}"), ("NAME=$HOME", "$HOME"), ("\ufeffNAME=marked", "marked"),
+        ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last", "last"), ("NAME", None),
+    ],
+)  # fmt: skip
+def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> None:
+    """The usual syntax, in which nothing is substituted: a secret may hold any sign."""
+    (tmp_path / ".env").write_text(text)
+    assert value == Sources.load({}, tmp_path).get("NAME")
+
+
+def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is an error that names the line and shows nothing of it."""
+    (tmp_path / ".env").write_text("A=1\nB='hunter2\n")
+    with pytest.raises(SettingsError) as caught:
+        Sources.load({}, tmp_path).get("A")
+    (message,) = caught.value.messages
+    assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
+
+
+@pytest.mark.parametrize("kind", ["directory", "absent"])
+def test_no_dotenv(tmp_path: Path, kind: str) -> None:
+    """A directory of this name is a virtual environment."""
+    if kind == "directory":
+        (tmp_path / ".env").mkdir()
+    assert Sources.load({}, tmp_path).get("A") is None
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"),
+        (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"),
+        (lambda path: path.mkdir(), "setting-not-a-file"),
+        (os.mkfifo, "setting-not-a-file"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
+    """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
+    make(tmp_path / "NAME")
+    assert name == error_of(lambda: Sources.load({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
+
+
+def test_a_directory_that_does_not_exist(tmp_path: Path) -> None:
+    """RECONCILER_SECRETS_DIR must name one."""
+    assert error_of(lambda: Sources.load({SECRETS_DIR: "none"}, tmp_path).get("A")) == "secrets-dir-missing"
+
+
+def test_the_directory_may_be_named_in_dotenv(tmp_path: Path) -> None:
+    """Relative to the working directory."""
+    (tmp_path / ".env").write_text(f"{SECRETS_DIR}=secrets\n")
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "A").write_text("1")
+    assert Sources.load({}, tmp_path).get("A") == "1"
+
+
+def test_loads_lean() -> None:
+    """A plan reads settings, and loads neither pydantic nor python-dotenv for them."""
+    program = "import sys, reconciler.operations.settings; print({'pydantic', 'dotenv', 'logging'} & set(sys.modules))"
+    assert output_of(program) == "set()\n"
