@@ -292,9 +292,8 @@ class Model:
                 continue
             if not unknown or not self.rules.unknown_blocks:
                 yield address, route, ()
-            elif self._left(world, "retries") and self.bounds.own_urls:
-                if not self._may_fly(world, unknown):
-                    yield address, route, tuple(unknown)
+            elif self._left(world, "retries") and self.bounds.own_urls and not self._may_fly(world, unknown):
+                yield address, route, tuple(unknown)
 
     # An apply: intents in one append, then a note, then the calls, then the outcomes
 
@@ -315,50 +314,47 @@ class Model:
         yield f"m{index}: intents {number}…", self._with(after, index, machine._replace(run=tuple(run), head=head))
 
     def _run_steps(self, world: World, index: int, machine: Machine) -> Iterator[tuple[str, World]]:
-        if not machine.run:
-            return
-        if self._left(world, "kills"):
+        if machine.run and self._left(world, "kills"):
             yield f"m{index} is killed", self._with(self._use(world, "kills"), index, machine._replace(run=()))
-        for number, (phase, attempt, route, address, over) in enumerate(machine.run):
-
-            def to(phase: str, state: World = world, number: int = number) -> World:
-                run = list(machine.run)
-                run[number] = (phase, *run[number][1:])
-                return self._with(state, index, machine._replace(run=tuple(run)))
-
-            def ended(state: World, number: int = number) -> World:
-                run = tuple(item for at, item in enumerate(machine.run) if at != number)
-                return self._with(state, index, state.machines[index]._replace(run=run))
-
+        for number, (phase, attempt, route, address, _) in enumerate(machine.run):
             match phase:
                 case "intended":
-                    yield f"m{index}: {attempt} not sent in time", to("not")
+                    yield f"m{index}: {attempt} not sent in time", self._to(world, index, number, "not")
                     ready = self._ready(world, index, machine)
                     if ready is not None:
-                        noted = ready.machines[index]
                         run = tuple(("ready", *item[1:]) for item in machine.run)
-                        yield f"m{index}: head noted", self._with(ready, index, noted._replace(run=run))
+                        yield f"m{index}: head noted", self._with(ready, index, ready.machines[index]._replace(run=run))
                 case "ready":
-                    flying = world.flying | {(attempt, route)}
-                    yield f"m{index}: call {attempt}", to("called", world._replace(flying=flying))
+                    flying = world._replace(flying=world.flying | {(attempt, route)})
+                    yield f"m{index}: call {attempt}", self._to(flying, index, number, "called")
                 case "called":
-                    yield f"m{index}: answer {attempt} lost", to("unknown")
-                    if (attempt, route) in world.live:
-                        yield f"m{index}: {attempt} created", to("created")
-                    elif (attempt, route) in world.flying:
-                        rejected = world._replace(flying=world.flying - {(attempt, route)})
-                        yield f"m{index}: {attempt} rejected", to("not", rejected)
+                    yield from self._answers(world, index, number)
                 case _:
                     fact = ("answered", attempt, (route, address, machine.service), phase)
+                    rest = tuple(item for at, item in enumerate(machine.run) if at != number)
                     head = world.heads[machine.place]
                     if head and not add_up(head).closed:
-                        yield (
-                            f"m{index}: outcome {attempt} {phase}",
-                            ended(self._append(world, index, push(head, fact))),
-                        )
+                        after = self._append(world, index, push(head, fact))
                     else:
-                        kept = world._replace(files=world.files | {fact})
-                        yield f"m{index}: outcome {attempt} {phase} in a recovery file", ended(kept)
+                        after = world._replace(files=world.files | {fact})
+                    ended = after.machines[index]._replace(run=rest)
+                    yield f"m{index}: outcome {attempt} {phase}", self._with(after, index, ended)
+
+    def _answers(self, world: World, index: int, number: int) -> Iterator[tuple[str, World]]:
+        """Yield what a machine may hear of a call in flight."""
+        attempt, route = world.machines[index].run[number][1:3]
+        yield f"m{index}: answer {attempt} lost", self._to(world, index, number, "unknown")
+        if (attempt, route) in world.live:
+            yield f"m{index}: {attempt} created", self._to(world, index, number, "created")
+        elif (attempt, route) in world.flying:
+            rejected = world._replace(flying=world.flying - {(attempt, route)})
+            yield f"m{index}: {attempt} rejected", self._to(rejected, index, number, "not")
+
+    def _to(self, world: World, index: int, number: int, phase: str) -> World:
+        """Return the world with one call of a machine's run in another phase."""
+        run = world.machines[index].run
+        changed = _set(run, number, (phase, *run[number][1:]))
+        return self._with(world, index, world.machines[index]._replace(run=changed))
 
     def _ready(self, world: World, index: int, machine: Machine) -> World | None:
         """Return the world once the head of the run's own append is noted, and the second place shows it; else None."""
