@@ -1,0 +1,120 @@
+"""The capture file: what is written is read again, and what is not one is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.notified import notification
+
+from reconciler.errors import SettingsError
+from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
+
+AT = "2026-03-01T12:00:00Z"
+LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", True, notification()))
+
+
+@given(
+    path=st.from_regex(r"\A/[!-~]{0,9}\Z"),
+    verified=st.sampled_from([None, True, False]),
+    text=st.text(max_size=20),
+    headers=st.lists(st.tuples(st.just("X-A"), st.text(max_size=9)), max_size=3),
+)
+@settings(max_examples=60, deadline=None)
+def test_line_is_read_again(path: str, verified: bool | None, text: str, headers: list[tuple[str, str]]) -> None:
+    """Whatever is in it; a line is ASCII without control characters."""
+    captured = Captured(AT, "LOA10013", path, None, verified, text.encode(), tuple(headers))
+    line = line_of(captured)
+    assert captured == parse_line(line, "here")
+    assert line[:-1].decode().isascii()
+    assert line[:-1].decode().isprintable()
+
+
+def test_credentials_are_left_out() -> None:
+    """The values of Authorization and Cookie headers are not written."""
+    headers = (("Authorization", "Bearer abc"), ("cookie", "abc"), ("X-Signature", "s"))
+    line = line_of(Captured(AT, "", "/", headers=headers))
+    assert b"abc" not in line
+    assert (("X-Signature", "s"),) == parse_line(line, "here").headers
+
+
+@pytest.mark.parametrize(
+    ("document", "captured"),
+    [
+        ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
+        ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
+        ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
+    ],
+)
+def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str]) -> None:
+    """A partner's endpoint needs to write little; the time is turned into UTC, the code may be that of the body."""
+    read = parse_line(json.dumps(document).encode(), "here")
+    assert captured == (read.at, read.code, read.path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"{" * 100_000,
+        b"{}",
+        b'{"at": "yesterday", "path": "/", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
+        b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
+    ],
+    ids=range(12),
+)
+def test_bad_line(line: bytes) -> None:
+    """It is refused with its place, and nothing of it is shown."""
+    with pytest.raises(SettingsError) as caught:
+        parse_line(line, "f:1")
+    (message,) = caught.value.messages
+    assert ("bad-capture", "f:1") == (message.name, message.where)
+    assert "somebody" not in str(message)
+
+
+def test_torn_last_line(tmp_path: Path) -> None:
+    """What follows the last newline is left out wherever it is torn; whole, it counts."""
+    file = tmp_path / "notifications.jsonl"
+    for end in range(len(LINE)):
+        file.write_bytes(LINE + LINE[:end])
+        assert (2 if end == len(LINE) - 1 else 1) == len(list(read_captured(file)))
+
+
+def test_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
+    """What comes before it is given."""
+    file = tmp_path / "notifications.jsonl"
+    file.write_bytes(LINE + b"nonsense\n" + LINE)
+    lines = read_captured(file)
+    assert "ONB10011" == next(lines).code
+    with pytest.raises(SettingsError) as caught:
+        next(lines)
+    assert f"{file}:2" == caught.value.messages[0].where
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file, and a directory."""
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(SettingsError) as caught:
+            list(read_captured(path))
+        assert "unreadable-capture" == caught.value.messages[0].name
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` stands for it, and it stays open."""
+    stream = io.BytesIO(LINE)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+    assert ["/offers"] == [captured.path for captured in read_captured(Path("-"))]
+    assert not stream.closed

@@ -1,0 +1,151 @@
+"""Signatures: what fits a scheme, and which scheme fits a signature."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import time
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
+from reconciler.notifications.signatures import detect, sign, verify
+from reconciler.sandbox.notification import sign_notification
+
+BODY = b'{"EventCode":"ONB10011","Message":"Offers Provided","EventProperties":{}}'
+KEY = bytes(range(1, 33))
+PLAIN = Verification("X-Signature", "hmac-sha256")
+MOMENT = "1700000000"
+CONTENTS = ("{body}", "{header:X-Timestamp}.{body}", "{header:X-Timestamp}{body}", "{header:X-Timestamp}:{body}")
+PREFIXES = ("", "sha256=", "v1=", "v1,", "hmac=")
+
+Pairs = list[tuple[str, str]]
+
+
+def secret_of(key: bytes, key_encoding: str) -> bytes:
+    """Return a secret of these bytes as it is written."""
+    return base64.b64encode(key) if key_encoding == "base64" else key.hex().encode()
+
+
+def signed(scheme: Verification, secret: bytes, body: bytes = BODY) -> Pairs:
+    """Return the headers of a request signed so; made from the description of the fields, not by the program."""
+    key = {
+        "utf8": lambda: secret,
+        "hex": lambda: bytes.fromhex(secret.decode()),
+        "base64": lambda: base64.b64decode(secret),
+    }[scheme.key_encoding]()
+    content = scheme.content.encode().replace(b"{header:X-Timestamp}", MOMENT.encode()).replace(b"{body}", body)
+    digest = hmac.new(key, content, scheme.algorithm.removeprefix("hmac-")).digest()
+    text = digest.hex() if scheme.encoding == "hex" else base64.b64encode(digest).decode()
+    return [("Host", "a.example"), ("X-Timestamp", MOMENT), (scheme.header, scheme.prefix + text)]
+
+
+SCHEMES = st.builds(
+    Verification,
+    header=st.sampled_from(["X-Signature", "x-hub-signature-256", "Webhook-Signature"]),
+    algorithm=st.sampled_from(list(ALGORITHMS)),
+    prefix=st.sampled_from(PREFIXES),
+    encoding=st.sampled_from(ENCODINGS),
+    key_encoding=st.sampled_from(KEY_ENCODINGS),
+    content=st.sampled_from(CONTENTS),
+)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "digest"),
+    [
+        ("hmac-sha256", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+        ("hmac-sha1", "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"),
+    ],
+)
+def test_known_answers(algorithm: str, digest: str) -> None:
+    """The second test cases of RFC 4231 and RFC 2202 verify, and are made."""
+    scheme, body = replace(PLAIN, algorithm=algorithm), b"what do ya want for nothing?"
+    assert verify(scheme, [b"Jefe"], [("x-signature", digest)], body) is None
+    assert digest == sign(scheme, b"Jefe", [], body)
+
+
+@given(scheme=SCHEMES, body=st.binary(max_size=40))
+@settings(max_examples=80, deadline=None)
+def test_signed_request_verifies(scheme: Verification, body: bytes) -> None:
+    """With another body or another secret it does not; what `sign` makes is the same."""
+    secret = secret_of(KEY, scheme.key_encoding)
+    headers = signed(scheme, secret, body)
+    assert verify(scheme, [b"no secret", secret], headers, body) is None
+    assert verify(scheme, [secret], headers, body + b" ") is not None
+    assert verify(scheme, [secret_of(KEY[::-1], scheme.key_encoding)], headers, body) is not None
+    assert headers[-1][1] == sign(scheme, secret, headers, body)
+
+
+@given(scheme=SCHEMES)
+@settings(max_examples=60, deadline=None)
+def test_scheme_is_detected(scheme: Verification) -> None:
+    """Every scheme that is tried is among those that fit; all that fit verify."""
+    assume(scheme.prefix != "hmac=" or scheme.encoding)
+    secret = secret_of(KEY, scheme.key_encoding)
+    headers = signed(scheme, secret)
+    schemes = detect([b"another", secret], headers, BODY)
+    assert scheme in schemes
+    assert all(verify(other, [secret], headers, BODY) is None for other in schemes)
+
+
+def test_sandbox_signs_as_it_says() -> None:
+    """Its scheme reads in `config/` as its docstring has it."""
+    scheme = Verification("X-Signature", "hmac-sha256", "sha256=", "hex")
+    headers = [("x-signature", sign_notification(BODY, "s3cret"))]
+    assert verify(scheme, [b"s3cret"], headers, BODY) is None
+    assert [scheme] == [replace(found, header="X-Signature") for found in detect([b"s3cret"], headers, BODY)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "what"),
+    [
+        ([], "the header X-Signature is missing"),
+        ([("X-Signature", "v1=00")], "has no hmac-sha256 signature"),
+        ([("X-Signature", "v1=" + "0" * 64)], "part of the signed content is missing"),
+        ([("X-Signature", "v1=" + "0" * 64), ("X-Timestamp", "1")], "matches no secret"),
+        ([("X-Signature", "v2=" + "0" * 64), ("X-Timestamp", "1")], "after the prefix 'v1='"),
+    ],
+)
+def test_problem_is_named(headers: Pairs, what: str) -> None:
+    """A missing header, no signature and a wrong one are told apart, without the secret."""
+    scheme = replace(PLAIN, prefix="v1=", content="{header:X-Timestamp}.{body}")
+    if what.startswith("has no"):
+        headers = [*headers, ("X-Timestamp", "1")]
+    problem = verify(scheme, [b"s3cret"], headers, BODY) or ""
+    assert what in problem
+    assert "s3cret" not in problem
+
+
+def test_one_item_of_several() -> None:
+    """Any item that begins with the prefix may match, as may any secret."""
+    right = hmac.digest(KEY, BODY, "sha256").hex()
+    headers = [("X-Signature", f"t=1,v1={'0' * 64}, v1={right};v0=x")]
+    assert verify(replace(PLAIN, prefix="v1="), [b"", b"x", KEY], headers, BODY) is None
+
+
+@pytest.mark.parametrize("secrets", [[], [b""], [b"no base64!"]])
+def test_empty_and_bad_secrets_match_nothing(secrets: list[bytes]) -> None:
+    """Anyone could sign with an empty secret."""
+    scheme = replace(PLAIN, key_encoding="base64")
+    headers = [("X-Signature", hmac.digest(b"", BODY, "sha256").hex())]
+    assert verify(scheme, secrets, headers, BODY) is not None
+
+
+def test_sign_refuses() -> None:
+    """A secret that is no key, and a header that is missing."""
+    with pytest.raises(ValueError, match="the secret is not"):
+        sign(replace(PLAIN, key_encoding="hex"), b"xyz", [], BODY)
+    with pytest.raises(ValueError, match="header"):
+        sign(replace(PLAIN, content="{header:X-Id}{body}"), b"xyz", [], BODY)
+
+
+def test_detection_is_bounded() -> None:
+    """Headers made to be expensive are not."""
+    headers = [(f"X-Time-{number}", f"{'0' * 64}," * 15) for number in range(1000)]
+    begun = time.process_time()
+    assert [] == detect([b"s3cret"], headers, BODY)
+    assert time.process_time() - begun < 3

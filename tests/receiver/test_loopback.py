@@ -1,0 +1,310 @@
+"""The socket shell: whatever is sent, there is an answer or an end, and it keeps serving."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, active_count
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.notified import Answered, notification, post, talk, wait_until
+
+from reconciler.errors import SettingsError
+from reconciler.loopback import BODY_LIMIT, Malformed, Request, Response, Server, parse_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HEAD = b"POST /offers HTTP/1.1\r\nHost: a.example\r\n"
+LAST = HEAD + b"Connection: close\r\n"
+
+
+class Desk:
+    """Keeps all requests, and answers those that can be read with 200."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.before: Callable[[], object] = lambda: None
+
+    def handle(self, request: Request) -> Response:
+        self.requests.append(request)
+        self.before()
+        return request.problem or Response(200)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of what could be read."""
+        return [request.body for request in self.requests if request.problem is None]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Where requests arrive."""
+    return Desk()
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[Server]:
+    """A server, which must serve at the end as at the beginning."""
+    threads = active_count()
+    with Server(0, desk.handle) as serving:
+        yield serving
+        assert Answered(200, "") == post(f"{serving.url}/last", b"{}")
+    assert threads >= active_count()
+
+
+def statuses(answer: bytes) -> list[int]:
+    """Return the status of each answer on a connection."""
+    return [int(line[9:12]) for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+
+
+class TestWhole:
+    """Requests as they should be."""
+
+    def test_request_is_a_value(self, server: Server, desk: Desk) -> None:
+        """Method, path with its query, headers as sent, body."""
+        assert Answered(200, "") == post(f"{server.url}/a/b?c=d", notification(), {"X-Signature": " sha256=00 "})
+        (request,) = desk.requests
+        assert ("POST", "/a/b?c=d", "/a/b") == (request.method, request.target, request.path)
+        assert (notification(), "sha256=00", None) == (
+            request.body, request.header("x-signature"), request.header("x-nothing")
+        )  # fmt: skip
+
+    def test_header_that_comes_twice(self, server: Server, desk: Desk) -> None:
+        """Its values are one list (RFC 9110, section 5.3)."""
+        talk(server.server_port, LAST + b"X-A: 1\r\nx-a: 2\r\n\r\n")
+        assert "1, 2" == desk.requests[0].header("X-A")
+
+    def test_several_on_one_connection(self, server: Server, desk: Desk) -> None:
+        """One after the other, sent all at once."""
+        single = HEAD + b"Content-Length: 2\r\n\r\n{}"
+        last = LAST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n[]"
+        assert [200] * 4 == statuses(talk(server.server_port, single * 3 + last))
+        assert [b"{}", b"{}", b"{}", b"[]"] == desk.bodies
+
+    def test_chunks(self, server: Server, desk: Desk) -> None:
+        """A body in chunks, with an extension."""
+        head = LAST + b"Transfer-Encoding: Chunked\r\n\r\n"
+        assert [200] == statuses(talk(server.server_port, head + b'2;a="b"\r\n{"\r\nA\r\n0123456789\r\n0\r\n\r\n'))
+        assert [b'{"0123456789'] == desk.bodies
+
+    def test_old_client(self, server: Server, desk: Desk) -> None:
+        """HTTP/1.0 needs no host; the connection ends."""
+        assert [200] == statuses(talk(server.server_port, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"))
+
+    def test_expectation(self, server: Server, desk: Desk) -> None:
+        """A client that waits for leave to send its body gets it; one whose body is too large gets the refusal."""
+        expecting = LAST + b"Expect: 100-continue\r\nContent-Length: "
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+            client.sendall(expecting + b"2\r\n\r\n")
+            assert b"HTTP/1.1 100 Continue\r\n\r\n" == client.recv(100)
+            client.sendall(b"{}")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert [413] == statuses(talk(server.server_port, expecting + b"9999999\r\n\r\n"))
+
+    def test_head_has_no_body(self, server: Server, desk: Desk) -> None:
+        """The answer to HEAD ends with its headers."""
+        assert talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
+
+
+class TestHostile:
+    """Requests that two parsers could read in two ways, and those that are too large."""
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"POST /a#b HTTP/1.1\r\nHost: a\r\n",
+            b"POST a HTTP/1.1\r\nHost: a\r\n",
+            b"POST http://a/b HTTP/1.1\r\nHost: a\r\n",
+            b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
+            b"POST  /a HTTP/1.1\r\nHost: a\r\n",
+            b"POST /a b HTTP/1.1\r\nHost: a\r\n",
+            b"POST /a HTTP/1.1 \r\nHost: a\r\n",
+            b"POST /a HTTP/2.0\r\nHost: a\r\n",
+            b"POST /a\r\n",
+            b"P(ST /a HTTP/1.1\r\nHost: a\r\n",
+            b"POST /a HTTP/1.1\r\n",
+            b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+            b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n",
+            b"POST /a HTTP/1.1\nHost: a\n",
+            HEAD + b"X: a\rb\r\n",
+            HEAD + b"X: a\x00b\r\n",
+            HEAD + b"X: a\r\n b\r\n",
+            HEAD + b"X: a\r\n\tb\r\n",
+            b"POST /a HTTP/1.1\r\n Host: a\r\n",
+            HEAD + b"X : a\r\n",
+            HEAD + b"X\r\n",
+            HEAD + b": a\r\n",
+            b"\x16\x03\x01\x02\x00\r\n",
+            b"\r\n" + HEAD,
+        ],
+        ids=range(24),
+    )
+    def test_malformed_head(self, server: Server, desk: Desk, head: bytes) -> None:
+        """It is a 400, and the connection ends."""
+        assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))
+        assert [] == desk.bodies
+
+    @pytest.mark.parametrize(
+        ("head", "body", "status"),
+        [
+            *((b"Content-Length: " + length + b"\r\n", b"{}", 400) for length in (
+                b"", b"+2", b"-2", b"2 2", b"2, 2", b"0x2", b"2.0", b"\xb2", b"1" * 30
+            )),
+            (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}", 400),
+            (b"Content-Length: 2\r\nContent-Length: 02\r\n", b"{}", 400),
+            (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"{}", 400),
+            *((b"Transfer-Encoding: " + coding + b"\r\n", b"0\r\n\r\n", 400) for coding in (
+                b"", b"gzip", b"identity", b"gzip, chunked", b"chunked, chunked", b"chunked;q=1", b"xchunked", b"\x0bchunked"
+            )),
+            (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
+            *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
+                b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n", b"2;\r\r\n{}\r\n0\r\n\r\n",
+                b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
+            )),
+            (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413),
+            (b"Content-Length: 5\r\n", b"{}", 400),
+            (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431),
+            (b"X: y\r\n" * 20_000, b"", 431),
+        ],
+    )  # fmt: skip
+    def test_framing(self, server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
+        """Lengths and codings that are not plain are refused; so is what is too large."""
+        assert [status] == statuses(talk(server.server_port, HEAD + head + b"\r\n" + body, half_close=True))
+        assert [] == desk.bodies
+
+    def test_old_client_with_chunks(self, server: Server, desk: Desk) -> None:
+        """HTTP/1.0 has no chunks."""
+        head = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        assert [400] == statuses(talk(server.server_port, head, half_close=True))
+
+    def test_nothing_is_smuggled(self, server: Server, desk: Desk) -> None:
+        """What follows a refused request on its connection is not read as another one."""
+        hidden = b"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
+        head = HEAD + b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
+        assert [400] == statuses(talk(server.server_port, head + hidden, half_close=True))
+        assert 1 == len(desk.requests)
+
+    def test_thirty_megabytes(self, server: Server, desk: Desk) -> None:
+        """They are refused, and the sender that sends them all the same gets the answer."""
+        assert Answered(413, f"the body is larger than {BODY_LIMIT} bytes") == post(server.url, b"x" * 30_000_000)
+
+    @given(st.binary(max_size=200))
+    @settings(max_examples=200, deadline=None)
+    def test_any_head_is_read_or_refused(self, data: bytes) -> None:
+        """Nothing else happens, whatever the bytes are."""
+        lines = data.decode("latin-1").split("\r\n")
+        try:
+            head = parse_head(lines)
+        except Malformed as problem:
+            assert problem.status in (400, 413)
+        else:
+            assert head.target.startswith(("/", "*"))
+
+    def test_failing_handler(self) -> None:
+        """A defect is a 500 without a word of it, and reported."""
+        failures: list[Exception] = []
+
+        def handle(_: Request) -> Response:
+            raise ValueError("s3cret")
+
+        with Server(0, handle, failed=failures.append) as server:
+            assert Answered(500, "") == post(server.url, b"{}")
+        assert ["ValueError('s3cret')"] == list(map(repr, failures))
+
+
+class TestBounds:
+    """Time and number."""
+
+    @pytest.mark.parametrize(
+        "sent", [b"P", HEAD, HEAD + b"Content-Length: 20\r\n\r\n", HEAD + b"Transfer-Encoding: chunked\r\n\r\n1"], ids=range(4)
+    )  # fmt: skip
+    def test_slow_request(self, desk: Desk, sent: bytes) -> None:
+        """It is a 408, wherever it stops."""
+        with Server(0, desk.handle, patience=0.1) as server:
+            assert [408] == statuses(talk(server.server_port, sent, half_close=False))
+
+    def test_trickle_gets_no_more_time(self, desk: Desk) -> None:
+        """The time is for the whole request."""
+        with Server(0, desk.handle, patience=0.3) as server:
+            trickle = [HEAD + b"Content-Length: 5000\r\n\r\n", *[b"x"] * 50]
+            begun = time.monotonic()
+            assert [408] == statuses(talk(server.server_port, *trickle, pause=0.05))
+            assert time.monotonic() - begun < 2
+
+    def test_silence_is_no_request(self, desk: Desk) -> None:
+        """A connection that sends nothing is closed without an answer."""
+        with Server(0, desk.handle, patience=0.1) as server:
+            assert (b"", []) == (talk(server.server_port), desk.requests)
+
+    def test_oldest_unfinished_is_closed(self, desk: Desk) -> None:
+        """With 64 connections open, one more closes the oldest whose request is not complete."""
+        with Server(0, desk.handle) as server:
+            idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=5) for _ in range(64)]
+            for connection in idle:
+                connection.sendall(HEAD)
+            assert wait_until(lambda: len(server._reading) == 64)
+            assert 200 == post(server.url, b"{}").status
+            assert b"" == idle[0].recv(1) or statuses(idle[0].recv(1000)) == [400]
+            idle[1].sendall(b"Content-Length: 2\r\n\r\n{}")
+            assert idle[1].recv(100).startswith(b"HTTP/1.1 200 ")
+            for connection in idle:
+                connection.close()
+
+    def test_request_that_is_being_answered_is_not_closed(self, desk: Desk) -> None:
+        """If all are being answered, the new connection is closed instead."""
+        go_on = Event()
+        desk.before = lambda: go_on.wait(10)
+        with ThreadPoolExecutor() as pool, Server(0, desk.handle, connections=2) as server:
+            answers = [pool.submit(post, server.url, b"{}") for _ in range(2)]
+            assert wait_until(lambda: len(server._answering) == 2)
+            with pytest.raises(ConnectionError):
+                post(server.url, b"{}")
+            go_on.set()
+            assert [200, 200] == [answer.result(10).status for answer in answers]
+
+
+class TestEnds:
+    """Senders that have gone, and a server that stops."""
+
+    def test_sender_that_resets(self, server: Server, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+        """Nothing is printed, and the next one is served."""
+        connection = socket.create_connection(("127.0.0.1", server.server_port))
+        connection.sendall(HEAD + b"\r\n")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        assert 200 == post(server.url, b"{}").status
+        assert ("", "") == capfd.readouterr()
+
+    def test_stop_lets_requests_be_answered(self, desk: Desk) -> None:
+        """What was read is answered; idle connections are not waited for."""
+        arrived, go_on = Event(), Event()
+        with ThreadPoolExecutor() as pool:
+            with Server(0, desk.handle) as server:
+                idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
+                idle[0].sendall(HEAD)
+                desk.before = lambda: (arrived.set(), go_on.wait(10))
+                answer = pool.submit(post, server.url, b"{}")
+                assert arrived.wait(10)
+                pool.submit(lambda: (time.sleep(0.1), go_on.set()))
+                begun = time.monotonic()
+            assert 200 == answer.result(10).status
+        assert time.monotonic() - begun < 4
+        for connection in idle:
+            connection.close()
+
+    def test_port_that_is_taken(self, server: Server) -> None:
+        """It is an error that names the port."""
+        with pytest.raises(SettingsError) as caught:
+            Server(server.server_port, lambda _: Response(200))
+        (message,) = caught.value.messages
+        assert ("port-unusable", f"127.0.0.1:{server.server_port}") == (message.name, message.where)
+
+    def test_only_loopback_is_bound(self, server: Server) -> None:
+        """Whoever wants more uses a tunnel."""
+        assert "127.0.0.1" == server.socket.getsockname()[0]

@@ -1,0 +1,222 @@
+"""The receiver as a function: what is answered, what is kept, what is reported."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+from support.notified import notification
+
+from reconciler.errors import SettingsError
+from reconciler.loopback import Request, Response
+from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
+from reconciler.receiver import receiver as module
+from reconciler.receiver.capture_file import CaptureFile
+from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BAD = Refusal(401, "bad signature")
+
+
+class Bench:
+    """A receiver whose file is a list, and which can be told to fail."""
+
+    def __init__(
+        self, behaviour: Behaviour | None = None, refusal: Refusal | None = None, *, checks: bool = False
+    ) -> None:
+        self.lines: list[bytes] = []
+        self.reported: list[Delivery] = []
+        self.waits: list[float] = []
+        self.problem: OSError | None = None
+        self.refusal = refusal
+        check = (lambda _: self.refusal) if checks or refusal else None
+        self.receiver = Receiver(self._save, self.reported.append, behaviour, check, self.waits.append, lambda: 0.0)
+
+    def _save(self, line: bytes) -> None:
+        if self.problem:
+            raise self.problem
+        self.lines.append(line)
+
+    def send(self, body: bytes = notification(), target: str = "/offers", method: str = "POST") -> int:
+        headers = (("Host", "a.example"), ("X-A", "b"))
+        return self.receiver.handle(Request(method, target, headers, body)).status
+
+    @property
+    def kept(self) -> list[Captured]:
+        """What was saved."""
+        return [parse_line(line, "here") for line in self.lines]
+
+
+def test_notification_is_kept_and_confirmed() -> None:
+    """The line has all of it; the report has the number of the delivery."""
+    bench = Bench()
+    assert 200 == bench.send(target="/offers?a=b")
+    (captured,) = bench.kept
+    assert ("1970-01-01T00:00:00Z", "ONB10011", "/offers?a=b", "http://a.example/offers?a=b", None) == (
+        captured.at, captured.code, captured.path, captured.url, captured.verified
+    )  # fmt: skip
+    assert (notification(), ("X-A", "b")) == (captured.body, captured.headers[1])
+    (delivery,) = bench.reported
+    assert (200, 1, None) == (delivery.status, delivery.number, delivery.problem)
+
+
+def test_repeated_delivery_is_named() -> None:
+    """The same body at the same path is another delivery; at another path it is another notification."""
+    bench = Bench()
+    for target in ("/a", "/a", "/b"):
+        bench.send(target=target)
+    assert [1, 2, 1] == [delivery.number for delivery in bench.reported]
+    later = Bench()
+    later.receiver.remember(bench.kept)
+    later.send(target="/a")
+    assert 3 == later.reported[0].number
+
+
+def test_not_confirmed_unless_on_disk() -> None:
+    """A notification that cannot be saved is a 503, so that the service delivers it again."""
+    bench = Bench()
+    bench.problem = OSError(errno.ENOSPC, "No space left on device")
+    assert 503 == bench.send()
+    assert "could not save it: No space left on device" == bench.reported[0].problem
+
+
+def test_fail_first() -> None:
+    """The first deliveries of each notification fail and are not kept."""
+    bench = Bench(Behaviour(fail_first=2))
+    assert [503, 503, 200] == [bench.send() for _ in range(3)]
+    assert 503 == bench.send(b'{"EventCode": "other"}')
+    assert 1 == len(bench.lines)
+
+
+def test_status_and_delay() -> None:
+    """Another status is given after a delay; what is not confirmed is not kept."""
+    bench = Bench(Behaviour(status=500, delay=2.5))
+    assert (500, [2.5], []) == (bench.send(), bench.waits, bench.lines)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 100_000], ids=range(6))
+def test_unreadable_body(body: bytes) -> None:
+    """It is a 400 that says why, and is not kept."""
+    bench = Bench()
+    assert (400, []) == (bench.send(body), bench.lines)
+    assert bench.reported[0].problem is not None
+
+
+def test_other_methods_and_unread_requests() -> None:
+    """Only POST delivers; what the shell could not read is answered as it says."""
+    bench = Bench()
+    response = bench.receiver.handle(Request("GET", "/", ()))
+    assert (405, ("Allow", "POST")) == (response.status, response.headers[1])
+    assert 413 == bench.receiver.handle(Request(problem=Response(413, b"too large\n"))).status
+    assert "too large" == bench.reported[1].problem
+
+
+class TestVerify:
+    """With a check of signatures."""
+
+    def test_right_signature(self) -> None:
+        """It is kept as verified."""
+        bench = Bench(checks=True)
+        assert (200, True) == (bench.send(), bench.kept[0].verified)
+
+    def test_bad_signature(self) -> None:
+        """It is a 401, and kept as unverified; it does not count as a delivery."""
+        bench = Bench(refusal=BAD)
+        assert (401, False) == (bench.send(), bench.kept[0].verified)
+        bench.refusal = None
+        bench.send()
+        assert [None, 1] == [delivery.number for delivery in bench.reported]
+
+    def test_unreadable_body_with_a_bad_signature(self) -> None:
+        """It is a 401 and not kept, since it proves nothing."""
+        bench = Bench(refusal=BAD)
+        assert (401, []) == (bench.send(b"nonsense"), bench.lines)
+
+    def test_unknown_path(self) -> None:
+        """It is a 404, enforced or not, and not kept."""
+        for enforce in (True, False):
+            bench = Bench(Behaviour(enforce=enforce), Refusal(404, "no subscription has this path"))
+            assert (404, []) == (bench.send(), bench.lines)
+
+    def test_not_enforced(self) -> None:
+        """A bad signature is confirmed, kept as unverified, and reported."""
+        bench = Bench(Behaviour(enforce=False), BAD)
+        assert (200, False) == (bench.send(), bench.kept[0].verified)
+        assert "bad signature" == bench.reported[0].problem
+
+    def test_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Unverified notifications are kept within a budget, over runs; verified ones always."""
+        bench = Bench(refusal=BAD)
+        bench.send()
+        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
+        assert [401] * 4 == [bench.send() for _ in range(4)]
+        assert 2 == len(bench.lines)
+        later = Bench(refusal=BAD)
+        later.receiver.remember(bench.kept)
+        assert (401, []) == (later.send(), later.lines)
+        later.refusal = None
+        assert (200, 1) == (later.send(), len(later.lines))
+
+    def test_budget_when_not_enforced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is not kept is not confirmed."""
+        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)
+        assert 503 == Bench(Behaviour(enforce=False), BAD).send()
+
+
+class TestFile:
+    """The file that they are kept in."""
+
+    def test_appends(self, tmp_path: Path) -> None:
+        """Lines are appended, by several processes, for the owner only."""
+        file = tmp_path / "n.jsonl"
+        first, second = CaptureFile(file), CaptureFile(file)
+        for number, captures in enumerate((first, second, first)):
+            captures.append(line_of(Captured("2026-01-01T00:00:00Z", f"C{number}", "/")))
+        first.close()
+        second.close()
+        assert ["C0", "C1", "C2"] == [captured.code for captured in read_captured(file)]
+        assert 0o600 == file.stat().st_mode & 0o777
+
+    def test_torn_line_is_cut_off(self, tmp_path: Path) -> None:
+        """The next append removes it."""
+        file = tmp_path / "n.jsonl"
+        line = line_of(Captured("2026-01-01T00:00:00Z", "C", "/"))
+        for torn in (line[:9], line + line[:9]):
+            file.write_bytes(torn)
+            captures = CaptureFile(file)
+            captures.append(line)
+            captures.close()
+            assert line * (1 + (torn > line)) == file.read_bytes()
+
+    def test_failed_write_leaves_no_trace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The error is raised, and the file is as before."""
+
+        def fail(descriptor: int, data: bytes, offset: int) -> None:
+            raise OSError(errno.ENOSPC, "full")
+
+        captures = CaptureFile(tmp_path / "n.jsonl")
+        captures.append(line_of(Captured("2026-01-01T00:00:00Z", "C", "/")))
+        before = captures.path.read_bytes()
+        monkeypatch.setattr("reconciler.receiver.capture_file.write_at", fail)
+        with pytest.raises(OSError, match="full"):
+            captures.append(b"x\n")
+        assert before == captures.path.read_bytes()
+        captures.close()
+
+    @pytest.mark.parametrize("contents", [b"text", b"text\n", b"{}\n"])
+    def test_other_contents(self, tmp_path: Path, contents: bytes) -> None:
+        """A file with other contents is refused, and left as it is."""
+        file = tmp_path / "n.jsonl"
+        file.write_bytes(contents)
+        with pytest.raises(SettingsError):
+            CaptureFile(file)
+        assert contents == file.read_bytes()
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        """A directory, a device and a missing directory are refused."""
+        for path in (tmp_path, tmp_path / "missing" / "n.jsonl", type(tmp_path)("/dev/null")):
+            with pytest.raises(SettingsError):
+                CaptureFile(path)

@@ -1,0 +1,215 @@
+"""Events: to whom they go, what they look like, and what happens when they are not taken."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import socket
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sandbox_client import STAGING, call
+
+from reconciler.sandbox import Sandbox, courier
+from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.layout import lay_out
+from reconciler.sandbox.notification import notification_body
+from reconciler.sandbox.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_httpserver import HTTPServer
+
+    from reconciler.sandbox.events import Subscription
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox that serves and retries at once."""
+    with Sandbox(retry_interval=0.05) as serving:
+        yield serving
+    assert serving.world.failures == []
+
+
+def subscribe(sandbox: Sandbox, url: str, *codes: str, target: str = STAGING) -> Subscription:
+    """Create a subscription without HTTP."""
+    return sandbox.world.create(target, codes or ("ONB10011",), url)
+
+
+def trigger(sandbox: Sandbox, code: str = "ONB10011", **options: object) -> int:
+    """Trigger an event, and wait until all deliveries are done; returns how many there were."""
+    answer = call("POST", f"{sandbox.url}/_sandbox/trigger", {"code": code, **options})
+    assert (202, True) == (answer.status, sandbox.wait_idle(10))
+    return int(answer.document["deliveries"])
+
+
+def statuses(sandbox: Sandbox) -> list[tuple[int, int | None]]:
+    """Return number and status of each attempt."""
+    return [(attempt.number, attempt.status) for attempt in sandbox.world.attempted]
+
+
+def test_event_goes_to_each_subscription_with_its_code(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """Two of three subscriptions have the code; each gets the event, and nobody else does."""
+    httpserver.expect_request("/offers").respond_with_data(status=204)
+    httpserver.expect_request("/everything").respond_with_data(status=200)
+    subscribe(sandbox, httpserver.url_for("/offers"))
+    subscribe(sandbox, httpserver.url_for("/everything"), "LOA10013", "ONB10011", target="usa/production")
+    subscribe(sandbox, httpserver.url_for("/loans"), "LOA10013")
+    assert 2 == trigger(sandbox)
+    assert ["/everything", "/offers"] == sorted(request.path for request, _ in httpserver.log)
+
+
+def test_event_of_one_target(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """With a target, the other targets' subscriptions get nothing; a removed one neither."""
+    httpserver.expect_request("/europe").respond_with_data()
+    subscribe(sandbox, httpserver.url_for("/europe"))
+    subscribe(sandbox, httpserver.url_for("/usa"), target="usa/staging")
+    sandbox.world.remove(subscribe(sandbox, httpserver.url_for("/gone")).id)
+    assert 3 == trigger(sandbox, target=STAGING, count=3)
+    assert ["/europe"] * 3 == [request.path for request, _ in httpserver.log]
+
+
+def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """A JSON POST with the three fields, the documented properties, and every number as a string."""
+    httpserver.expect_request("/offers", method="POST").respond_with_data()
+    created = subscribe(sandbox, httpserver.url_for("/offers?tenant=7"))
+    trigger(sandbox)
+    request = httpserver.log[0][0]
+    document = request.get_json()
+    assert ("application/json", b"tenant=7") == (request.content_type, request.query_string)
+    assert ("ONB10011", "Offers Provided") == (document["EventCode"], document["Message"])
+    UUID(document["EventProperties"]["LeadId"])
+    for offer in document["EventProperties"]["Offers"]:
+        assert {"OfferId", "YouWillGet", "YouWillRepay", "CurrencyISOCode", "Sweep"} == set(offer)
+        assert Decimal(offer["YouWillRepay"]) > Decimal(offer["YouWillGet"])
+    signature = hmac.new(created.secret.encode(), request.data, hashlib.sha256).hexdigest()
+    assert f"sha256={signature}" == request.headers["X-Signature"]
+
+
+def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """Numbers become strings; nothing else changes."""
+    httpserver.expect_request("/loans").respond_with_data()
+    subscribe(sandbox, httpserver.url_for("/loans"), "LOA10013")
+    trigger(sandbox, "LOA10013", properties={"Rates": [1, 2.50], "Paid": {"Fully": True, "By": None}})
+    expected = {"Rates": ["1", "2.5"], "Paid": {"Fully": True, "By": None}}
+    assert expected == httpserver.log[0][0].get_json()["EventProperties"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_no_number_is_sent_as_one(value: object) -> None:
+    """All numeric values in notifications are strings (service description, section 2.3)."""
+
+    def refuse(text: str) -> None:
+        pytest.fail(f"{text} was sent as a number")
+
+    body = notification_body("LOA10013", {"v": value})
+    json.loads(body, parse_int=refuse, parse_float=refuse, parse_constant=refuse)
+
+
+def test_failed_delivery_is_retried(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """Two failures and a success are three deliveries of one notification; redirects are not followed."""
+    httpserver.expect_ordered_request("/offers").respond_with_data(status=500)
+    httpserver.expect_ordered_request("/offers").respond_with_data(status=302, headers={"Location": "/elsewhere"})
+    httpserver.expect_ordered_request("/offers").respond_with_data(status=204)
+    subscribe(sandbox, httpserver.url_for("/offers"))
+    trigger(sandbox)
+    assert [(1, 500), (2, 302), (3, 204)] == statuses(sandbox)
+    assert 1 == len({(request.data, request.headers["X-Signature"]) for request, _ in httpserver.log})
+    first, second, _ = sandbox.world.attempted
+    assert second.at - first.at >= 0.05
+
+
+def test_delivery_is_given_up_after_three_retries(sandbox: Sandbox) -> None:
+    """An endpoint that is not there gets four attempts."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/offers"
+    subscribe(sandbox, url)
+    trigger(sandbox)
+    assert [(number, None) for number in (1, 2, 3, 4)] == statuses(sandbox)
+    assert {"no answer: ConnectionRefusedError"} == {attempt.detail for attempt in sandbox.world.attempted}
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2", b"nonsense\r\n\r\n"])
+def test_endpoint_that_does_not_answer(sandbox: Sandbox, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence, half a status line and what is no HTTP are failures; the first two are bounded in time."""
+    monkeypatch.setattr(courier, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr("reconciler.sandbox.world.ATTEMPTS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        subscribe(sandbox, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
+        assert 202 == call("POST", f"{sandbox.url}/_sandbox/trigger", {"code": "ONB10011"}).status
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(answer)
+            assert sandbox.wait_idle(5)
+    assert [(1, None)] == statuses(sandbox)
+
+
+@pytest.mark.parametrize("url", ["https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a"])
+def test_only_loopback_is_called(sandbox: Sandbox, url: str) -> None:
+    """A sandbox sends nothing to other machines; that is logged, and final."""
+    subscribe(sandbox, url)
+    trigger(sandbox)
+    assert [(1, None)] == statuses(sandbox)
+
+
+def test_retries_are_an_interval_apart() -> None:
+    """By the clock of the state machine: 15 seconds, three times."""
+    now = 0.0
+    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=lambda: now)
+    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    world.trigger("ONB10011", [b"{}"], None)
+    times = []
+    while world.unfinished:
+        for delivery, to in world.take_due():
+            times.append((now, delivery.number))
+            world.settle(delivery, to, 500, "answered", final=False)
+        now += world.seconds_left() or 0
+    assert [(0, 1), (15, 2), (30, 3), (45, 4)] == times
+
+
+def test_unfinished_deliveries_continue(tmp_path: Path, httpserver: HTTPServer) -> None:
+    """After a restart, a delivery goes on with the attempt that is next."""
+    httpserver.expect_ordered_request("/offers").respond_with_data(status=500)
+    httpserver.expect_ordered_request("/offers").respond_with_data(status=204)
+    with Sandbox(directory=tmp_path, retry_interval=0.3) as first:
+        subscribe(first, httpserver.url_for("/offers"))
+        first.world.trigger("ONB10011", [b"{}"], None)
+        while not first.world.attempted:
+            time.sleep(0.01)
+    with Sandbox(directory=tmp_path) as second:
+        assert second.wait_idle(10)
+        assert [(1, 500), (2, 204)] == statuses(second)
+
+
+def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path) -> None:
+    """A sandbox stops at once, though an endpoint takes its time; the attempt does not count."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with Sandbox(directory=tmp_path) as first:
+            subscribe(first, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
+            first.world.trigger("ONB10011", [b"{}"], None)
+            connection, _ = listener.accept()
+            begun = time.monotonic()
+        assert time.monotonic() - begun < 3
+        connection.close()
+        with Sandbox(directory=tmp_path) as second:
+            again, _ = listener.accept()
+            with again:
+                again.recv(65_536)
+                again.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            assert second.wait_idle(10)
+            assert [(1, 200)] == statuses(second)

@@ -1,0 +1,196 @@
+"""Injected faults: what is created, and what the client sees."""
+
+from __future__ import annotations
+
+import time
+from http.client import IncompleteRead
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sandbox_client import STAGING, ask_token, create, get_token
+
+from reconciler.errors import SettingsError
+from reconciler.sandbox import Sandbox, faults, wire
+from reconciler.sandbox.faults import FAULT_NAMES, FAULTS, FaultPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox that serves."""
+    with Sandbox() as serving:
+        yield serving
+    assert serving.world.failures == []
+
+
+def test_names_are_documented() -> None:
+    """Each fault stands in the table of the module's docstring."""
+    documented = (faults.__doc__ or "").replace("400 …", "").replace(":", " ").replace(",", " ").split()
+    assert set() == set(FAULTS) - set(documented) - {"400"}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "created"),
+    [
+        *(
+            (name, int(name), 0)
+            for name in ("400", "401", "403", "404", "408", "409", "422", "429", "499", "500", "503")
+        ),
+        ("429-retry-after", 429, 0),
+        ("429-forever", 429, 0),
+        ("401-once", 401, 0),
+        ("html-200", 200, 0),
+        ("redirect", 307, 0),
+        ("redirect-303", 303, 0),
+        ("500-after", 500, 1),
+        ("502-after", 502, 1),
+        ("html", 502, 1),
+        ("empty", 201, 1),
+        ("huge", 201, 1),
+    ],
+)
+def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created: int) -> None:
+    """The client sees the status once; what is created is what the name says."""
+    sandbox.world.fail_next(name)
+    assert status == create(sandbox).status
+    assert created == len(sandbox.world.subscriptions())
+    assert 201 == create(sandbox).status
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "value"),
+    [
+        ("429", "retry-after", None),
+        ("429-retry-after", "retry-after", "1"),
+        ("429-forever", "retry-after", "99999999"),
+        ("redirect", "location", "/elsewhere"),
+        ("html", "content-type", "text/html; charset=utf-8"),
+        ("html-200", "content-type", "text/html; charset=utf-8"),
+    ],
+)
+def test_fault_with_a_header(sandbox: Sandbox, name: str, header: str, value: str | None) -> None:
+    """Retry-After, Location and Content-Type are as the name says."""
+    sandbox.world.fail_next(name)
+    assert value == create(sandbox).headers.get(header)
+
+
+def test_empty_and_huge_bodies(sandbox: Sandbox) -> None:
+    """`empty` has no body; `huge` has 32 MiB of white space after the answer."""
+    sandbox.world.fail_next("empty")
+    sandbox.world.fail_next("huge")
+    assert b"" == create(sandbox).body
+    huge = create(sandbox)
+    assert len(huge.body) > 1 << 25
+    assert sandbox.world.created[1].id == huge.document["subscriptionId"]
+
+
+@pytest.mark.parametrize(("name", "created"), [("reset-before", 0), ("reset-after", 1)])
+def test_reset(sandbox: Sandbox, name: str, created: int) -> None:
+    """The client gets a reset, and no byte of an answer."""
+    token = get_token(sandbox)
+    sandbox.world.fail_next(name)
+    with pytest.raises(ConnectionResetError) as caught:
+        create(sandbox, token)
+    assert ConnectionResetError is caught.type
+    assert created == len(sandbox.world.subscriptions())
+
+
+@pytest.mark.parametrize(("name", "created"), [("hang", 0), ("hang-after", 1), ("drip", 1)])
+def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client waits in vain, and the server's thread ends with the connection."""
+    monkeypatch.setattr(wire, "DRIP_INTERVAL", 0.15)
+    token = get_token(sandbox)
+    sandbox.world.fail_next(name)
+    with pytest.raises(TimeoutError):
+        create(sandbox, token, timeout=0.1)
+    assert created == len(sandbox.world.subscriptions())
+
+
+def test_half_an_answer(sandbox: Sandbox) -> None:
+    """The head and half of the body arrive, then a reset."""
+    token = get_token(sandbox)
+    sandbox.world.fail_next("half")
+    with pytest.raises((ConnectionResetError, IncompleteRead)):
+        create(sandbox, token)
+    assert 1 == len(sandbox.world.subscriptions())
+
+
+def test_revoked_token(sandbox: Sandbox) -> None:
+    """`401-once` revokes the token: the old one stays invalid, the next one is good and exempt."""
+    with Sandbox(faults={"401-once": 1.0}) as other:
+        token = get_token(other)
+        assert [401, 401] == [create(other, token).status, create(other, token).status]
+        assert 201 == create(other, get_token(other)).status
+
+
+@pytest.mark.parametrize(("name", "status"), [("token-429", 429), ("token-html-200", 200), ("token-500-after", 500)])
+def test_token_faults(sandbox: Sandbox, name: str, status: int) -> None:
+    """The token endpoint has its own faults, which no create meets."""
+    sandbox.world.fail_next(name)
+    assert status == ask_token(sandbox).status
+    assert 201 == create(sandbox).status
+
+
+def test_fault_of_one_target(sandbox: Sandbox) -> None:
+    """A scripted fault for a target waits for a request to it."""
+    sandbox.world.fail_next("503", target="usa/staging")
+    assert [201, 503] == [create(sandbox, name=name).status for name in (STAGING, "usa/staging")]
+
+
+def test_bad_request_meets_no_late_fault(sandbox: Sandbox) -> None:
+    """A fault after the creation does not hide that the request is invalid."""
+    sandbox.world.fail_next("500-after")
+    assert 400 == create(sandbox, body={}).status
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ({"nonsense": 0.5}, "unknown-fault"),
+        ({"token-401-once": 0.5}, "unknown-fault"),
+        ({"token-late": 0.5}, "unknown-fault"),
+        ({"500": -0.1}, "bad-probability"),
+        ({"500": float("nan")}, "bad-probability"),
+        ({"500": 0.6, "503": 0.6}, "bad-probability"),
+    ],
+)
+def test_bad_probabilities(probabilities: dict[str, float], message: str) -> None:
+    """Unknown names and impossible probabilities are refused."""
+    with pytest.raises(SettingsError) as caught:
+        Sandbox(faults=probabilities)
+    assert message == caught.value.messages[0].name
+
+
+@given(st.integers(), st.dictionaries(st.sampled_from(FAULT_NAMES), st.floats(0, 0.01), max_size=9))
+@settings(max_examples=30, deadline=None)
+def test_one_seed_is_one_sequence(seed: int, probabilities: dict[str, float]) -> None:
+    """Two plans of one seed draw the same, whatever the other endpoint draws meanwhile."""
+    one, other = FaultPlan(probabilities, seed), FaultPlan(probabilities, seed)
+    drawn = [one.draw("create", ()) for _ in range(50)]
+    for fault in drawn:
+        other.draw("token", ())
+        assert fault is other.draw("create", ())
+
+
+def test_probability_is_kept() -> None:
+    """Of a thousand requests, about one in ten meets a fault of 0.1."""
+    plan = FaultPlan({"500": 0.1}, 1)
+    assert 60 < sum(plan.draw("create", ()) is not None for _ in range(1000)) < 140
+
+
+def test_stop_ends_what_hangs() -> None:
+    """A sandbox stops within seconds, though a client waits for an answer."""
+    with Sandbox() as sandbox:
+        token = get_token(sandbox)
+        sandbox.world.fail_next("hang")
+        waiting = Thread(target=lambda: pytest.raises(ConnectionError, create, sandbox, token), daemon=True)
+        waiting.start()
+        while not sandbox.world.requests["create", STAGING]:
+            time.sleep(0.01)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 4

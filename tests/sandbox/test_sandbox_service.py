@@ -1,0 +1,340 @@
+"""The service's endpoints: what they answer, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.notified import wait_until
+from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
+
+from reconciler.errors import SettingsError
+from reconciler.loopback import Request
+from reconciler.sandbox import Sandbox
+from reconciler.sandbox.endpoints import Service
+from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox of the four documented targets that serves."""
+    with Sandbox() as serving:
+        yield serving
+    assert serving.world.failures == []
+
+
+class TestTokens:
+    """The token endpoint."""
+
+    def test_token_is_as_documented(self, sandbox: Sandbox) -> None:
+        """The answer has the three fields; the token is a JWT of that audience with the lifetime."""
+        answer = ask_token(sandbox)
+        assert (200, "no-store") == (answer.status, answer.headers["cache-control"])
+        assert ["access_token", "expires_in", "token_type"] == sorted(answer.document)
+        assert (86400, "Bearer") == (answer.document["expires_in"], answer.document["token_type"])
+        payload = answer.document["access_token"].split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        assert 86400 == claims["exp"] - claims["iat"]
+        assert claims["aud"].endswith("/audience/staging/notification")
+
+    @pytest.mark.parametrize(
+        ("changes", "status", "error"),
+        [
+            ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+            ({"grant_type": None}, 400, "invalid_request"),
+            ({"client_id": 7}, 400, "invalid_request"),
+            ({"client_id": "nobody"}, 401, "invalid_client"),
+            ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
+            ({"client_secret": "wrong"}, 401, "invalid_client"),
+            ({"client_secret": "w\ud800"}, 401, "invalid_client"),
+            ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
+        ],
+    )
+    def test_refused(self, sandbox: Sandbox, changes: dict[str, Any], status: int, error: str) -> None:
+        """Wrong, missing and odd parameters are refused as RFC 6749 has it."""
+        answer = ask_token(sandbox, changes=changes)
+        assert (status, error) == (answer.status, answer.document["error"])
+
+    def test_unknown_api(self, sandbox: Sandbox) -> None:
+        """There are six APIs."""
+        assert ask_token(sandbox, api_name="billing").status == 403
+
+    def test_staging_targets_share_a_provider(self, sandbox: Sandbox) -> None:
+        """A token of Europe staging is good for USA staging, and not for production."""
+        token = get_token(sandbox, "europe/staging")
+        assert create(sandbox, token, name="usa/staging").status == 201
+        assert create(sandbox, token, name="usa/production").status == 401
+
+
+class TestCreate:
+    """Create subscription."""
+
+    def test_answer(self, sandbox: Sandbox) -> None:
+        """A 201 with what was sent, an id and a secret."""
+        answer = create(sandbox)
+        (created,) = sandbox.world.subscriptions()
+        expected = {**WANTED, "subscriptionId": created.id, "secretKey": created.secret}
+        assert (201, expected) == (answer.status, answer.document)
+        assert (STAGING, sandbox.world.targets[STAGING].client_id) == (created.target, created.account)
+        assert created.secret not in repr(created)
+
+    def test_equal_creates_are_two_subscriptions(self, sandbox: Sandbox) -> None:
+        """Creating is not idempotent."""
+        assert create(sandbox).document["subscriptionId"] != create(sandbox).document["subscriptionId"]
+        assert 2 == len(sandbox.world.subscriptions())
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {},
+            {**WANTED, "name": "x"},
+            {**WANTED, "eventCodes": []},
+            {**WANTED, "eventCodes": "ONB10001"},
+            {**WANTED, "eventCodes": ["onb10001"]},
+            {**WANTED, "eventCodes": [10001]},
+            {**WANTED, "webhookUrl": "/relative"},
+            {**WANTED, "webhookUrl": "ftp://a.example/"},
+            {**WANTED, "webhookUrl": "https://a.example:0/"},
+            {**WANTED, "webhookUrl": "https://[/"},
+            {**WANTED, "webhookUrl": "https://a.example/a b"},
+            [WANTED],
+            b"",
+            b"\xff",
+            b'{"eventCodes": NaN}',
+            b"[" * 100_000,
+        ],
+        ids=range(16),
+    )
+    def test_bad_body(self, sandbox: Sandbox, body: object) -> None:
+        """Anything but the two documented fields is a 400, and creates nothing."""
+        assert 400 == create(sandbox, body=body).status
+        assert [] == sandbox.world.subscriptions()
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({"authorization": ""}, 401),
+            ({"authorization": "Basic abc"}, 401),
+            ({"authorization": "Bearer "}, 401),
+            ({"authorization": "Bearer a.b.c"}, 401),
+            ({"content-type": "text/plain"}, 415),
+        ],
+    )
+    def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
+        """A create needs a Bearer token and JSON."""
+        assert status == create(sandbox, headers=headers).status
+
+    def test_token_for_another_api(self, sandbox: Sandbox) -> None:
+        """A token for leads creates no subscription."""
+        answer = create(sandbox, get_token(sandbox, api_name="onboarding"))
+        assert (403, "insufficient_scope") == (answer.status, answer.document["error"])
+
+    def test_expired_token(self) -> None:
+        """A token ends with its lifetime."""
+        with Sandbox(token_lifetime=0) as sandbox:
+            assert 401 == create(sandbox).status
+
+    def test_lead(self, sandbox: Sandbox) -> None:
+        """A lead is any JSON object, with a token for onboarding and `accept: application/json`."""
+        url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
+        bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
+        assert 406 == call("POST", url, {}, bearer).status
+        answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "application/json"})
+        assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
+        assert sandbox.world.requests["lead", STAGING] == 2
+
+    def test_other_paths_and_methods(self, sandbox: Sandbox) -> None:
+        """What is not there is a 404; another method a 405 that names the right one."""
+        assert 404 == call("GET", f"{sandbox.url}/nothing").status
+        answer = call("GET", f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
+        assert (405, "POST") == (answer.status, answer.headers["allow"])
+
+    def test_body_without_a_length_is_refused(self, sandbox: Sandbox) -> None:
+        """Framing that two parsers could read in two ways is a JSON 400."""
+        headers = {"transfer-encoding": "identity", "authorization": f"Bearer {get_token(sandbox)}"}
+        answer = create(sandbox, headers=headers)
+        assert (400, "invalid_request") == (answer.status, answer.document["error"])
+
+
+class TestOperator:
+    """What the operator of the service sees and does."""
+
+    def test_state_and_removal(self, sandbox: Sandbox) -> None:
+        """All that was created is shown, without secrets; one that was removed no longer exists."""
+        answer = create(sandbox).document
+        wanted = {"subscriptionId": answer["subscriptionId"]}
+        assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
+        assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
+        assert 400 == call("POST", f"{sandbox.url}/_sandbox/remove", {}).status
+        state = call("GET", f"{sandbox.url}/_sandbox/state")
+        (shown,) = state.document["subscriptions"]
+        assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])
+        assert {"create": {STAGING: 1}, "token": {"staging": 1}} == state.document["requests"]
+        assert answer["secretKey"].encode() not in state.body
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            {},
+            {"code": "x"},
+            {"code": "ONB10011", "properties": []},
+            {"code": "ONB10011", "target": "asia/staging"},
+            {"code": "ONB10011", "target": 7},
+            {"code": "ONB10011", "count": 0},
+            {"code": "ONB10011", "count": 10_001},
+            {"code": "ONB10011", "count": True},
+            {"code": "ONB10011", "extra": 1},
+        ],
+    )
+    def test_bad_event(self, sandbox: Sandbox, event: dict[str, object]) -> None:
+        """An event has a code, and perhaps properties, a target and a count."""
+        assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
+
+
+class TestLayout:
+    """The targets, their URLs and variables."""
+
+    @pytest.mark.parametrize(
+        ("names", "message"),
+        [
+            ([], "no-targets"),
+            (["europe"], "bad-target"),
+            (["Europe/staging"], "bad-target"),
+            (["a-b/c", "a/b-c"], "same-variables"),
+        ],
+    )
+    def test_bad_names(self, names: list[str], message: str) -> None:
+        """Names are `region/environment`, and each has variables of its own."""
+        with pytest.raises(SettingsError) as caught:
+            check_names(names)
+        assert message == caught.value.messages[0].name
+
+    def test_urls(self) -> None:
+        """Each target has a base URL of its own, with the id of the sandbox; the staging ones share an account."""
+        targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, lambda size: bytes(size))
+        assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
+        assert 4 == len({target.base_url for target in targets.values()})
+        assert targets["europe/staging"].provider is targets["usa/staging"].provider
+        assert targets["europe/production"].provider is not targets["usa/production"].provider
+
+    def test_two_sandboxes_are_two_services(self, tmp_path: Path) -> None:
+        """Without the data of the first one, a second sandbox on its port has other URLs."""
+        with Sandbox() as first:
+            port = int(first.url.rpartition(":")[2])
+            before = first.world.targets[STAGING].base_url
+        with Sandbox(port) as second:
+            assert before != second.world.targets[STAGING].base_url
+
+    def test_variables(self, tmp_path: Path) -> None:
+        """The variables point at targets, record and sandbox."""
+        with Sandbox(targets=[STAGING], directory=tmp_path / "data") as sandbox:
+            variables = dict(sandbox.variables())
+        prefix = "RECONCILER_EUROPE_STAGING"
+        names = {
+            f"{prefix}_{field}" for field in ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
+        }
+        assert names | {"RECONCILER_STATE", "RECONCILER_SANDBOX_URL"} == set(variables)
+        assert str(tmp_path / "data" / "state.jsonl") == variables["RECONCILER_STATE"]
+
+
+class TestMemory:
+    """A sandbox with a directory continues after a restart."""
+
+    def test_continues(self, tmp_path: Path) -> None:
+        """Port, URLs, accounts, tokens and subscriptions are the same; what was removed stays so."""
+        with Sandbox(directory=tmp_path) as first:
+            token = get_token(first)
+            kept, gone = create(first, token).document, create(first, token).document
+            first.world.remove(gone["subscriptionId"])
+            variables = first.variables()
+        with Sandbox(directory=tmp_path) as second:
+            assert variables == second.variables()
+            assert [kept["subscriptionId"]] == [created.id for created in second.world.subscriptions()]
+            assert 201 == create(second, token).status
+            assert [1, 2, 3] == [created.sequence for created in second.world.created]
+
+    def test_torn_line(self, tmp_path: Path) -> None:
+        """A last line that was not written completely is cut off."""
+        with Sandbox(directory=tmp_path) as first:
+            create(first)
+        file = tmp_path / "sandbox.jsonl"
+        whole = file.read_bytes()
+        file.write_bytes(whole + b'{"type": "removed", "id"')
+        with Sandbox(directory=tmp_path) as second:
+            assert 1 == len(second.world.subscriptions())
+        assert file.read_bytes().startswith(whole + b'{"type":"started"')
+
+    def test_other_contents(self, tmp_path: Path) -> None:
+        """A file that no sandbox wrote is an error that names the line."""
+        (tmp_path / "sandbox.jsonl").write_text("{}\n")
+        with pytest.raises(SettingsError) as caught:
+            Sandbox(directory=tmp_path)
+        assert ("sandbox-data-unknown", f"{tmp_path}/sandbox.jsonl:1") == (
+            caught.value.messages[0].name,
+            caught.value.messages[0].where,
+        )
+
+    def test_one_at_a_time(self, tmp_path: Path) -> None:
+        """A directory in use is refused."""
+        with Sandbox(directory=tmp_path), pytest.raises(SettingsError) as caught:
+            Sandbox(directory=tmp_path)
+        assert "sandbox-data-in-use" == caught.value.messages[0].name
+
+    def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
+        """A file in the place of the directory is an error."""
+        (tmp_path / "data").write_text("")
+        with pytest.raises(SettingsError):
+            Sandbox(directory=tmp_path / "data" / "below")
+
+    def test_port_in_use(self, tmp_path: Path) -> None:
+        """A port that another server has is an error, and the directory is free again."""
+        with Sandbox() as other, pytest.raises(SettingsError) as caught:
+            Sandbox(int(other.url.rpartition(":")[2]), directory=tmp_path)
+        assert "port-unusable" == caught.value.messages[0].name
+        Sandbox(directory=tmp_path).close()
+
+
+def test_late_create_needs_no_socket() -> None:
+    """The core is a state machine: with a clock of its own, a late create happens when its time has come."""
+    now = 1000.0
+    targets = lay_out("http://s", [STAGING], {}, lambda size: bytes(size))
+    world = World(targets, FaultPlan({"late": 1.0}), clock=lambda: now, entropy=lambda size: bytes(size))
+    target = targets[STAGING]
+    token = world.issue_token(target.provider, target.client_id, target.audience("notification"))
+    headers = (("Authorization", f"Bearer {token}"), ("Content-Type", "application/json"))
+    path = f"{target.base_url.removeprefix('http://s')}/notification/webhooksubscription"
+    Service(world, "http://s").handle(Request("POST", path, headers, json.dumps(WANTED).encode()))
+    world.take_due()
+    assert ([], 2.0) == (world.subscriptions(), world.seconds_left())
+    now += 2
+    world.take_due()
+    assert ([1002.0], None) == ([created.at for created in world.subscriptions()], world.seconds_left())
+
+
+def test_late_create_when_the_sandbox_stops() -> None:
+    """A create that is late happens at the end at the latest."""
+    with Sandbox() as sandbox:
+        sandbox.world.late_seconds = 60.0
+        sandbox.world.fail_next("late")
+        with pytest.raises(ConnectionResetError):
+            create(sandbox)
+        assert [] == sandbox.world.subscriptions()
+    assert 1 == len(sandbox.world.subscriptions())
+
+
+def test_late_create_happens_by_itself() -> None:
+    """Nobody has to ask for it."""
+    with Sandbox() as sandbox:
+        sandbox.world.late_seconds = 0.05
+        sandbox.world.fail_next("late")
+        with pytest.raises(ConnectionResetError):
+            create(sandbox)
+        assert wait_until(lambda: len(sandbox.world.subscriptions()) == 1)
