@@ -412,13 +412,7 @@ class Model:
             if attempt not in known and not delivered:
                 fact = ("imported", 100 + attempt, route, route, machine.service, ())
                 yield f"m{index}: import {route}", self._append(world, index, push(head, fact))
-        for old in {found[3] for found in record.attempts}:
-            for new, route in world.names:
-                moving = tuple(found[0] for found in record.attempts if found[3] == old and found[1] == route)
-                if new != old and moving and not any(found[3] == new for found in record.attempts):
-                    yield f"m{index}: mv {old} {new}", self._append(world, index, push(head, ("renamed", moving, new)))
-        if record.services and machine.service not in record.services:
-            yield f"m{index}: rebind", self._append(world, index, push(head, ("rebound",)))
+        yield from self._bindings(world, index, machine, record)
         losses = record.losses - record.copy_losses
         if losses and self._is_complete(world, machine, record):
             done = ("done", tuple(sorted(losses)))
@@ -433,6 +427,17 @@ class Model:
             if named:
                 after = self._append(world, index, push(head, ("done", named)))
                 yield f"m{index}: pastes complete late", after._replace(pasted=())
+
+    def _bindings(self, world: World, index: int, machine: Machine, record: Sum) -> Iterator[tuple[str, World]]:
+        """Yield `mv` of a renamed subscription, and `rebind` of a service under another address."""
+        head = world.heads[machine.place]
+        for old in {found[3] for found in record.attempts}:
+            for new, route in world.names:
+                moving = tuple(found[0] for found in record.attempts if found[3] == old and found[1] == route)
+                if new != old and moving and not any(found[3] == new for found in record.attempts):
+                    yield f"m{index}: mv {old} {new}", self._append(world, index, push(head, ("renamed", moving, new)))
+        if record.services and machine.service not in record.services:
+            yield f"m{index}: rebind", self._append(world, index, push(head, ("rebound",)))
 
     def _is_complete(self, world: World, machine: Machine, record: Sum) -> bool:
         """True if someone may truthfully say that all that exists is recorded, and the program takes their word."""
@@ -459,7 +464,7 @@ class Model:
     # Copies
 
     def _copies(self, world: World, index: int, machine: Machine) -> Iterator[tuple[str, World]]:
-        """The steps of `state copy A B`, made on machine 0: a loss at B, A closed, A merged into B and the loss ended."""
+        """Yield the steps of `state copy A B` on machine 0: a loss at B, A closed, A merged into B and the loss ended."""
         if index or self.bounds.places < 2 or not world.heads[0]:
             return
         first, second = world.heads
@@ -519,7 +524,7 @@ class Model:
         return bool(flying) if attempts is None else not flying.isdisjoint(attempts)
 
     def _append(self, world: World, index: int, head: int) -> World:
-        """Append at a machine's place; its note and the second place move only if the record contained what they had."""
+        """Append at a machine's place; its note and the second place move only if the first gate is open."""
         machine = world.machines[index]
         gate = self.first_gate(world, machine)
         after = self._write(world, machine.place, head, moves_second=gate or not self.rules.notes_count)
