@@ -464,7 +464,7 @@ class Model:
     # Copies
 
     def _copies(self, world: World, index: int, machine: Machine) -> Iterator[tuple[str, World]]:
-        """Yield the steps of `state copy A B` on machine 0: a loss at B, A closed, A merged into B and the loss ended."""
+        """Yield the steps of `state copy A B` on machine 0: a loss at B, A closed, A merged into B."""
         if index or self.bounds.places < 2 or not world.heads[0]:
             return
         first, second = world.heads

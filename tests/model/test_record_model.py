@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from model.record_model import Bounds, Model, Rules, search, walk
 
 GIT = Bounds()
