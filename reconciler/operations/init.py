@@ -1,0 +1,254 @@
+"""`init`: writes the files of a new project, or adds an age key or a workflow to one that exists.
+
+Nothing is overwritten, and if anything goes wrong, nothing is left of what was written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from contextlib import ExitStack, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from reconciler.desired import load, load_sound, schema
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import sync_directory, written_beside
+from reconciler.errors import ConfigError, Message, Refused, SettingsError, Step
+from reconciler.model.address import NAME, SPELLING, TargetName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REGIONS: Final = ("europe", "usa")
+ENVIRONMENTS: Final = ("staging", "production")
+"""The documented ones (service description, section 1)."""
+
+BRANCH: Final = "git:reconciler-state"
+FILE: Final = "state.jsonl"
+"""The places of the record that `init` proposes."""
+
+WORKFLOW: Final = ".github/workflows/subscriptions.yml"
+
+_KINDS: Final = ("az", "file", "git", "gs", "postgresql", "s3")
+_IGNORED: Final = (".env", "sandbox.env", "sandbox/", "notifications.jsonl", "plan.json")
+_SETTINGS = "--region, --environment, --state"
+
+
+class Choices(Struct, frozen=True):
+    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory."""
+
+    regions: tuple[str, ...] = REGIONS
+    environments: tuple[str, ...] = ENVIRONMENTS
+    state: str = ""
+    age_key: bool = False
+    github: bool = False
+    config: str = "config"
+
+
+class Written(Struct, frozen=True):
+    """The files that were written, relative to the project's directory, the private key if one was made, and steps."""
+
+    files: tuple[str, ...]
+    key: Path | None
+    steps: tuple[Step, ...]
+
+
+def proposed_state(directory: Path, *, github: bool = False) -> str:
+    """Return the place of the record for a project there: a branch in a git work tree with a remote, else a file."""
+    return BRANCH if github or _git(directory, "remote") else FILE
+
+
+def initialize(directory: Path, choices: Choices, data_directory: Path) -> Written:
+    """Write the files of a new project, or what is missing in one that exists.
+
+    Raises Refused if a file exists, SettingsError for choices that cannot be used, ConfigError and OSError.
+    """
+    config = directory / choices.config
+    existing = sorted(str(path.relative_to(directory)) for path in config.glob("**/*.y*ml")) if config.is_dir() else []
+    if existing and not (choices.age_key or choices.github):
+        raise _exist(existing, directory)
+    with ExitStack() as undo:
+        written = (_add if existing else _create)(directory, choices, data_directory, undo)
+        undo.pop_all()
+    return written
+
+
+def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitStack) -> Written:
+    """Write a new project."""
+    state = choices.state or proposed_state(directory, github=choices.github)
+    _check(choices, state)
+    recipient, key = _make_key(data_directory, undo) if choices.age_key else ("", None)
+    files = _config(choices, state, recipient)
+    steps = [Step("replace the addresses in config/ that end in .example with those that the operator gave you")]
+    ignored = "".join(f"{line}\n" for line in _IGNORED)
+    if (directory / ".gitignore").exists():
+        steps.append(Step(f"add these lines to .gitignore: {', '.join(_IGNORED)}"))
+    else:
+        note = FILE if state == FILE else ""
+        files[".gitignore"] = _rendered("gitignore", {"ignored": ignored, "state": note})
+    if choices.github:
+        files |= _workflow(directory, choices.environments, state)
+    _write(directory, files, undo)
+    commands = (("validate",), ("state", "init"), ("plan",))
+    following = [Step("", ("reconciler", *words)) for words in commands]
+    if key is None and state != FILE:
+        text = "`apply` refuses to save create responses unencrypted; to make an age key for them"
+        following.append(Step(text, ("reconciler", "init", "--age-key")))
+    where = [] if directory.resolve() == Path.cwd() else [Step("", ("cd", str(directory)))]
+    return Written(tuple(files), key, (*_key_steps(key), *where, *steps, *following, *_github_steps(files)))
+
+
+def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStack) -> Written:
+    """Add what is missing in a project that exists, and touch nothing else."""
+    desired, problem = load_sound(directory / choices.config)
+    if problem is not None:
+        raise problem
+    files: dict[str, str] = {}
+    key = None
+    if choices.age_key and not desired.recipients:
+        recipient, key = _make_key(data_directory, undo)
+        files[f"{choices.config}/recipients.yaml"] = _rendered("recipients.yaml", {"recipient": recipient})
+    if choices.github and not os.path.lexists(directory / WORKFLOW):
+        environments = tuple(dict.fromkeys(target.environment for target in desired.targets))
+        files |= _workflow(directory, environments, choices.state or desired.state or FILE)
+    _write(directory, files, undo)
+    return Written(tuple(files), key, (*_key_steps(key), *_github_steps(files)))
+
+
+def _check(choices: Choices, state: str) -> None:
+    """Raises SettingsError for names and a place that cannot be used, alone or together."""
+    for name in (*choices.regions, *choices.environments):
+        if not NAME.fullmatch(name):
+            raise SettingsError(Message("invalid-name", f"not a valid name: {name!r}", _SETTINGS, (Step(SPELLING),)))
+    if state.lower() in _KINDS:
+        what = f"{state} names only a kind of store"
+        steps = (Step("for example: git:reconciler-state, s3://BUCKET/PREFIX or postgresql://HOST/DATABASE"),)
+        raise SettingsError(Message("place-is-kind", what, "--state", steps))
+    with TemporaryDirectory() as folder:
+        for name, text in _config(choices, state, "").items():
+            Path(folder, PurePosixPath(name).name).write_text(text, encoding="utf-8")
+        try:
+            load(Path(folder))
+        except ConfigError as problem:
+            first = problem.messages[0]
+            raise SettingsError(Message(first.name, first.what, _SETTINGS, first.steps)) from None
+
+
+def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
+    """Return the files of a new `config/` by name: each region in each environment."""
+    regions, environments = (tuple(dict.fromkeys(names)) for names in (choices.regions, choices.environments))
+    values = {
+        "regions": regions,
+        "environments": environments,
+        "target": f"{regions[-1]}/{environments[-1]}",
+        "prefix": TargetName(f"{regions[0]}/{environments[0]}").variable_prefix,
+        "state": json.dumps(state, ensure_ascii=False) if set(state) & set(" #'\"{}[]*&!|>%@`,") else state,
+        "recipient": recipient,
+    }
+    texts = {name: _rendered(name, values) for name in ("targets.yaml", "subscriptions.yaml")}
+    texts[".schema.json"] = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    return {f"{choices.config}/{name}": text for name, text in texts.items()}
+
+
+def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
+    """Return the workflow for the repository's default branch. Raises SettingsError if it could not work."""
+    top = _git(directory, "rev-parse", "--show-toplevel")
+    if top and Path(top).resolve() != directory.resolve():
+        what = f"GitHub reads workflows at the top of the repository only, which is {top}"
+        raise SettingsError(Message("not-repository-top", what, "--github", (Step("run this command there"),)))
+    if "://" not in state and not state.startswith(("git:", "git+")):
+        what = "a runner's disk is lost with the job, so the workflow needs the record elsewhere"
+        step = Step(f"set `state:` in config/, or use --state, for example {BRANCH}")
+        raise SettingsError(Message("record-on-runner", what, "--github", (step,)))
+    head = _git(directory, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").removeprefix("origin/")
+    branch = head or _git(directory, "branch", "--show-current") or "main"
+    return {WORKFLOW: _rendered("subscriptions.yml", {"branch": json.dumps(branch), "environments": environments})}
+
+
+def _key_steps(key: Path | None) -> list[Step]:
+    text = "copy the private key to where your team keeps its secrets, never into the repository; without it the create"
+    return [] if key is None else [Step(f"{text} responses cannot be read: {key}")]
+
+
+def _github_steps(files: Mapping[str, str]) -> list[Step]:
+    text = "on GitHub, create an environment with reviewers and the client id and secret of its targets for each stage"
+    return [Step(text)] if WORKFLOW in files else []
+
+
+def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
+    """Return a new age public key, and the file of the private one, which only its owner can read."""
+    import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - not for those who want no key
+
+    identity = pyrage.x25519.Identity.generate()
+    recipient = str(identity.to_public())
+    folder = private_directory(private_directory(data_directory) / "identities")
+    path = folder / f"{recipient[:16]}.txt"
+    with written_beside(path, f"# public key: {recipient}\n{identity}\n".encode(), 0o600) as beside:
+        os.link(beside, path)
+    undo.callback(path.unlink)
+    sync_directory(folder)
+    return recipient, path
+
+
+def _rendered(name: str, values: Mapping[str, Any]) -> str:
+    """Return a template filled: its marks are [[ ]] and [% %], since YAML and workflows use braces themselves."""
+    import jinja2  # noqa: PLC0415 - no other command needs it
+
+    environment = jinja2.Environment(
+        block_start_string="[%", block_end_string="%]", variable_start_string="[[", variable_end_string="]]",
+        trim_blocks=True, keep_trailing_newline=True, autoescape=False, undefined=jinja2.StrictUndefined,  # noqa: S701 - no HTML
+    )  # fmt: skip
+    text = Path(__file__).with_name("templates").joinpath(f"{name}.j2").read_text(encoding="utf-8")
+    return environment.from_string(text).render(values)
+
+
+def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
+    """Write all files. Raises Refused if one exists, or another file in the place of a directory."""
+    in_the_way = {
+        str(path)
+        for name in files
+        for path in (PurePosixPath(name), *PurePosixPath(name).parents)
+        if os.path.lexists(directory / path) and (path == PurePosixPath(name) or not (directory / path).is_dir())
+    }
+    if in_the_way:
+        raise _exist(sorted(in_the_way), directory)
+    for name, text in files.items():
+        path = directory / name
+        for parent in reversed(path.parents):
+            if not parent.exists():
+                parent.mkdir()
+                undo.callback(_remove_directory, parent)
+        with path.open("x", encoding="utf-8") as file:
+            undo.callback(path.unlink)
+            file.write(text)
+
+
+def _exist(names: Sequence[str], directory: Path) -> Refused:
+    what = f"already exist{'s' if len(names) == 1 else ''}: {', '.join(names)}; nothing was written"
+    steps = (
+        Step("to add what is missing, use --age-key or --github"),
+        Step("to begin anew, use another directory"),
+    )
+    return Refused(Message("project-exists", what, str(directory), steps))
+
+
+def _remove_directory(path: Path) -> None:
+    with suppress(OSError):  # somebody has put something into it
+        path.rmdir()
+
+
+def _git(directory: Path, *words: str) -> str:
+    """Return the first line that git prints, "" if it fails or is not installed."""
+    existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    try:
+        command = ("git", "-C", str(existing), *words)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=10)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.split("\n", 1)[0].strip() if done.returncode == 0 else ""
