@@ -1,4 +1,4 @@
-"""What a JSON body of the service may show: the words of an error, and the fields that may be stored in the clear.
+"""The parts of a JSON body that may be shown: the words of an error, and the fields that may be stored in the clear.
 
 Bodies are not documented and may hold a subscription's secret. So a body calls its own secrets: what stands under a
 name like one is a secret wherever else it stands. A body with more of them than can be looked for in time shows none.

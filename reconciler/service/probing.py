@@ -25,7 +25,7 @@ _TOLERATED = 15  # seconds by which clocks may differ
 
 
 class Probe(Struct, frozen=True):
-    """What a request showed: the HTTP status of the response, or in one line why there is none.
+    """The result of a probe: the HTTP status of the response, or in one line why there is none.
 
     `ahead` are the seconds by which the clock of this machine is ahead of the server's (negative: behind), as far as
     that is certain: the Date of a response stands for a whole second, and responses take time. None if it has no Date.

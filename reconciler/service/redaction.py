@@ -36,7 +36,7 @@ _ALIKE = bytes.maketrans(b"-_ ", b"+/+")
 
 
 class _Forms(NamedTuple):
-    """What to look for: secrets as they are or as usual encoders write them, and the grams of all their encodings."""
+    """The forms of secrets: as they are or as usual encoders write them, and the grams of all their encodings."""
 
     wholes: frozenset[bytes]
     grams: frozenset[bytes]

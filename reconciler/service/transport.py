@@ -79,7 +79,7 @@ class Withheld(Exception):
 
 
 class Meaning(NamedTuple):
-    """What an exception means: may the request have been sent, and in which words."""
+    """The meaning of an exception: may the request have been sent, and in which words."""
 
     maybe_sent: bool
     words: str
@@ -249,7 +249,7 @@ class _Exchange:
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Follow the events of the connection. Raises Withheld at the last moment at which nothing was sent."""
-        if event == "connection.connect_tcp.complete":
+        if event.endswith(".connect_tcp.complete"):
             self._connected(info["return_value"])
         # Through a proxy the first request is CONNECT.
         elif event == "http11.send_request_headers.started" and info["request"].method == self._method:
