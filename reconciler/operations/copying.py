@@ -1,0 +1,150 @@
+"""`state copy`: the record moves to another place, in three durable steps; run again, the copy goes on where it was.
+
+1. TO begins under FROM's id with a loss open, or, if it was closed before, gets one: nothing is created there.
+2. FROM is closed: it names TO, and nothing is appended to it any more.
+3. All that FROM says is merged into TO, and the loss of step 1 ends, in one append.
+
+Each step is decided from what both places show, so a run that was killed, and another one that overtakes this, end
+alike. At no moment do both places let a create pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import HeadMoved, Message, Refused, StoreUnavailable, step
+from reconciler.operations.statements import CONFLICTS, too_many_conflicts
+from reconciler.record import chain
+from reconciler.record.facts import Begun, Closed, Completed, LossOpened
+from reconciler.record.gates import Obstacle
+from reconciler.record.merge import missing
+from reconciler.record.obstacles import obstacle_messages
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Loss
+    from reconciler.operations.project import Project
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.journal import Reading
+
+_STEPS = 3
+
+
+class Step(Struct, frozen=True):
+    """The next durable step: what to append, at TO or at FROM."""
+
+    at_to: bool
+    facts: tuple[AnyFact, ...]
+
+
+class Copy:
+    """A copy of the record from one place to another."""
+
+    def __init__(self, project: Project, source: str, to: str) -> None:
+        """Raises SettingsError for a place that cannot be one, and Refused for one place under two names."""
+        self._project = project
+        self._from, self._to = project.journal_at(source), project.journal_at(to)
+        self._again = ("reconciler", "state", "copy", source, to)
+        if self._from.place == self._to.place:
+            raise Refused(Message("copy-to-itself", "both are one place", self._to.place))
+
+    def next_step(self) -> tuple[Step | None, Reading, Reading | None]:
+        """Return the next step and the two records it was decided from; None if the copy is complete.
+
+        Raises Refused, where a gate of either place is closed or TO is in use, and RecordError.
+        """
+        source, there = self._from.read(), self._to.look()
+        continues = source.record.closed_to == self._to.place
+        loss = self._loss(there)
+        if continues and there is not None and loss is None and there.record.contains(source.record.head):
+            return None, source, there
+        self._refuse_closed_gate(source, there, is_closed=continues)
+        self._refuse_in_use(source, there, loss, is_closed=continues)
+        if loss is None or there is None:
+            return self._begin(source, there), source, there
+        if not continues:
+            closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place)
+            return Step(False, (closed,)), source, there
+        facts = missing(there.record.contained, source.lines, self._project.at(), self._project.by())
+        ended = Completed(at=self._project.at(), by=self._project.by(), losses=(loss.id,))
+        return Step(True, (*facts, ended)), source, there
+
+    def preview(self) -> tuple[Message, ...]:
+        """Return what is left to do, step by step. Raises what `next_step` does."""
+        taken, source, there = self.next_step()
+        if taken is None:
+            return (Message("nothing-to-do", "the copy is complete", self._to.place),)
+        opens = "begins it with a loss open" if there is None else "opens a loss of its own there"
+        messages = [Message("copy-step", opens, self._to.place)] if taken.at_to and self._loss(there) is None else []
+        if not source.record.closed_to:
+            messages.append(Message("copy-step", "closes it: it names the other place from then on", self._from.place))
+        count = len(source.lines)
+        return (*messages, Message("copy-step", f"merges {count} entries, and ends that loss", self._to.place))
+
+    def carry_out(self) -> Message:
+        """Take the steps that are left, and return what a person must do then. Raises what `next_step` does."""
+        for _ in range(CONFLICTS + _STEPS):
+            taken, source, there = self.next_step()
+            if taken is None:
+                if there is not None:
+                    self._to.catch_up(there)
+                place = there.record.closed_to if there and there.record.closed_to else self._to.place
+                use = step(f"set `state: {place}` in config/, for every clone and CI")
+                return Message("copied", f"the record {source.record.id} continues here", place, (use,))
+            if taken.at_to and self._loss(there) is None:
+                self._to.store.prepare()
+            try:
+                self._take(taken, source, there)
+            except HeadMoved:
+                continue
+            except StoreUnavailable as problem:
+                resume = step("then complete the copy", *self._again)
+                named = [Message(m.name, m.what, m.where, (*m.steps, resume)) for m in problem.messages]
+                raise StoreUnavailable(*named) from None
+        raise Refused(too_many_conflicts(self._to.place))
+
+    def _take(self, taken: Step, source: Reading, there: Reading | None) -> None:
+        """Take a step. The places are judged together, so each append sets its place's second head and TO's note."""
+        if taken.at_to:
+            self._to.accept(there, taken.facts, "copy")
+            return
+        head, seq = source.record.head, len(source.lines) + 1
+        data, lines = chain.link(head, len(source.lines), taken.facts)
+        self._from.store.append(head, seq, data, "copy", second=lines[-1].hash)
+
+    def _begin(self, source: Reading, there: Reading | None) -> Step:
+        at, by = self._project.at(), self._project.by()
+        loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
+        begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
+        return Step(True, (*begun, loss))
+
+    def _loss(self, there: Reading | None) -> Loss | None:
+        """Return the loss that this copy opened at TO, if it is open."""
+        losses = there.record.open_losses if there and not there.record.closed_to else ()
+        return next((loss for loss in losses if loss.cause == "copy" and loss.of == self._from.place), None)
+
+    def _refuse_closed_gate(self, source: Reading, there: Reading | None, *, is_closed: bool) -> None:
+        """Raise Refused if FROM is not the record to go by. It may be closed towards TO, and lack TO's head."""
+        obstacles = set(source.standing.obstacles) - {Obstacle.LOSS_OPEN}
+        if is_closed:
+            obstacles.discard(Obstacle.CLOSED)
+        if there is not None and all(map(there.record.contains, source.standing.missing)):
+            obstacles.discard(Obstacle.HEADS_MISSING)
+        if obstacles or any(loss.cause == "copy" for loss in source.record.open_losses):
+            raise Refused(*obstacle_messages(source.record, source.standing, self._from.expected))
+
+    def _refuse_in_use(self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool) -> None:
+        """Raise Refused if TO holds anything but a record that was closed, or this copy as far as it came."""
+        if there is None:
+            if is_closed:
+                what = f"the record continues at {self._to.place}, and is missing there"
+                accept = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
+                raise Refused(Message("copy-lost", what, self._to.place, (step("restore it"), accept)))
+            return
+        if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
+            other = step("copy to an empty place", *self._again[:-1], "PLACE")
+            raise Refused(Message("place-in-use", f"it holds a record, {there.record.id}", self._to.place, (other,)))
+        lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}.intersection(there.standing.obstacles)
+        if (loss and lacking) or not all(map(source.record.contains, there.standing.missing)):
+            raise Refused(*obstacle_messages(there.record, there.standing))

@@ -1,0 +1,128 @@
+"""What the record holds, for a person or a script: subscriptions, the log of its entries, its integrity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from reconciler.errors import Message, SelectionError, step
+from reconciler.model.address import matches
+from reconciler.model.record import Status
+from reconciler.model.selection import is_pattern
+from reconciler.model.spelling import suggestion
+from reconciler.record.descriptions import describe, subjects
+from reconciler.record.obstacles import obstacle_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.model.record import Attempt, Loss
+    from reconciler.operations.project import Project
+
+
+class Event(Struct, frozen=True):
+    """One entry of the record. `subjects` are addresses or a target; `merged`: it came from another history."""
+
+    entry: int
+    at: str
+    by: Mapping[str, str]
+    kind: str
+    subjects: tuple[str, ...]
+    what: str
+    merged: bool = False
+
+
+class Shown(Struct, frozen=True):
+    """What the record holds: all attempts of one address, else what is in force or unknown of those selected."""
+
+    attempts: tuple[Attempt, ...]
+    losses: tuple[Loss, ...]
+    messages: tuple[Message, ...] = ()
+
+
+class Verified(Struct, frozen=True):
+    """A record whose chain is whole. `torn` counts the bytes of a torn write; `messages` say what closes a gate."""
+
+    place: str
+    record: str
+    entries: int
+    head: str
+    torn: int
+    messages: tuple[Message, ...]
+
+
+def show(project: Project, where: str = "") -> Shown:
+    """Return what the record holds, of an address or a pattern if one is given. Raises SelectionError, RecordError."""
+    reading = project.journal.read()
+    if where:
+        _refuse_unmatched(where, reading.record.addresses)
+    is_whole = where in reading.record.addresses
+    attempts = tuple(
+        attempt
+        for attempt in sorted(reading.record.attempts.values(), key=lambda attempt: (attempt.address, attempt.since))
+        if _is_selected(where, attempt.address) and (is_whole or attempt.status is not Status.GONE)
+    )
+    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
+    return Shown(attempts, reading.record.open_losses, messages)
+
+
+def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
+    """Return the document of `state show --format json`: what is in force, or may be."""
+    return [
+        {
+            "address": attempt.address,
+            "attempt": attempt.id,
+            "eventCodes": attempt.codes,
+            "webhookUrl": attempt.url,
+            "status": str(Status.UNKNOWN if attempt.unresolved else attempt.status),
+            "at": attempt.at,
+            "fields": dict(attempt.fields),
+        }
+        for attempt in attempts
+        if attempt.status is not Status.GONE
+    ]
+
+
+def history(project: Project, where: str = "") -> list[Event]:
+    """Return the entries of the record, of an address or a pattern if one is given, under its former names too."""
+    reading = project.journal.read()
+    events = [
+        Event(
+            number,
+            line.fact.at,
+            line.fact.by,
+            str(type(line.fact).__struct_config__.tag),
+            subjects(line.fact, reading.record),
+            describe(line.fact),
+            bool(line.fact.origin),
+        )
+        for number, line in enumerate(reading.lines, 1)
+    ]
+    if not where:
+        return events
+    _refuse_unmatched(where, sorted({name for event in events for name in event.subjects}))
+    return [event for event in events if any(_is_selected(where, name) for name in event.subjects)]
+
+
+def verify(project: Project) -> Verified:
+    """Return the record whose chain is whole. Raises RecordDamaged, which names the line, and RecordMissing."""
+    reading = project.journal.read()
+    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
+    record = reading.record
+    return Verified(project.journal.place, record.id, record.entries, record.head, reading.torn, messages)
+
+
+def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
+    """Raise SelectionError for what is no address or pattern, or matches nothing."""
+    if not is_pattern(where):
+        raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
+    names = list(known)
+    if not any(_is_selected(where, name) for name in names):
+        lists = step("to list what is recorded, run", "reconciler", "state", "show")
+        raise SelectionError(Message("not-recorded", f"not in the record{suggestion([where], names)}", where, (lists,)))
+
+
+def _is_selected(where: str, name: str) -> bool:
+    """True if a pattern selects a target or an address; one over targets selects their addresses too."""
+    return not where or matches(where, name) or (where.count("/") == 1 and matches(f"{where}/*", name))

@@ -1,0 +1,79 @@
+"""`state observe`: captured notifications as a statement about the attempts at whose URLs they arrived."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, step
+from reconciler.model.clock import stamp
+from reconciler.planning.evidence import Sighting, match
+from reconciler.record.facts import Received
+from reconciler.record.statements import Observe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.model.status import Unexplained
+    from reconciler.notifications.captured import Captured
+    from reconciler.operations.project import Project
+
+_AHEAD = 300.0
+"""Seconds by which the clock of a receiver may be ahead of this machine's."""
+
+
+def observed(project: Project, file: str) -> Observe:
+    """Return the statement that records what a capture file (`-`: standard input) tells. Raises ReconcilerError.
+
+    What nothing explains is told, and so is what was left out: not verified, without a code, or from the future.
+    """
+    from reconciler.notifications.captured import read_captured  # noqa: PLC0415 - only this command reads them
+
+    record = project.journal.read().record
+    latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
+
+    def usable(captured: Iterator[Captured]) -> Iterator[Sighting]:
+        for notification in captured:
+            if not _is_trusted(project, notification):
+                left_out["notification-unverified"] += 1
+            elif not notification.code:
+                left_out["notification-without-code"] += 1
+            elif notification.at > latest:
+                left_out["notification-from-future"] += 1
+            else:
+                yield Sighting(notification.at, notification.code, notification.path, notification.url)
+
+    matches = match(project.desired, record, usable(read_captured(Path("/dev/stdin" if file == "-" else file))))
+    facts = tuple(
+        Received(at="", base_url=found.base_url, url=found.url, code=found.code, first=found.first, last=found.last)
+        for found in matches.observed
+    )
+    ignored = [Message(name, f"{count} ignored: {_REASONS[name]}", file) for name, count in left_out.items() if count]
+    return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained)))
+
+
+_REASONS = {
+    "notification-unverified": "no valid signature",
+    "notification-without-code": "no event code",
+    "notification-from-future": "dated in the future; check the clocks of both machines",
+}
+
+
+def _is_trusted(project: Project, notification: Captured) -> bool:
+    """With `verification.enforce` only a valid signature counts, and never one that was found to be wrong."""
+    verification = project.desired.verification
+    if verification is not None and verification.enforce:
+        return notification.verified is True
+    return notification.verified is not False
+
+
+def _unexplained(found: Unexplained) -> Message:
+    last = f"{found.code} received {found.count} times, last {found.last}"
+    if found.ambiguous:
+        return Message("notification-ambiguous", f"{last}: fits {', '.join(found.ambiguous)}", found.where)
+    if found.unmanaged:
+        what = f"{last}: an attempt that the record does not have"
+        recover = step("if another copy of the record has it, run", "reconciler", "state", "recover", "FILE")
+        exists = step("or record that it exists", "reconciler", "state", "import", "ADDRESS", "--attempt", "ID")
+        return Message("notification-unmanaged", what, found.where, (recover, exists))
+    return Message("notification-unexplained", f"{last}: no recorded subscription explains it", found.where)

@@ -1,0 +1,105 @@
+"""Recovery files: what an apply could not append to the record, saved on this machine; and `state recover`.
+
+A file holds a line of JSON for each fact, with the id of the record that it belongs to. The `origin` of a fact is made
+from its content, so that it has the same id however often it is recovered.
+"""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import MsgspecError, Struct
+from msgspec.json import decode, encode
+from msgspec.structs import replace
+
+from reconciler.disk.directories import private_directory
+from reconciler.disk.durable import replace_file
+from reconciler.errors import Message, SettingsError, step
+from reconciler.record import chain
+from reconciler.record.chain import Line
+from reconciler.record.facts import AnyFact  # noqa: TC001 - msgspec reads the annotation
+from reconciler.record.statements import Recover
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.operations.project import Project
+
+_FOLDER = "unrecorded"
+
+
+class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
+    record: str
+    fact: AnyFact
+
+
+def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
+    """Save facts that belong to a record, durably, in the data directory; return the message that says so.
+
+    It raises nothing: where no file can be written, the message has the lines, which are free of secrets.
+    """
+    saved = [_Saved(record, fact if fact.origin else replace(fact, origin=_origin(record, fact))) for fact in facts]
+    data = b"".join(encode(line) + b"\n" for line in saved)
+    file = directory / _FOLDER / f"{sha256(data).hexdigest()[:32]}.jsonl"
+    problem = f"results could not be saved to the record: {reason}" if reason else "results could not be saved"
+    recover = ("reconciler", "state", "recover")
+    try:
+        private_directory(private_directory(directory) / _FOLDER)
+        replace_file(file, data, 0o600)
+    except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
+        lines = step(f"save these lines to a file: {data.decode()}")
+        again = step("then run", *recover, "FILE")
+        return Message("results-not-saved", f"{problem}; nor to a recovery file", place, (lines, again))
+    again = step("remove the cause, then run", *recover, str(file))
+    return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
+
+
+def recovered(project: Project, source: str) -> Recover:
+    """Return the statement that adds a history to the record. Raises SettingsError, RecordDamaged, StoreUnavailable.
+
+    `source` is a file (`-`: standard input) with a record or saved results in it, or a place.
+    """
+    try:
+        if source == "-":
+            data: bytes | None = sys.stdin.buffer.read()
+        elif Path(source).is_file():
+            data = Path(source).read_bytes()
+        else:
+            data = project.journal_at(source).store.read().data
+    except OSError as problem:
+        raise SettingsError(Message("recovery-unreadable", f"cannot be read: {problem.strerror}", source)) from None
+    if data is None:
+        raise SettingsError(Message("nothing-to-recover", "there is no file and no record", source))
+    return Recover(source, chain.parse(data, source) if chain.is_record(data) else recovery_lines(data, source))
+
+
+def recovery_lines(data: bytes, where: str) -> tuple[Line, ...]:
+    """Return the facts in a recovery file, as lines of a history. Raises SettingsError."""
+    lines = []
+    for number, text in enumerate(data.splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            saved = decode(text, type=_Saved)
+        except (MsgspecError, UnicodeDecodeError):
+            what = "neither a record nor a recovery file"
+            use = step("use the file that apply named, or a copy of a record")
+            raise SettingsError(Message("not-recoverable", what, f"{where}:{number}", (use,))) from None
+        origin = saved.fact.origin or _origin(saved.record, saved.fact)
+        lines.append(Line(replace(saved.fact, origin=origin), origin))
+    if not lines:
+        raise SettingsError(Message("not-recoverable", "the file is empty", where))
+    return tuple(lines)
+
+
+def saved_files(directory: Path) -> list[Path]:
+    """Return the recovery files of this machine, sorted."""
+    folder = directory / _FOLDER
+    return sorted(folder.glob("*.jsonl"))
+
+
+def _origin(record: str, fact: AnyFact) -> str:
+    return sha256(f"{record} ".encode() + encode(fact)).hexdigest()

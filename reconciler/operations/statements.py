@@ -1,0 +1,145 @@
+"""What a person says about the record: read, proposed, shown, and appended only as it was shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, StoreUnavailable, step
+from reconciler.planning.evidence import received
+from reconciler.record import chain
+from reconciler.record.facts import Begun
+from reconciler.record.gates import Standing
+from reconciler.record.proposing import propose
+from reconciler.record.statements import AcceptLoss, Begin, Case
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Record
+    from reconciler.operations.project import Project
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.journal import Journal, Reading
+    from reconciler.record.proposing import Proposal
+    from reconciler.record.statements import Statement
+
+CONFLICTS = 10
+"""How often a statement is proposed again after another run appended first."""
+
+
+class Outcome(Struct, frozen=True):
+    """What was appended, if anything, and the record's id and head after that. `messages` are for a person."""
+
+    facts: tuple[AnyFact, ...]
+    record: str
+    head: str
+    messages: tuple[Message, ...] = ()
+
+
+def prepare(project: Project, statement: Statement) -> Proposal:
+    """Read the record, and return what the statement would append. Raises ReconcilerError."""
+    return propose(statement, _case(project, statement, _read(project.journal, statement)))
+
+
+def refuse_unexpected(proposal: Proposal, digest: str) -> None:
+    """Raise Refused unless the proposal has the digest that was reviewed."""
+    if proposal.digest != digest:
+        review = step("review it again with --dry-run")
+        what = "what would be appended is not what was reviewed; nothing was appended"
+        raise Refused(Message("proposal-changed", what, "--expect-digest", (review,)))
+
+
+def append(project: Project, statement: Statement, proposal: Proposal) -> Outcome:
+    """Append what was shown, to the record as it is now. Raises ReconcilerError.
+
+    The record is read again, and again after each conflict: if the statement would append something else by then, it
+    is refused, and if somebody said the same meanwhile, there is nothing left to do.
+    """
+    journal = project.journal
+    if proposal.facts and isinstance(statement, Begin | AcceptLoss):
+        journal.store.prepare()
+    for _ in range(CONFLICTS):
+        reading = _read(journal, statement)
+        again = propose(statement, _case(project, statement, reading))
+        if not again.facts:
+            record = reading.record if reading else None
+            return Outcome((), record.id if record else "", record.head if record else "", again.shown)
+        if again.digest != proposal.digest:
+            what = "the record has changed since this was shown; nothing was appended"
+            raise Refused(Message("record-changed", what, journal.place, (step("run the command again"),)))
+        after = _appended(journal, statement, reading, again.facts)
+        if after is not None:
+            begun = [fact.record for fact in again.facts if isinstance(fact, Begun) and not fact.origin]
+            named = (_name_in_config(begun[0]),) if begun and begun[0] != journal.expected else ()
+            return Outcome(again.facts, after.record.id, after.record.head, named)
+    raise Refused(too_many_conflicts(journal.place))
+
+
+def too_many_conflicts(place: str) -> Message:
+    """Return the message of a command that lost to other runs too often."""
+    return Message("too-many-conflicts", "other runs keep appending to the record", place, (step("try again later"),))
+
+
+def _appended(
+    journal: Journal, statement: Statement, reading: Reading | None, facts: tuple[AnyFact, ...]
+) -> Reading | None:
+    """Append facts and return the record with them; None if another run appended first.
+
+    After a lost answer, the record is read once more, and believed only as far as it shows.
+    """
+    accepts = isinstance(statement, Begin | AcceptLoss)
+    note = type(statement).__name__
+    try:
+        if reading is None or accepts:
+            return journal.accept(reading, facts, note)
+        return journal.append(reading, facts, note)
+    except (HeadMoved, StoreUnavailable) as problem:
+        lines = reading.lines if reading else ()
+        last = chain.link(lines[-1].hash if lines else None, len(lines), facts)[1][-1].hash
+        now = journal.look()
+        if now is not None and now.record.contains(last) and (now.standing.first_gate_open or not accepts):
+            journal.catch_up(now)
+            return now
+        if isinstance(problem, StoreUnavailable):
+            raise
+        return None
+
+
+def _read(journal: Journal, statement: Statement) -> Reading | None:
+    """Read the record; None only for the statements that may be made where there is none."""
+    return journal.look() if isinstance(statement, Begin | AcceptLoss) else journal.read()
+
+
+def _case(project: Project, statement: Statement, reading: Reading | None) -> Case:
+    journal = project.journal
+    record = reading.record if reading else None
+    return Case(
+        standing=reading.standing if reading else Standing(journal.place),
+        desired=project.desired,
+        now=project.now(),
+        new_id=project.new_id,
+        record=record,
+        by=project.by(),
+        accounts=project.accounts(),
+        expected=journal.expected,
+        notes=journal.remembered(record.id if record else journal.expected),
+        second=reading.second if reading else journal.store.read().second,
+        continues=isinstance(statement, AcceptLoss) and record is not None and _continues(project, record),
+        in_ci=project.in_ci,
+        signs=lambda attempt: tuple(received(record, attempt)) if record else (),
+    )
+
+
+def _continues(project: Project, record: Record) -> bool:
+    """True if the record is closed, and goes on at its other place; not if it is lost, closed or unreadable there."""
+    if not record.closed_to:
+        return False
+    try:
+        other = project.journal_at(record.closed_to).read()
+    except ReconcilerError:
+        return False
+    return other.record.id == record.id and not other.record.closed_to
+
+
+def _name_in_config(record: str) -> Message:
+    what = f"the record is {record}; every clone and CI should refuse another one"
+    return Message("record-begun", what, "config/", (step(f"add to config/: record: {record}"),))

@@ -1,0 +1,256 @@
+"""The rows of the statements about attempts: outcomes, removals, names, secrets.
+
+A statement that names no attempt is about those that it can be said of now; one that names some is about no other, so
+it can be pasted twice, late, or by two people.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, Refused, SelectionError, step
+from reconciler.model.address import ADDRESS
+from reconciler.model.clock import stamp
+from reconciler.model.outcome import Outcome
+from reconciler.model.record import Status
+from reconciler.model.selection import Selection, is_pattern
+from reconciler.model.spelling import suggestion
+from reconciler.record import facts as fact
+from reconciler.record.facts import Exists, What
+from reconciler.record.statements import CancelRemoval, Draft, RequestRemoval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.errors import Step
+    from reconciler.model.record import Attempt, Record
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.statements import Case, ConfirmRemoval, Move, Removal, Resolve, SetSecret
+
+
+def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
+    """Return the attempts of an address, or of those that a pattern matches; of them those named, if any are.
+
+    Raises SelectionError for what is neither, or matches nothing, and Refused for an attempt that is not there.
+    """
+    if not is_pattern(where):
+        raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
+    selection = Selection((where,))
+    there = [attempt for attempt in record.attempts.values() if selection.has(attempt.address)]
+    if not there:
+        what = f"not in the record{suggestion([where], record.addresses)}"
+        show = step("to list what is recorded, run", "reconciler", "state", "show")
+        raise SelectionError(Message("not-recorded", what, where, (show,)))
+    unknown = sorted(set(attempts) - {attempt.id for attempt in there})
+    if unknown:
+        show = step("to list its attempts, run", "reconciler", "state", "show", where)
+        raise Refused(Message("attempt-unknown", f"no attempt {', '.join(unknown)} there", where, (show,)))
+    return [attempt for attempt in there if attempt.id in attempts or not attempts]
+
+
+def resolve_step(attempt: Attempt, text: str = "check with the operator, then run", outcome: str = "") -> Step:
+    """Return the step that settles an unknown outcome; without an `outcome`, the person fills it in."""
+    word = outcome or "--created|--not-created"
+    return step(text, "reconciler", "state", "resolve", attempt.address, word, "--attempt", attempt.id)
+
+
+def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
+    """Return the facts that settle unknown outcomes."""
+    attempts = selected(record, statement.where, statement.attempts)
+    if not statement.attempts:
+        attempts = [attempt for attempt in attempts if attempt.unresolved]
+    refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, case))]
+    if refusals:
+        raise Refused(*refusals)
+    facts: list[AnyFact] = []
+    for attempt in attempts:
+        if statement.created and not _exists(attempt):
+            said = Exists(at=case.at, attempt=attempt.id, what=what_of(attempt), note=statement.note)
+            facts.append(said)
+        elif not statement.created and attempt.unresolved:
+            facts.append(fact.Absent(at=case.at, attempt=attempt.id, note=statement.note))
+    return Draft(tuple(facts), weakens=bool(facts) and not statement.created)
+
+
+def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
+    """Return why this must not be said of an attempt, None if it may be or has been."""
+    flag = "--created" if statement.created else "--not-created"
+    if not attempt.unresolved:
+        if _exists(attempt) == statement.created or (statement.created and statement.force):
+            return None
+        if attempt.received:
+            what = f"a notification arrived at its own URL at {attempt.received}: it was created"
+            return Message("resolve-disproved", what, attempt.address)
+        known = "created" if _exists(attempt) else "not created"
+        words = ("removal", "confirm", attempt.address, "--attempt", attempt.id)
+        way = step("if the operator removed it, run", "reconciler", *words)
+        if statement.created:
+            way = resolve_step(attempt, "if it exists nevertheless, run", flag)
+            way = step(way.text, *way.command, "--force")
+        what = f"attempt {attempt.id} is recorded as {known} already"
+        return Message("resolve-contradicted", what, attempt.address, (way,))
+    if not attempt.settled(case.now):
+        after = stamp(attempt.settled_by)
+        what = f"the call of attempt {attempt.id} may be in flight until {after}"
+        return Message(
+            "resolve-too-early", what, attempt.address, (resolve_step(attempt, f"after {after}, run", flag),)
+        )
+    signs = () if statement.created or statement.force else case.signs(attempt)
+    if not signs:
+        return None
+    anyway = resolve_step(attempt, "only if the operator says that it does not exist, run", flag)
+    steps = (resolve_step(attempt, "if it exists, run", "--created"), step(anyway.text, *anyway.command, "--force"))
+    what = f"notifications of {', '.join(signs)} have arrived at its URL since: it probably exists"
+    return Message("resolve-against-signs", what, attempt.address, steps)
+
+
+def what_of(attempt: Attempt) -> What:
+    """Return the create call that an attempt stands for, whole: a record that lost its intent learns it from there."""
+    return What(
+        address=attempt.address,
+        codes=tuple(sorted({*attempt.codes, *attempt.removed_codes})),
+        url=attempt.url,
+        base_url=attempt.base_url,
+        template=attempt.template if attempt.own_url else "",
+        action=attempt.action,
+        account=attempt.account,
+        send_by=attempt.send_by,
+        settled_by=attempt.settled_by,
+        supersedes=attempt.supersedes,
+    )
+
+
+def _exists(attempt: Attempt) -> bool:
+    """True if it was created, as far as anyone knows; it may have been removed since."""
+    return bool(attempt.exists or attempt.received or attempt.outcome is Outcome.CREATED)
+
+
+def removal(statement: Removal, case: Case, record: Record) -> Draft:
+    """Return the facts about removals by the operator."""
+    attempts = [
+        attempt
+        for attempt in selected(record, statement.where, statement.attempts)
+        if attempt.in_force or (statement.attempts and attempt.unresolved)
+    ]
+    unknown = [unresolved(attempt) for attempt in attempts if attempt.unresolved]
+    if unknown:
+        raise Refused(*unknown)
+    known = {code for attempt in attempts for code in (*attempt.codes, *attempt.removed_codes)}
+    strange = sorted(set(statement.codes) - known)
+    if strange and attempts:
+        raise Refused(Message("code-unknown", f"no subscription there has {', '.join(strange)}", statement.where))
+    match statement:
+        case RequestRemoval():
+            return _request(statement, attempts, case)
+        case CancelRemoval():
+            return _cancel(statement, attempts, case)
+        case _:
+            return _confirm(statement, attempts, case)
+
+
+def unresolved(attempt: Attempt) -> Message:
+    """Return the message of an attempt that someone must settle first."""
+    return Message("outcome-unknown", "outcome unknown", attempt.address, (resolve_step(attempt),))
+
+
+def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> Draft:
+    facts = []
+    for attempt in attempts:
+        asked = set() if attempt.by_plan else set(attempt.requested_codes)
+        codes = tuple(
+            code for code in attempt.codes if code in (statement.codes or attempt.codes) and code not in asked
+        )
+        if codes:
+            facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
+    send = step("then send the request to the operator", "reconciler", "removal", "list")
+    return Draft(tuple(facts), (Message("send-request", "the operator must be asked", "", (send,)),) if facts else ())
+
+
+def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Draft:
+    facts: list[AnyFact] = []
+    for attempt in attempts:
+        rest = tuple(code for code in attempt.requested_codes if statement.codes and code not in statement.codes)
+        if rest != attempt.requested_codes:
+            facts.append(fact.RemovalCancelled(at=case.at, attempt=attempt.id, requests=attempt.requests))
+            if rest:
+                facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=rest, by_plan=attempt.by_plan))
+    tell = step("if the operator has the request already, take it back there too")
+    return Draft(
+        tuple(facts), (Message("tell-operator", "what was to be removed stays", "", (tell,)),) if facts else ()
+    )
+
+
+def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:
+    """One that is live must be named, and said once: pasted again, it must not end what took its place."""
+    facts, weakens, live = [], False, []
+    for attempt in attempts:
+        codes = attempt.requested_codes
+        if statement.codes:
+            codes = tuple(code for code in attempt.codes if code in statement.codes)
+        elif not codes and not attempt.removed_codes:
+            codes = attempt.codes
+        asked = set(codes) <= set(attempt.requested_codes)
+        if not codes or not (asked or statement.attempts):
+            live.append(attempt)
+            continue
+        weakens = weakens or not asked
+        facts.append(fact.RemovalConfirmed(at=case.at, attempt=attempt.id, codes=codes))
+    if facts or not live:
+        return Draft(tuple(facts), weakens=weakens)
+    return Draft(notices=tuple(map(_not_requested, live)))
+
+
+def _not_requested(attempt: Attempt) -> Message:
+    words = ["reconciler", "removal", "confirm", attempt.address, "--attempt", attempt.id]
+    if attempt.removed_codes:
+        words += ["--code", "CODE"]
+    what = f"attempt {attempt.id} is in force, and no removal of it is awaited"
+    way = step("if the operator removed it, run", *words)
+    return Message("removal-not-requested", what, attempt.address, (way,))
+
+
+def move(statement: Move, case: Case, record: Record) -> Draft:
+    """Return the fact that renames all attempts of an address."""
+    for text in (statement.source, statement.to):
+        if not ADDRESS.fullmatch(text):
+            raise SelectionError(Message("bad-address", "expected an address region/environment/name", text))
+    there = [attempt for attempt in record.at_address(statement.to) if attempt.status is not Status.GONE]
+    is_done = any(attempt.renames for attempt in record.at_address(statement.to))
+    if is_done and not record.at_address(statement.source):
+        return Draft()
+    attempts = selected(record, statement.source, ())
+    rivals = any(attempt.other_addresses for attempt in attempts)
+    if there and not (rivals and statement.source == statement.to):
+        show = step("to see it, run", "reconciler", "state", "show", statement.to)
+        raise Refused(Message("address-in-use", "already in the record", statement.to, (show,)))
+    _refuse_other_service(statement, attempts, case, record)
+    replaced = tuple(sorted({rename for attempt in attempts for rename in attempt.renames}))
+    ids = tuple(sorted(attempt.id for attempt in attempts))
+    return Draft((fact.Renamed(at=case.at, attempts=ids, to=statement.to, replaces=replaced),))
+
+
+def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, record: Record) -> None:
+    source, to = (text.rpartition("/")[0] for text in (statement.source, statement.to))
+    if source == to:
+        return
+    declared = [target.base_url for name, target in case.desired.targets.items() if name == to]
+    services = {record.service_of(url) for url in (*declared, *record.base_urls.get(to, ()))}
+    if services != {record.service_of(attempt.base_url) for attempt in attempts}:
+        what = f"{to} is not at the service at which this subscription exists"
+        way = step(
+            "create it there, then ask for the removal here", "reconciler", "removal", "request", statement.source
+        )
+        raise Refused(Message("other-service", what, statement.source, (way,)))
+
+
+def set_secret(statement: SetSecret, case: Case, record: Record) -> Draft:
+    """Return the fact that records a secret."""
+    named = (statement.attempt,) if statement.attempt else ()
+    attempts = [a for a in selected(record, statement.where, named) if a.status is not Status.GONE or named]
+    if len(attempts) != 1:
+        choices = tuple(
+            step("", "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id) for attempt in attempts
+        )
+        what = "several subscriptions there" if attempts else "nothing in force there"
+        raise Refused(Message("attempt-ambiguous", what, statement.where, choices))
+    return Draft((fact.SecretSet(at=case.at, attempt=attempts[0].id, secret=statement.secret),))

@@ -1,0 +1,92 @@
+"""Facts in words: what an entry of the record says, for a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.record import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.record import Record
+    from reconciler.record.facts import AnyFact, What
+
+
+def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
+    """Return what a fact says, without its subject, time and person."""
+    match fact:
+        case facts.Begun():
+            return f"record {fact.record} begins"
+        case facts.LossOpened():
+            named = f"; heads missed: {_list(fact.heads)}" if fact.heads else ""
+            return f"loss {fact.loss} opens ({fact.cause}){f' at the copy of {fact.of}' if fact.of else ''}{named}"
+        case facts.Completed():
+            return f"losses end: {_list(fact.losses)}"
+        case facts.Closed():
+            return f"the record continues at {fact.to}"
+        case facts.Joined():
+            return "merged with another history"
+        case facts.Rebound():
+            account = f", account {fact.account}" if fact.account else ""
+            return f"the service of this target is also {fact.base_url}{account}"
+        case facts.Intended():
+            return f"attempt {fact.attempt}: create call intended: {_request(fact.what)}"
+        case facts.Answered():
+            status = f" (HTTP {fact.status})" if fact.status else ""
+            return f"attempt {fact.attempt}: {fact.outcome.value.replace('_', ' ')}{status}"
+        case facts.Exists():
+            return f"attempt {fact.attempt}: exists: {_request(fact.what)}{_note(fact.note)}"
+        case facts.Absent():
+            return f"attempt {fact.attempt}: was not created{_note(fact.note)}"
+        case facts.RemovalRequested():
+            return f"attempt {fact.attempt}: removal of {_list(fact.codes)} requested"
+        case facts.RemovalCancelled():
+            return f"attempt {fact.attempt}: removal request cancelled"
+        case facts.RemovalConfirmed():
+            return f"attempt {fact.attempt}: {_list(fact.codes)} removed by the operator"
+        case facts.Renamed():
+            return f"renamed to {fact.to}: attempts {_list(fact.attempts)}"
+        case facts.SecretSet():
+            return f"attempt {fact.attempt}: secret recorded"
+        case facts.Received():
+            return f"{fact.code} received at {fact.url}, first {fact.first}, last {fact.last}"
+        case _:
+            assert_never(fact)
+
+
+def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
+    """Return the addresses (now and when the fact was made) or the target that a fact is about; none for the record."""
+    match fact:
+        case facts.Rebound():
+            return (fact.target,)
+        case facts.Renamed():
+            return tuple(dict.fromkeys((fact.to, *_addresses(fact.attempts, record))))
+        case facts.Intended() | facts.Answered() | facts.Exists():
+            return tuple(dict.fromkeys((*_addresses((fact.attempt,), record), fact.what.address)))
+        case (
+            facts.Absent()
+            | facts.RemovalRequested()
+            | facts.RemovalCancelled()
+            | facts.RemovalConfirmed()
+            | facts.SecretSet()
+        ):
+            return tuple(_addresses((fact.attempt,), record))
+        case _:
+            return ()
+
+
+def _addresses(attempts: Iterable[str], record: Record) -> list[str]:
+    return [record.attempts[attempt].address for attempt in attempts if attempt in record.attempts]
+
+
+def _request(what: What) -> str:
+    return f"{_list(what.codes)} to {what.url}"
+
+
+def _list(items: Iterable[str]) -> str:
+    return ", ".join(items)
+
+
+def _note(note: str) -> str:
+    return f" ({note})" if note else ""

@@ -1,0 +1,160 @@
+"""The row of `import`: what was created by other means is recorded as existing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.errors import Message, Refused, SelectionError, step
+from reconciler.model.address import ADDRESS, Address
+from reconciler.model.selection import Selection, is_pattern
+from reconciler.model.spelling import suggestion
+from reconciler.model.url import filled, has_attempt, normal_url
+from reconciler.record.attempt_rows import resolve_step
+from reconciler.record.facts import Exists, What
+from reconciler.record.statements import Draft
+
+if TYPE_CHECKING:
+    from reconciler.model.record import Attempt, Record
+    from reconciler.record.statements import Case, Import
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class _Wanted(Struct, frozen=True):
+    """What is to be recorded. `template` has the `{attempt}` that `attempt` fills; `url` is the URL as sent."""
+
+    address: Address
+    codes: tuple[str, ...]
+    template: str
+    url: str
+    base_url: str
+    attempt: str = ""
+
+
+def import_(statement: Import, case: Case, record: Record) -> Draft:
+    """Return the facts of what is not recorded yet. What cannot be imported is told, and refused if it is all."""
+    facts, notices = [], []
+    for wanted in _wanted(statement, case, record):
+        codes, message = _unrecorded(wanted, statement, record)
+        if message is not None:
+            notices.append(message)
+        if codes:
+            attempt = wanted.attempt or case.new_id()
+            template = wanted.template if has_attempt(wanted.template) else ""
+            what = What(
+                address=wanted.address, codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
+            )
+            facts.append(Exists(at=case.at, attempt=attempt, what=what))
+    if notices and not facts:
+        raise Refused(*notices)
+    return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
+
+
+def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
+    """Return what a statement selects. Raises SelectionError and Refused."""
+    where, subscriptions = statement.where, case.desired.subscriptions
+    if not is_pattern(where):
+        raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
+    if statement.attempt or statement.url or statement.codes:
+        if not ADDRESS.fullmatch(where):
+            raise Refused(Message("import-one-address", "--attempt, --url and --code need one address", where))
+        if statement.attempt and (statement.url or not _ID.fullmatch(statement.attempt)):
+            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits, and no --url besides", "--attempt"))
+    if statement.url:
+        desired = subscriptions.get(Address(where))
+        codes = statement.codes or (desired.codes if desired else ())
+        if not codes:
+            raise Refused(Message("codes-needed", "not in config/: name its event codes with --code", where))
+        pairs = [(Address(where), codes, desired.template if desired else "")]
+    else:
+        selection = Selection((where,))
+        matching = [found for address, found in subscriptions.items() if selection.has(address)]
+        if not matching:
+            what = f"not in config/{suggestion([where], subscriptions)}"
+            words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
+            raise SelectionError(Message("not-desired", what, where, (step("if it exists, say how", *words),)))
+        pairs = [(found.address, statement.codes or found.codes, found.template) for found in matching]
+    return [_located(statement, case, record, *pair) for pair in pairs]
+
+
+def _located(
+    statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
+) -> _Wanted:
+    """Return what is to be recorded, with the service and the id. Raises Refused for another service."""
+    target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
+    base_url = target.base_url if target else next(iter(bound), "")
+    if not base_url:
+        raise Refused(Message("target-unknown", "target not declared in config/", address.target))
+    if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
+        same = step("if both are one service, run", "reconciler", "state", "rebind", "-t", address.target)
+        what = f"recorded at {', '.join(bound)}, and the settings name {base_url}"
+        raise Refused(Message("other-service", what, address.target, (same,)))
+    codes, attempt = tuple(sorted(set(codes))), statement.attempt
+    if statement.url:
+        fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, template.split("{attempt}", 1))), statement.url)
+        if fit is None or not has_attempt(template):
+            return _Wanted(address, codes, statement.url, statement.url, base_url)
+        attempt = fit[1]
+    elif attempt and not has_attempt(template):
+        raise Refused(Message("no-attempt-in-url", "its URL has no {attempt}: leave --attempt out", address))
+    return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
+
+
+def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
+    """Return the codes of it that are not recorded, and why others, or all, cannot be imported."""
+    known = record.attempts.get(wanted.attempt)
+    if known is not None:
+        return (), None if known.in_force else _recorded_as_gone(known)
+    holders = _holders(wanted, record)
+    codes = tuple(code for code in wanted.codes if code not in holders)
+    import_words = ("reconciler", "state", "import", wanted.address)
+    for holder in holders.values():
+        if holder.unresolved:
+            exists = resolve_step(holder, "if it is this one, run", "--created")
+            what = f"attempt {holder.id} with this URL has an unknown outcome"
+            return (), Message("outcome-unknown", what, wanted.address, (exists,))
+        if holder.address != wanted.address:
+            rename = step("if it was renamed, run", "reconciler", "state", "mv", holder.address, wanted.address)
+            return codes, Message("recorded-elsewhere", f"recorded as {holder.address}", wanted.address, (rename,))
+    if codes and has_attempt(wanted.template) and not wanted.attempt:
+        steps = (
+            step("name the id in the URL that was created", *import_words, "--attempt", "ID"),
+            step("or name that URL", *import_words, "--url", "URL"),
+        )
+        return (), Message(
+            "attempt-needed", "its URL has {attempt}, and which id it was is not known", wanted.address, steps
+        )
+    others = [attempt for attempt in record.at_address(wanted.address) if attempt.in_force]
+    if codes and statement.where != wanted.address and others and not holders:
+        what = f"recorded with {others[-1].url}, and config/ has {wanted.template}"
+        return (), Message("recorded-otherwise", what, wanted.address, (step("if both exist, run", *import_words),))
+    return codes, None
+
+
+def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
+    """Return by code the attempts at its service that have its URL: as sent if an id is known, else as a template."""
+    is_exact = bool(wanted.attempt) or not has_attempt(wanted.template)
+    url, service = normal_url(wanted.url), record.service_of(wanted.base_url)
+    return {
+        code: attempt
+        for attempt in record.attempts.values()
+        if (attempt.in_force or attempt.unresolved) and record.service_of(attempt.base_url) == service
+        if normal_url(attempt.url if is_exact else attempt.template) == url
+        for code in wanted.codes
+        if code in attempt.codes
+    }
+
+
+def _recorded_as_gone(attempt: Attempt) -> Message:
+    """Return the way back for an attempt that the record has, and that is not in force."""
+    if attempt.removed and not attempt.unresolved:
+        what = f"attempt {attempt.id} is recorded as removed; a notification at its URL brings it back"
+        observe = step("record the notification", "reconciler", "state", "observe", "FILE")
+        return Message("recorded-as-removed", what, attempt.address, (observe,))
+    exists = resolve_step(attempt, "if it exists, run", "--created")
+    if not attempt.unresolved:
+        exists = step(exists.text, *exists.command, "--force")
+    return Message("recorded-unresolved", f"attempt {attempt.id} is recorded already", attempt.address, (exists,))

@@ -1,0 +1,66 @@
+"""Why the first two gates are closed, as messages with the way on: the same for plans and for statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, step
+from reconciler.record.gates import Obstacle
+
+if TYPE_CHECKING:
+    from reconciler.errors import Step
+    from reconciler.model.record import Record
+    from reconciler.record.gates import Standing
+
+_ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
+
+
+def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
+    """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
+
+    While the first gate is closed, only what opens it is named: no other statement would be accepted.
+    """
+    obstacles = [obstacle for obstacle in standing.obstacles if obstacle is not Obstacle.LOSS_OPEN]
+    return tuple(_message(obstacle, record, standing, expected) for obstacle in obstacles or standing.obstacles)
+
+
+def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: str) -> Message:
+    steps: tuple[Step, ...]
+    count = len(standing.missing)
+    match obstacle:
+        case Obstacle.OTHER_RECORD:
+            what = f"this is the record {record.id}, and `record:` in config/ names {expected}"
+            steps = (step("correct `state:`, or `record:` if the project continues with this record"),)
+        case Obstacle.CLOSED:
+            what = f"the record continues at {record.closed_to}"
+            steps = (
+                step(f"use that place: set `state: {record.closed_to}` in config/"),
+                step("if the record there is lost for good, run", "reconciler", "state", "accept-loss"),
+            )
+        case Obstacle.NOT_FROM_HERE:
+            what = "this file was not written on this machine: it was copied, cloned or restored"
+            steps = (
+                step("for a record that several machines use, set a git branch or another shared place as `state:`"),
+                step("in a container, keep the data directory: XDG_DATA_HOME must last"),
+                step("to continue with this copy, run", "reconciler", "state", "accept-loss"),
+            )
+        case Obstacle.HEADS_MISSING:
+            noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
+            what = f"{count} {noun} missing: the record is older than it was, or another one"
+            recover = step("restore the record; or add what is missing from a copy or a backup")
+            steps = (recover, step("with", "reconciler", "state", "recover", "FILE"), _ACCEPT)
+        case Obstacle.SECOND_MISSING:
+            what = "the branch with the head of the record (BRANCH-head) is missing"
+            steps = (step("restore it"), _ACCEPT)
+        case Obstacle.LOSS_OPEN:
+            causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
+            what = f"the record may be incomplete: nothing is created while a loss is open: {causes}"
+            steps = tuple(
+                step("finish the copy", "reconciler", "state", "copy", loss.of, standing.place)
+                for loss in record.open_losses
+                if loss.cause == "copy"
+            ) or (
+                step("record what exists", "reconciler", "state", "import", "ADDRESS"),
+                step("when nothing is missing, run", "reconciler", "state", "complete"),
+            )
+    return Message(obstacle.value, what, standing.place, steps)

@@ -1,0 +1,243 @@
+"""The row of each statement about the record as a whole, and which row is whose."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from reconciler.errors import Message, Refused, step
+from reconciler.model.clock import stamp
+from reconciler.model.url import normal_url, service_key
+from reconciler.record import statements
+from reconciler.record.attempt_rows import move, removal, resolve, set_secret, unresolved
+from reconciler.record.facts import Begun, Completed, LossOpened, Rebound
+from reconciler.record.fold import fold
+from reconciler.record.gates import Obstacle
+from reconciler.record.import_row import import_
+from reconciler.record.merge import missing
+from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.statements import Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.errors import Step
+    from reconciler.model.record import Loss, Record
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.statements import Case, Statement
+
+IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
+"""Seconds for which a call from before an accepted loss may be in flight: send window, largest timeout, margin."""
+
+_ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
+
+
+def draft(statement: Statement, case: Case) -> Draft:
+    """Return what a statement appends. Raises Refused and SelectionError."""
+    if isinstance(statement, statements.Begin):
+        return _begin(statement, case)
+    if isinstance(statement, statements.AcceptLoss):
+        return _accept_loss(case)
+    if case.record is None:
+        raise Refused(Message("record-missing", "there is no record", case.standing.place))
+    return _ROWS[type(statement)](statement, case, case.record)
+
+
+def _begin(statement: statements.Begin, case: Case) -> Draft:
+    place = case.standing.place
+    if case.record is not None:
+        what = f"there is a record already, {case.record.id}"
+        raise Refused(Message("record-exists", what, place, (step("to see it, run", "reconciler", "state", "show"),)))
+    known = []
+    if case.expected:
+        known.append(Message("record-named", f"config/ names the record {case.expected}", "record", _ways_back(place)))
+    for note in case.notes:
+        what = f"this machine knows a record of this project: {note.record}, {note.entries} entries"
+        known.append(Message("record-known", what, note.place, _ways_back(note.place)))
+    if case.second:
+        what = "the branch with the head of a record (BRANCH-head) exists, so a record was here"
+        known.append(Message("record-known", what, place, _ways_back(place)))
+    if known:
+        raise Refused(*known)
+    loss = case.new_id()
+    facts: list[AnyFact] = [
+        Begun(at=case.at, record=case.new_id()),
+        LossOpened(at=case.at, loss=loss, cause="begun"),
+    ]
+    if statement.complete:
+        facts.append(Completed(at=case.at, losses=(loss,)))
+        return Draft(tuple(facts), weakens=True)
+    return Draft(tuple(facts), (_until_complete(case),))
+
+
+def _ways_back(place: str) -> tuple[Step, ...]:
+    return (step(f"use it: set `state: {place}`, or restore it there"), _ACCEPT)
+
+
+def _accept_loss(case: Case) -> Draft:
+    record, standing = case.record, case.standing
+    if Obstacle.OTHER_RECORD in standing.obstacles and record is not None:
+        raise Refused(*obstacle_messages(record, standing, case.expected)[:1])
+    if case.continues and record is not None:
+        what = f"the record continues at {record.closed_to}, where it is neither lost nor closed"
+        steps = (
+            step(f"use that place: set `state: {record.closed_to}` in config/"),
+            step(
+                "or, if its copy was interrupted, run", "reconciler", "state", "copy", standing.place, record.closed_to
+            ),
+        )
+        raise Refused(Message("record-continues", what, standing.place, steps))
+    facts: list[AnyFact] = []
+    heads = standing.missing
+    if record is None:
+        heads = tuple(sorted({note.head for note in case.notes} | ({case.second} if case.second else set())))
+        if not (heads or case.expected):
+            begin = () if case.in_ci else (step("to begin the record, run", "reconciler", "state", "init"),)
+            raise Refused(Message("nothing-lost", "no record of this project is known", standing.place, begin))
+        here = [note.record for note in case.notes if note.place == standing.place]
+        ids = [case.expected, *here, *(note.record for note in case.notes)]
+        facts.append(Begun(at=case.at, record=next(filter(None, ids), "") or case.new_id()))
+    elif not set(standing.obstacles) - {Obstacle.LOSS_OPEN} and _just_accepted(record, case.now):
+        return Draft()
+    facts.append(LossOpened(at=case.at, loss=case.new_id(), cause="accepted", heads=heads))
+    return Draft(tuple(facts), (_until_complete(case),), weakens=True)
+
+
+def _just_accepted(record: Record, now: float) -> bool:
+    return any(loss.cause == "accepted" and now < _in_flight_until(loss) for loss in record.open_losses)
+
+
+def _in_flight_until(loss: Loss) -> float:
+    return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS
+
+
+def _until_complete(case: Case) -> Message:
+    steps = (
+        step("record what exists", "reconciler", "state", "import", "ADDRESS"),
+        step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
+        step("when nothing is missing, run", "reconciler", "state", "complete"),
+    )
+    return Message(
+        "until-complete", "nothing is created until someone has said what exists", case.standing.place, steps
+    )
+
+
+def _complete(statement: statements.Complete, case: Case, record: Record) -> Draft:
+    unknown = sorted(set(statement.losses) - record.losses.keys())
+    if unknown:
+        raise Refused(Message("loss-unknown", f"the record has no loss {', '.join(unknown)}", case.standing.place))
+    losses = [loss for loss in record.open_losses if loss.id in statement.losses or not statement.losses]
+    if not losses:
+        return Draft()
+    refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, case, record))]
+    refusals += [unresolved(attempt) for attempt in record.attempts.values() if attempt.blocks]
+    if refusals:
+        raise Refused(*refusals)
+    fact = Completed(at=case.at, losses=tuple(sorted(loss.id for loss in losses)))
+    what = "you say that what exists at the services is recorded here, no more and no less, and that no other record of"
+    said = Message("said-by-complete", f"{what} them is in use", case.standing.place)
+    return Draft((fact,), (said, *_beyond(case, record)), weakens=True)
+
+
+def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | None:
+    if loss.cause == "copy":
+        others = [word for other in record.open_losses if other.cause != "copy" for word in ("--loss", other.id)]
+        steps = [step("finish the copy", "reconciler", "state", "copy", loss.of, case.standing.place)]
+        if others:
+            steps.append(step("to end the other losses only, run", "reconciler", "state", "complete", *others))
+        what = f"loss {loss.id} was opened by a copy, which ends it"
+        return Message("loss-of-copy", what, case.standing.place, tuple(steps))
+    until = _in_flight_until(loss)
+    if loss.cause != "accepted" or case.now >= until:
+        return None
+    what = f"a call that was sent before loss {loss.id} may be in flight until {stamp(until)}"
+    again = step(f"after {stamp(until)}, run", "reconciler", "state", "complete", "--loss", loss.id)
+    return Message("loss-too-recent", what, case.standing.place, (again,))
+
+
+def _beyond(case: Case, record: Record) -> list[Message]:
+    """Return what is desired and not recorded: the next apply creates it."""
+    messages = []
+    for subscription in case.desired.subscriptions.values():
+        target = case.desired.targets[subscription.address.target]
+        routes = record.routes_at(record.service_of(target.base_url))
+        url = normal_url(subscription.template)
+        codes = [code for code in subscription.codes if (code, url) not in routes]
+        if codes:
+            what = f"not recorded, so the next apply creates it: {', '.join(codes)} to {subscription.template}"
+            exists = step("if it exists, run first", "reconciler", "state", "import", subscription.address)
+            messages.append(Message("beyond-record", what, subscription.address, (exists,)))
+    return messages
+
+
+def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
+    target = next((target for name, target in case.desired.targets.items() if name == statement.target), None)
+    if target is None:
+        declared = step(f"declared targets: {', '.join(case.desired.targets) or 'none'}")
+        raise Refused(
+            Message("target-unknown", "target not declared in config/", f"-t {statement.target}", (declared,))
+        )
+    bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
+    accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
+    if record.service_of(target.base_url) in (bound or {record.service_of(target.base_url)}) and (
+        not account or not accounts or account in accounts
+    ):
+        return Draft()
+    fact = Rebound(at=case.at, target=target.name, base_url=target.base_url, account=account)
+    what = (
+        f"you say that {', '.join(record.base_urls[target.name])} and {target.base_url} are one service (or account):"
+        " what is recorded at either is in force at both"
+    )
+    return Draft((fact,), (Message("said-by-rebind", what, target.name),), weakens=True)
+
+
+def _observe(statement: statements.Observe, case: Case, record: Record) -> Draft:
+    facts = []
+    for heard in statement.received:
+        known = record.received.get((service_key(heard.base_url), normal_url(heard.url), heard.code), ())
+        if not any(first <= heard.first and heard.last <= last for first, last in known):
+            facts.append(replace(heard, at=case.at))
+    return Draft(tuple(facts), statement.notices)
+
+
+def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft:
+    if record.closed_to:
+        use = step("recover there", "reconciler", "state", "recover", statement.source, "--state", record.closed_to)
+        what = f"the record continues at {record.closed_to}"
+        raise Refused(Message("record-closed", what, case.standing.place, (use,)))
+    theirs = fold(statement.lines)
+    refusals = [
+        Message("copy-unfinished", f"loss {loss.id} there is of an unfinished copy", statement.source, (finish,))
+        for loss in theirs.open_losses
+        if loss.cause == "copy" and loss.id not in record.losses
+        for finish in (step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source),)
+    ]
+    for target, urls in theirs.base_urls.items():
+        declared = [found.base_url for name, found in case.desired.targets.items() if name == target]
+        ours = record.base_urls.get(target) or declared
+        if ours and not any(
+            {side.service_of(url) for url in ours} & {side.service_of(url) for url in urls} for side in (record, theirs)
+        ):
+            what = f"{statement.source} has this target at {', '.join(urls)}, another service than {', '.join(ours)}"
+            same = step("if both are one service, run first", "reconciler", "state", "rebind", "-t", target)
+            refusals.append(Message("other-service", what, target, (same,)))
+    if refusals:
+        raise Refused(*refusals)
+    return Draft(tuple(missing(record.contained, statement.lines, case.at, case.by)))
+
+
+_ROWS: Mapping[type[Statement], Callable[[Any, Case, Record], Draft]] = {
+    statements.Complete: _complete,
+    statements.Rebind: _rebind,
+    statements.Observe: _observe,
+    statements.Recover: _recover,
+    statements.Import: import_,
+    statements.Resolve: resolve,
+    statements.Move: move,
+    statements.RequestRemoval: removal,
+    statements.CancelRemoval: removal,
+    statements.ConfirmRemoval: removal,
+    statements.SetSecret: set_secret,
+}

@@ -1,0 +1,164 @@
+"""The statements: what people say about the record, as data, and what a statement is judged by.
+
+Each has a row in `statement_rows`: what it selects, what it needs, what it refuses, the facts that it appends, and
+whether it weakens a gate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.model.clock import stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from reconciler.errors import Message
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Desired
+    from reconciler.model.record import Attempt, Record
+    from reconciler.record.chain import Line
+    from reconciler.record.facts import AnyFact, Received
+    from reconciler.record.gates import Note, Standing
+
+
+class Begin(Struct, frozen=True):
+    """The record begins. `complete`: nothing exists at the services yet, and no other record of them is in use."""
+
+    complete: bool = False
+
+
+class AcceptLoss(Struct, frozen=True):
+    """The record goes on from what there is: the rest is lost for good."""
+
+
+class Complete(Struct, frozen=True):
+    """These losses (none: all that are open) are over: what exists at the services is recorded, no more and no less."""
+
+    losses: tuple[str, ...] = ()
+
+
+class Import(Struct, frozen=True):
+    """What is desired at an address or a pattern was created by other means; or this URL with these codes.
+
+    `attempt` is the id in the URL that was created, for one with `{attempt}`.
+    """
+
+    where: str
+    attempt: str = ""
+    url: str = ""
+    codes: tuple[str, ...] = ()
+
+
+class Resolve(Struct, frozen=True):
+    """Attempts with an unknown outcome were created, or were not. `attempts` names them by id; none: all that are."""
+
+    where: str
+    created: bool
+    attempts: tuple[str, ...] = ()
+    note: str = ""
+    force: bool = False
+
+
+class Move(Struct, frozen=True):
+    """The subscription at one address belongs to another one from now on."""
+
+    source: str
+    to: str
+
+
+class Rebind(Struct, frozen=True):
+    """The service and account that a target is bound to, and those of the settings, are one."""
+
+    target: str
+
+
+class RequestRemoval(Struct, frozen=True):
+    """The operator is to remove what is in force (or these codes of it)."""
+
+    where: str
+    attempts: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+class CancelRemoval(Struct, frozen=True):
+    """What was to be removed (or these codes of it) stays."""
+
+    where: str
+    attempts: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+class ConfirmRemoval(Struct, frozen=True):
+    """The operator has removed what was to be removed; or what is named by attempt."""
+
+    where: str
+    attempts: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+class SetSecret(Struct, frozen=True):
+    """The secret of a subscription, which came another way: sealed, or the name of a private file."""
+
+    where: str
+    secret: str
+    attempt: str = ""
+
+
+class Observe(Struct, frozen=True):
+    """Notifications were received, as facts without a time of their own. `notices` tell what was left out."""
+
+    received: tuple[Received, ...]
+    notices: tuple[Message, ...] = ()
+
+
+class Recover(Struct, frozen=True):
+    """The record is to have all that another history says. `source` is where its lines come from."""
+
+    source: str
+    lines: tuple[Line, ...]
+
+
+Removal = RequestRemoval | CancelRemoval | ConfirmRemoval
+Statement = Begin | AcceptLoss | Complete | Import | Resolve | Move | Rebind | Removal | SetSecret | Observe | Recover
+
+UNGATED = (Begin, AcceptLoss, Recover)
+"""The statements that are accepted while the first gate is closed: they open none, or are the way through it."""
+
+
+class Case(Struct, frozen=True):
+    """All that a statement is judged by. `record` is None if there is none at the place.
+
+    `expected` is the id that `record:` names, `notes` are those that concern the record, `second` is as in `Stored`.
+    `continues`: the record is closed, and goes on at a place where it can be read. `signs` gives the codes
+    received at the URL of an attempt since its create that nothing else explains. `new_id` draws an id.
+    """
+
+    standing: Standing
+    desired: Desired
+    now: float
+    new_id: Callable[[], str]
+    record: Record | None = None
+    by: Mapping[str, str] = {}
+    accounts: Mapping[TargetName, str] = {}
+    expected: str = ""
+    notes: tuple[Note, ...] = ()
+    second: str | None = None
+    continues: bool = False
+    signs: Callable[[Attempt], Collection[str]] = lambda _: ()
+    in_ci: bool = False
+
+    @property
+    def at(self) -> str:
+        """The time as facts have it."""
+        return stamp(self.now)
+
+
+class Draft(Struct, frozen=True):
+    """What a row makes of a statement. `notices` are what a person should know besides the facts."""
+
+    facts: tuple[AnyFact, ...] = ()
+    notices: tuple[Message, ...] = ()
+    weakens: bool = False
