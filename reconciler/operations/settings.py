@@ -1,4 +1,4 @@
-"""Where settings come from: the environment, a directory of secrets, a `.env` file, in this order.
+"""The sources of settings: the environment, a directory of secrets, a `.env` file, in this order.
 
 Every command loads this, so it imports only the standard library, unless there is a `.env` to read.
 """

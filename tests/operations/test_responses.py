@@ -114,7 +114,7 @@ class TestPrepare:
         assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
 
     def test_a_directory_of_everybody(self, tmp_path: Path) -> None:
-        """Where others can write, nothing is kept."""
+        """A directory that others can write to is refused."""
         tmp_path.chmod(0o777)
         assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
 
@@ -163,7 +163,7 @@ class TestSealed:
 
     @pytest.mark.parametrize("text", ["age:", "age:!", "age:AAAA"])
     def test_damaged(self, directory: Path, identity: Path, text: str) -> None:
-        """What is no age file opens neither."""
+        """A text that is no age file is not opened."""
         assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where settings come from, and which source counts."""
+"""Settings come from three sources, of which the first counts."""
 
 from __future__ import annotations
 

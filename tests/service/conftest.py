@@ -1,4 +1,4 @@
-"""What tests of the service room need: servers, certificates, a target and its credentials."""
+"""Fixtures for tests of the service room: servers, certificates, a target and its credentials."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class TestCreateSubscription:
         assert ({"id": "sub-1"}, 1) == (answer.fields, len(lending_service.token_requests))
 
     def test_what_was_sent_may_come_back(self, service: Service, lending_service: LendingService) -> None:
-        """Of the response only identifiers and what was sent are in the clear, and none of it in a repr."""
+        """Only identifiers and what was sent are in the clear, and nothing of the response is in a repr."""
         lending_service.script((200, json.dumps({"webhookUrl": URL, "eventCodes": ["ONB10011"], "secretKey": "k3y"})))
         answer = create(service)
         assert ({"webhookUrl": URL}, False) == (answer.fields, "k3y" in repr(answer))
@@ -185,7 +185,7 @@ class TestCreateLead:
     def test_no_answer(
         self, open_service: Open, lending_service: LendingService, serve: Callable[..., RawServer]
     ) -> None:
-        """Where the answer is lost, nobody knows."""
+        """If the answer is lost, the outcome is unknown."""
         server = serve(reset)
         with pytest.raises(CallFailed) as caught:
             open_service(make_target(lending_service.url, server.url)).create_lead(self.LEAD)

@@ -1,4 +1,4 @@
-"""What of a response may be stored in the clear."""
+"""Some fields of a response may be stored in the clear."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_possible_credential(fields: dict[str, object]) -> None:
 @pytest.mark.parametrize("key", [{"secretKey": KEY}, {"data": [{"signing_key": KEY}]}, {"hmacKey": KEY}], ids=str)
 @pytest.mark.parametrize("shown", [KEY, KEY.encode().hex(), f"https://x.example/{KEY}"], ids=["plain", "hex", "URL"])
 def test_a_secret_of_the_body_itself(key: dict[str, object], shown: str) -> None:
-    """What a body calls a secret is one wherever else it stands, in a field and in the words of an error."""
+    """A value that a body calls a secret is one wherever else it stands, in a field and in the words of an error."""
     document = {"id": "sub-1", "correlationId": shown, "message": f"there is {shown}", **key}
     assert {"id": "sub-1"} == clear(document)
     assert shown not in error_text(json.dumps(document).encode(), ())
@@ -80,14 +80,14 @@ def test_what_was_sent_unless_it_is_a_secret() -> None:
     ids=["identifiers", "a long secret", "many secrets"],
 )
 def test_a_flood(flood: dict[str, object]) -> None:
-    """Of a body that cannot be searched for secrets in time, nothing is in the clear, and no word is shown."""
+    """A body that cannot be searched for secrets in time has nothing in the clear, and no word of it is shown."""
     document = {**flood, "id": "a1", "message": "hello"}
     assert {} == clear(document, TOKEN)
     assert error_text(json.dumps(document).encode(), ()) == ""
 
 
 def test_at_most_sixteen() -> None:
-    """Of many identifiers the first ones."""
+    """Only the first identifiers are in the clear."""
     assert [f"n{number}Id" for number in range(16)] == list(clear({f"n{number}Id": number for number in range(100)}))
 
 

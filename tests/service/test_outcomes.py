@@ -123,7 +123,7 @@ def test_a_redirect_names_its_host(location: str, host: str) -> None:
     ],
 )
 def test_the_words_of_a_json_error(body: bytes, detail: str) -> None:
-    """Of a JSON error its usual members are shown, on one line and redacted; of anything else nothing."""
+    """The usual members of a JSON error are shown, on one line and redacted; nothing of anything else is."""
     assert detail == outcome_of(reply(400, body), ["hunter2hunter2"]).detail
 
 

@@ -1,4 +1,4 @@
-"""What a look at a server shows; nothing is ever POSTed."""
+"""A probe looks at a server, and never sends a POST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a text from elsewhere."""
+"""A text from elsewhere is shown without secrets."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.recursive(st.none() | st.text() | st.floats(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_any_content_under_the_right_key(directory: Path, content: object) -> None:
-    """What was encrypted with the secret may be of another version: a miss."""
+    """An entry that was encrypted with the secret may be of another version: a miss."""
     cache, provider = TokenCache(directory), Provider()
     data = token_cache._cipher(PURPOSE, SECRET).encrypt(msgspec.json.encode(content))
     (directory / f"{PURPOSE.key}.token").write_bytes(data)
@@ -244,7 +244,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, cap
 
 
 def test_an_unsafe_directory(tmp_path: Path) -> None:
-    """Where others can write, nothing is read: they could choose the token."""
+    """A directory that others can write to is refused: they could choose the token."""
     unsafe = tmp_path / "unsafe"
     unsafe.mkdir()
     unsafe.chmod(0o777)
@@ -254,6 +254,6 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
 
 
 def test_a_token_is_left_out_of_reprs(directory: Path) -> None:
-    """Of what is kept in memory."""
+    """A token in memory does not show its value."""
     token = token_cache.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
     assert "value-of-token" not in repr(token)

@@ -38,7 +38,7 @@ def failure(service: Service) -> str:
 
 
 class TestRequest:
-    """What is asked for, and how often."""
+    """The request for a token, and how often it is sent."""
 
     @pytest.mark.parametrize("api", API_NAMES)
     def test_is_as_documented(self, service: Service, lending_service: LendingService, api: str) -> None:
@@ -67,7 +67,7 @@ class TestRequest:
 
 
 class TestAnswer:
-    """What is believed of the answer (service description, section 2.1)."""
+    """The answer is checked before it is used (service description, section 2.1)."""
 
     @pytest.mark.parametrize(
         ("change", "named"),
@@ -123,7 +123,7 @@ class TestFailure:
 
     @pytest.mark.parametrize("status", [302, 308, 404, 405])
     def test_a_wrong_address(self, service: Service, lending_service: LendingService, status: int) -> None:
-        """What looks like a wrong address names auth_url; a redirect is not followed."""
+        """The error names auth_url; a redirect is not followed."""
         address = f"{lending_service.url}/tenant"
         lending_service.script_tokens((status, "", {"Location": f"{address}/oauth/token"}))
         assert f"check auth_url ({address})" in failure(service)

@@ -52,7 +52,7 @@ def post(
 
 
 class TestRequest:
-    """What is sent."""
+    """The request as it leaves."""
 
     def test_has_the_documented_headers(self, serve: Serve, transport: Transport) -> None:
         """Identity encoding, a connection of its own, and no header that nobody asked for."""
@@ -93,7 +93,7 @@ class TestRequest:
 
 
 class TestReply:
-    """What is read."""
+    """The response as far as it is read."""
 
     def test_has_the_head_as_received(self, serve: Serve, transport: Transport) -> None:
         """Names in their case, repeated headers apart; for looking up they are one list, in lower case."""
@@ -255,7 +255,7 @@ class TestNotSent:
         assert (False, []) == (failure.sent, server.requests)
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where the system gives no more threads, the call is not sent."""
+        """If the system allows no more threads, the call is not sent."""
 
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
@@ -356,7 +356,7 @@ class TestUnknown:
 
 
 class TestProxy:
-    """What a proxy does is not the request."""
+    """A failure of a proxy comes before the request."""
 
     @pytest.fixture
     def through(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Transport]:
