@@ -6,7 +6,7 @@ import json
 import math
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -91,18 +91,13 @@ class Listening:
     """
 
     def __init__(
-        self,
-        port: int,
-        file: Path | None,
-        directory: Path,
-        behaviour: Behaviour | None = None,
-        check: SignatureCheck | None = None,
-    ) -> None:
+        self, port: int, file: Path | None, directory: Path,
+        behaviour: Behaviour | None = None, check: SignatureCheck | None = None,
+    ) -> None:  # fmt: skip
         try:
             self.file = private_directory(directory) / "notifications.jsonl" if file is None else file
         except OSError as problem:
-            steps = (Step("choose another file with --record"),)
-            what = f"cannot be created: {problem.strerror}"
+            what, steps = f"cannot be created: {problem.strerror}", (Step("choose another file with --record"),)
             raise SettingsError(Message("unwritable-capture", what, str(directory), steps)) from None
         self.dropped = 0
         self._queue: Queue[Delivery] = Queue(_QUEUE_LIMIT)
@@ -113,19 +108,14 @@ class Listening:
             receiver = Receiver(captures.append, self._report, behaviour, check, self._ending.wait)
             receiver.remember(read_captured(self.file))
             self._server = Server(port, receiver.handle)
+            self.url = self._server.url
             self._stack = stack.pop_all()
-
-    @property
-    def url(self) -> str:
-        return self._server.url
 
     def deliveries(self) -> Iterator[Delivery]:
         """Return the deliveries as they arrive, until a signal handler raises."""
         while True:
-            try:
+            with suppress(Empty):
                 yield self._queue.get(timeout=0.2)
-            except Empty:
-                continue
 
     def rest(self) -> list[Delivery]:
         """Return the deliveries that arrived and were not yet taken."""
@@ -171,14 +161,9 @@ def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -
 
 @contextmanager
 def sandbox_served(
-    port: int,
-    targets: Sequence[str],
-    data: Path | None,
-    env_file: Path | None = None,
-    retry_interval: float = 15.0,
-    faults: Iterable[str] = (),
-    seed: int | None = None,
-) -> Iterator[Sandbox]:
+    port: int, targets: Sequence[str], data: Path | None, env_file: Path | None = None,
+    retry_interval: float = 15.0, faults: Iterable[str] = (), seed: int | None = None,
+) -> Iterator[Sandbox]:  # fmt: skip
     """Serve a sandbox, without `data` in a temporary directory, and write its variables to `env_file` if there is one.
 
     `faults` are `NAME=PROBABILITY`, or NAME for 1. Raises SettingsError.

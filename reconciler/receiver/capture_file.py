@@ -78,17 +78,15 @@ class CaptureFile:
 
     def _check_ours(self) -> None:
         """Refuse a file with other contents: an append would remove an incomplete last line from it."""
-        what = ""
-        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-            what = "not a regular file, so notifications would not be saved"
-        else:
-            first, newline, _ = os.pread(self._descriptor, LINE_LIMIT, 0).partition(b"\n")
-            if newline:
-                parse_line(first, f"{self.path}:1")
-            elif not first.startswith(b"{") and first:
-                what = "the file contains something other than captured notifications"
-        if what:
-            raise SettingsError(Message("other-contents", what, str(self.path), (Step("use another file"),)))
+        is_regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        first, newline, _ = (
+            os.pread(self._descriptor, LINE_LIMIT, 0).partition(b"\n") if is_regular else (b"", b"", b"")
+        )
+        if newline:
+            parse_line(first, f"{self.path}:1")
+        elif not is_regular or first[:1] not in (b"", b"{"):
+            what, steps = "not a file of captured notifications", (Step("use another file"),)
+            raise SettingsError(Message("other-contents", what, str(self.path), steps))
 
     def _write(self, data: bytes) -> None:
         """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""

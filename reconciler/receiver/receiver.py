@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -164,14 +164,9 @@ class Receiver:
 def _unreadable(body: bytes) -> str | None:
     """Return why a body cannot be a notification; None if it can. Its fields are not checked."""
     try:
-        # Numbers stay text: an int of many digits is costly, and refused by the interpreter.
-        document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        # Numbers stay text: an int of many digits is costly. `int` refuses NaN and Infinity, which JSON has not.
+        document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)
     except (ValueError, RecursionError) as problem:
         at = f" (line {problem.lineno}, column {problem.colno})" if isinstance(problem, json.JSONDecodeError) else ""
         return f"the body is not JSON{at}" if body else "the body is empty"
     return None if isinstance(document, dict) else "the body is not a JSON object"
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    """Python accepts NaN and Infinity; JSON has neither."""
-    raise ValueError(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from msgspec.structs import asdict
+
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS
 from reconciler.notifications.notification import RequestRefused, parse_notification
 from reconciler.notifications.signatures import decode_key, verify
@@ -37,12 +39,9 @@ class Verifier:
     """
 
     def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
-        for name, allowed in (
-            ("algorithm", tuple(ALGORITHMS)),
-            ("encoding", ENCODINGS),
-            ("key_encoding", KEY_ENCODINGS),
-        ):
-            if getattr(verification, name) not in allowed:
+        known = {"algorithm": tuple(ALGORITHMS), "encoding": ENCODINGS, "key_encoding": KEY_ENCODINGS}
+        for name, allowed in known.items():
+            if asdict(verification)[name] not in allowed:
                 raise ValueError(f"unknown {name}: expected one of {', '.join(allowed)}")
         if isinstance(secrets, str | bytes):
             raise TypeError("expected several secrets: a list, even of one")

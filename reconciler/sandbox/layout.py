@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Message, SettingsError, Step
+from reconciler.errors import Message, SettingsError
 from reconciler.values import Discreet
 
 if TYPE_CHECKING:
@@ -49,16 +49,9 @@ class Target(Discreet, frozen=True):
 
     def variables(self) -> list[tuple[str, str]]:
         """Return the environment variables that point a client at this target."""
-        return [
-            (f"{_prefix(self.name)}_{field}", value)
-            for field, value in (
-                ("CLIENT_ID", self.client_id),
-                ("CLIENT_SECRET", self.client_secret),
-                ("AUTH_URL", self.provider.auth_url),
-                ("BASE_URL", self.base_url),
-                ("AUDIENCE_BASE", self.provider.audience_base),
-            )
-        ]
+        provider, names = self.provider, ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
+        values = self.client_id, self.client_secret, provider.auth_url, self.base_url, provider.audience_base
+        return [(f"{_prefix(self.name)}_{name}", value) for name, value in zip(names, values, strict=True)]
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -67,10 +60,8 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
             raise SettingsError(Message("bad-target", "expected a target region/environment", name))
-        if _prefix(name) in seen:
-            what = f"it uses the same variables as {seen[_prefix(name)]}"
-            raise SettingsError(Message("same-variables", what, name, (Step("remove one of them"),)))
-        seen[_prefix(name)] = name
+        if (other := seen.setdefault(_prefix(name), name)) != name:
+            raise SettingsError(Message("same-variables", f"it uses the same variables as {other}", name))
     if not names:
         raise SettingsError(Message("no-targets", "the sandbox has no target"))
 

@@ -31,24 +31,17 @@ class Memory:
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
         self._writing = Lock()
+        self._descriptor = -1
         try:
             private_directory(directory)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             sync_directory(directory)
-        except OSError as problem:
-            what = f"cannot be used: {problem.strerror or problem}"
-            raise SettingsError(Message("sandbox-data-unusable", what, str(self._path))) from None
-        try:
             flock(self._descriptor, LOCK_EX | LOCK_NB)
             self.events = self._read()
-        except BaseException as problem:
+        except OSError as problem:
             self.close()
-            if not isinstance(problem, BlockingIOError):
-                raise
-            steps = (Step("stop that one, or use another --data"),)
-            raise SettingsError(
-                Message("sandbox-data-in-use", "in use by another sandbox", str(directory), steps)
-            ) from None
+            reason = "in use by another sandbox" if isinstance(problem, BlockingIOError) else problem.strerror
+            raise self._unusable(reason or "cannot be opened", str(self._path)) from None
 
     def append(self, events: Iterable[Event]) -> None:
         """Append events, and return after they are on the disk. Raises OSError."""
@@ -69,12 +62,14 @@ class Memory:
         self._size = len(whole) + len(newline)
         os.ftruncate(self._descriptor, self._size)
         decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
-        events = []
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                events.append(decoder.decode(line))
-            except msgspec.MsgspecError:
-                what, steps = "not written by this version of the sandbox", (Step("use another --data"),)
-                where = f"{self._path}:{number}"
-                raise SettingsError(Message("sandbox-data-unknown", what, where, steps)) from None
+        events = list[Event]()
+        try:
+            events.extend(map(decoder.decode, whole.splitlines()))
+        except msgspec.MsgspecError:
+            self.close()
+            where = f"{self._path}:{len(events) + 1}"
+            raise self._unusable("not written by this version of the sandbox", where) from None
         return events
+
+    def _unusable(self, what: str, where: str) -> SettingsError:
+        return SettingsError(Message("sandbox-data-unusable", what, where, (Step("use another --data"),)))

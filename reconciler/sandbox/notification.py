@@ -48,14 +48,8 @@ def _sample_offers() -> dict[str, object]:
 
 
 def _as_sent(value: object) -> object:
-    match value:
-        case bool() | None:
-            return value
-        case int() | float():
-            return str(value)
-        case dict():
-            return {name: _as_sent(member) for name, member in value.items()}
-        case list():
-            return [_as_sent(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {name: _as_sent(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return list(map(_as_sent, value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Self
 
-from reconciler.loopback import Request, Response, Server
+from reconciler.loopback import Server
 from reconciler.sandbox.courier import Courier
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Started
@@ -46,30 +47,32 @@ class Sandbox:
     ) -> None:
         check_names(targets)
         plan = FaultPlan(faults or {}, seed)
-        self._directory, self._memory = directory, None if directory is None else Memory(directory)
-        earlier = [] if self._memory is None else self._memory.events
-        starts = [event for event in earlier if isinstance(event, Started)]
-        try:
-            last_port = starts[-1].port if starts else 0
+        self._directory = directory
+        with ExitStack() as stack:
+            memory = None if directory is None else stack.enter_context(closing(Memory(directory)))
+            earlier = [] if memory is None else memory.events
+            starts = [event for event in earlier if isinstance(event, Started)]
+            # Two sandboxes that follow each other on one port have different URLs, so that they are two services.
+            instance, last_port = (starts[-1].instance, starts[-1].port) if starts else (secrets.token_hex(8), 0)
             self._server = Server(
-                port or last_port, self._handle, failed=self._failed, transmit=transmit, connections=_CONNECTIONS
+                port or last_port,
+                lambda request: self._service.handle(request),  # noqa: PLW0108 - its URLs need the port
+                failed=lambda problem: self.world.failures.append(repr(problem)),
+                transmit=transmit,
+                connections=_CONNECTIONS,
             )
-        except BaseException:
-            self._forget()
-            raise
-        self.url = self._server.url
-        # Two sandboxes that follow each other on one port have different URLs, so that neither is taken for the other.
-        instance = starts[-1].instance if starts else secrets.token_hex(8)
-        known = {name: account for start in starts for name, account in start.accounts.items()}
-        laid_out = lay_out(f"{self.url}/{instance}", targets, known | dict(accounts or {}), secrets.token_bytes)
-        append = (lambda _: None) if self._memory is None else self._memory.append
-        self.world = World(laid_out, plan, append, token_lifetime=token_lifetime, retry_interval=retry_interval)
-        self.world.restore(earlier)
-        used = {name: (target.client_id, target.client_secret) for name, target in laid_out.items()}
-        self.world.record(Started(instance, self._server.server_port, used))
-        self._courier = Courier(self.world)
-        self._service = Service(self.world, self.url)
-        self._running = True
+            stack.callback(self._server.stop)
+            self.url = self._server.url
+            known = {name: account for start in starts for name, account in start.accounts.items()}
+            laid_out = lay_out(f"{self.url}/{instance}", targets, known | dict(accounts or {}), secrets.token_bytes)
+            append = (lambda _: None) if memory is None else memory.append
+            self.world = World(laid_out, plan, append, token_lifetime=token_lifetime, retry_interval=retry_interval)
+            self.world.restore(earlier)
+            used = {name: (target.client_id, target.client_secret) for name, target in laid_out.items()}
+            self.world.record(Started(instance, self._server.server_port, used))
+            self._service = Service(self.world, self.url)
+            self._courier = Courier(self.world)
+            self._stack = stack.pop_all()
 
     def variables(self) -> list[tuple[str, str]]:
         """Return the environment variables that point a client at this sandbox, as (name, value)."""
@@ -89,11 +92,9 @@ class Sandbox:
 
     def close(self) -> None:
         """End every connection, delivery and thread, within seconds. Idempotent."""
-        if self._running:
-            self._running = False
-            self._server.stop()
-            self._courier.close()
-            self._forget()
+        self._server.stop()
+        self._courier.close()
+        self._stack.close()
 
     def __enter__(self) -> Self:
         self.start()
@@ -101,14 +102,3 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _forget(self) -> None:
-        if self._memory is not None:
-            self._memory.close()
-
-    def _handle(self, request: Request) -> Response:
-        return self._service.handle(request)
-
-    def _failed(self, problem: Exception) -> None:
-        """Log a defect of the sandbox itself, which nothing else would show."""
-        self.world.failures.append(repr(problem))

@@ -52,9 +52,8 @@ class World:
         self.late_seconds = 2.0
         self.changed = Condition()
         self.created: list[Subscription] = []
-        self.leads: list[Lead] = []
+        self.leads, self.attempted = list[Lead](), list[Attempted]()
         self.tokens: dict[str, Token] = {}
-        self.attempted: list[Attempted] = []
         self.unfinished: dict[str, Delivery] = {}
         self.requests: Counter[tuple[str, str]] = Counter()
         self.failures: list[str] = []

@@ -98,9 +98,9 @@ def test_no_number_is_rounded(number: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"7", b"\xff", b'{"a": NaN}', b"[" * 100_000, b'{"a":' * 100_000, b'{"a": 1e9999999999999999999}'],
-    ids=range(9),
-)  # fmt: skip
+    [b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 100_000, b'{"a":' * 100_000, b'{"a": 1e9999999999999999999}'],
+    ids=range(8),
+)
 def test_body_that_is_no_object(body: bytes) -> None:
     """It is refused, with the status to answer with."""
     with pytest.raises(NotANotification) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 import re
 from email.message import Message
 from pathlib import Path
@@ -70,7 +71,7 @@ class TestVerifier:
     )
     def test_impossible_settings(self, changes: dict[str, str]) -> None:
         """Unknown names, and a secret that is not in the key encoding."""
-        with pytest.raises(ValueError, match="expected one of|not in the key_encoding"):
+        with pytest.raises(ValueError, match=r"expected one of|not in the key_encoding"):
             Verifier(Verification(**{"header": "X", "algorithm": "hmac-sha256", **changes}), ["s3cret"])  # type: ignore[arg-type]
 
     def test_misuse(self) -> None:
@@ -132,10 +133,22 @@ class TestAttempt:
             assert drawn.hex == attempt_of(url.replace("{attempt}", drawn.hex), template)
 
 
-def test_page_holds_what_it_says() -> None:
-    """The examples of RECEIVER.md are Python, and use public names only; it has at most 800 words."""
-    text = PAGE.read_text()
-    examples = re.findall("```python\n(.*?)```", text, re.DOTALL)
-    for example in examples:
-        compile(example, str(PAGE), "exec")
-    assert (2, True) == (len(examples), len(text.split()) <= 800)
+def test_example_drops_only_what_is_superseded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's example drops what a live attempt supersedes, and handles all else."""
+    template, unknown = "https://a.example/x/{attempt}", "f" * 32
+    without_live = {"live": None, "supersedes": ["e" * 32]}
+    addresses = {"europe/staging/a": {"live": "0" * 32, "supersedes": [ID]}, "europe/staging/b": without_live}
+    status = {"targets": {"europe/staging": {"addresses": addresses}}}
+    (tmp_path / "status.json").write_text(json.dumps(status))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    example = re.findall("```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+    exec(compile(example, str(PAGE), "exec"), names)
+    paths = [f"/x/{attempt}" for attempt in (ID, "0" * 32, "e" * 32, unknown)]
+    assert [True, False, False, False] == [names["is_surplus"](path, template) for path in paths]
+    assert not names["is_surplus"]("/other", template)
+
+
+def test_page_is_short() -> None:
+    """It has at most 800 words."""
+    assert len(PAGE.read_text().split()) <= 800

@@ -56,7 +56,7 @@ class TestSignatureCheck:
 
         def judge(target: str) -> int | None:
             refusal = check(Request("POST", target, signed(body), body))
-            return refusal and refusal.status
+            return refusal.status if refusal else None
 
         assert [None, 401, 404, 404] == [judge(target) for target in (TARGET, "/loans", "/offers/1", "/")]
 

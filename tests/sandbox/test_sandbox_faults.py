@@ -183,13 +183,18 @@ def test_probability_is_kept() -> None:
     assert 60 < sum(plan.draw("create", ()) is not None for _ in range(1000)) < 140
 
 
+def hang(sandbox: Sandbox, token: str) -> None:
+    """Send a create that is never answered."""
+    with pytest.raises(ConnectionError):
+        create(sandbox, token)
+
+
 def test_stop_ends_what_hangs() -> None:
     """A sandbox stops within seconds, though a client waits for an answer."""
     with Sandbox() as sandbox:
         token = get_token(sandbox)
         sandbox.world.fail_next("hang")
-        waiting = Thread(target=lambda: pytest.raises(ConnectionError, create, sandbox, token), daemon=True)
-        waiting.start()
+        Thread(target=hang, args=(sandbox, token), daemon=True).start()
         while not sandbox.world.requests["create", STAGING]:
             time.sleep(0.01)
         begun = time.monotonic()

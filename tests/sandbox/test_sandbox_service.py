@@ -219,7 +219,7 @@ class TestLayout:
 
     def test_urls(self) -> None:
         """Each target has a base URL of its own, with the id of the sandbox; the staging ones share an account."""
-        targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, lambda size: bytes(size))
+        targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, bytes)
         assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
         assert 4 == len({target.base_url for target in targets.values()})
         assert targets["europe/staging"].provider is targets["usa/staging"].provider
@@ -277,7 +277,7 @@ class TestMemory:
         (tmp_path / "sandbox.jsonl").write_text("{}\n")
         with pytest.raises(SettingsError) as caught:
             Sandbox(directory=tmp_path)
-        assert ("sandbox-data-unknown", f"{tmp_path}/sandbox.jsonl:1") == (
+        assert ("sandbox-data-unusable", f"{tmp_path}/sandbox.jsonl:1") == (
             caught.value.messages[0].name,
             caught.value.messages[0].where,
         )
@@ -286,7 +286,7 @@ class TestMemory:
         """A directory in use is refused."""
         with Sandbox(directory=tmp_path), pytest.raises(SettingsError) as caught:
             Sandbox(directory=tmp_path)
-        assert "sandbox-data-in-use" == caught.value.messages[0].name
+        assert "sandbox-data-unusable" == caught.value.messages[0].name
 
     def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
         """A file in the place of the directory is an error."""
@@ -305,8 +305,8 @@ class TestMemory:
 def test_late_create_needs_no_socket() -> None:
     """The core is a state machine: with a clock of its own, a late create happens when its time has come."""
     now = 1000.0
-    targets = lay_out("http://s", [STAGING], {}, lambda size: bytes(size))
-    world = World(targets, FaultPlan({"late": 1.0}), clock=lambda: now, entropy=lambda size: bytes(size))
+    targets = lay_out("http://s", [STAGING], {}, bytes)
+    world = World(targets, FaultPlan({"late": 1.0}), clock=lambda: now, entropy=bytes)
     target = targets[STAGING]
     token = world.issue_token(target.provider, target.client_id, target.audience("notification"))
     headers = (("Authorization", f"Bearer {token}"), ("Content-Type", "application/json"))
