@@ -10,6 +10,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reconciler.model.result import Verdict
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 target_option = click.option(
@@ -42,3 +44,8 @@ def format_option(*forms: str) -> Callable[[F], F]:
     """Return `--format`, as `form`: text, or one of these."""
     choice = click.Choice(["text", *forms])
     return click.option("--format", "form", type=choice, default="text", help="Format of the output.  [text]")
+
+
+def code_of(verdict: Verdict) -> int:
+    """Return the exit code of what a command came to."""
+    return {"done": 0, "failed": 1, "changes": 2, "unresolved": 3}[verdict]

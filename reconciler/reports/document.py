@@ -59,7 +59,7 @@ class Field(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """A change of one thing: its sign and title, the fields that differ, and a line for each consequence."""
+    """A change of one thing: the fields that differ, a line for each consequence, and the steps to take."""
 
     sign: str
     title: str
@@ -67,6 +67,7 @@ class Changed(Struct, frozen=True):
     tone: Tone
     fields: tuple[Field, ...] = ()
     notes: tuple[Paragraph, ...] = ()
+    todos: tuple[Todo, ...] = ()
 
 
 class Todo(Struct, frozen=True):

@@ -9,7 +9,6 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.model.plan import SENDS, Action
-from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.reports.messages import sentence
 from reconciler.reports.plan import awaiting_of, duplicates_of, surplus_of
@@ -139,20 +138,6 @@ def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Js
     }
 
 
-def record_json(attempts: Iterable[Attempt]) -> list[Json]:
-    """Return what is in force, or may be, as `state show` prints it."""
-    return [
-        {
-            "address": attempt.address,
-            **attempt_json(attempt),
-            "status": Status.UNKNOWN if attempt.unresolved else attempt.status,
-            "at": attempt.at,
-            "fields": dict(attempt.fields),
-        }
-        for attempt in attempts
-    ]
-
-
 def findings_json(findings: Sequence[Finding]) -> Json:
     """Return what `doctor` found."""
     counts = Counter(finding.health for finding in findings)
@@ -162,6 +147,16 @@ def findings_json(findings: Sequence[Finding]) -> Json:
             {"check": finding.check, "health": finding.health, **message_json(finding.message)} for finding in findings
         ],
         "summary": {str(health): count for health, count in sorted(counts.items())},
+    }
+
+
+def validation_json(mistakes: Sequence[Message], warnings: Sequence[Message]) -> Json:
+    """Return what `validate` found."""
+    return {
+        "format_version": FORMAT,
+        "valid": not mistakes,
+        "mistakes": list(map(message_json, mistakes)),
+        "warnings": list(map(message_json, warnings)),
     }
 
 

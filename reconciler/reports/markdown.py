@@ -22,13 +22,14 @@ from reconciler.reports.document import (
     Letter,
     Paragraph,
     Table,
+    Todo,
 )
 from reconciler.reports.escaping import command_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.reports.document import Block, Todo
+    from reconciler.reports.document import Block
 
 LIMIT = 1024 * 1024
 """Bytes that a job summary of one step may have."""
@@ -81,12 +82,12 @@ def _word(word: str) -> str:
 def _blocks(blocks: Iterable[Block], flags: Sequence[str]) -> Iterator[str]:
     for kind, group in groupby(blocks, type):
         if kind is Changed:
-            yield from _changes([block for block in group if isinstance(block, Changed)])
+            yield from _changes([block for block in group if isinstance(block, Changed)], flags)
         else:
             yield from (text for block in group for text in _block(block, flags))
 
 
-def _changes(changes: Sequence[Changed]) -> Iterator[str]:
+def _changes(changes: Sequence[Changed], flags: Sequence[str]) -> Iterator[str]:
     rows = [(change, field.name, field.before, field.after) for change in changes for field in change.fields] or [
         (change, "", "", "") for change in changes
     ]
@@ -97,6 +98,8 @@ def _changes(changes: Sequence[Changed]) -> Iterator[str]:
         for change, name, before, after in rows
     )
     yield "".join(f"- {code(change.title)}: {prose(note.text)}\n" for change in changes for note in change.notes)
+    for change in changes:
+        yield from _todos([Todo(f"{change.title}: {todo.text}", todo.commands) for todo in change.todos], flags)
 
 
 def _block(block: Block, flags: Sequence[str]) -> Iterator[str]:
@@ -111,7 +114,7 @@ def _block(block: Block, flags: Sequence[str]) -> Iterator[str]:
             rows = [block.head, ("---",) * len(block.head), *(tuple(map(code, row)) for row in block.rows)]
             yield "".join(f"| {' | '.join(row)} |\n" for row in rows)
         case Changed():
-            yield from _changes([block])
+            yield from _changes([block], flags)
         case Commands():
             yield from _todos(block.todos, flags)
         case Alert():

@@ -9,7 +9,7 @@ from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.reports.difference import differences
 from reconciler.reports.document import Changed, Commands, Details, Document, Facts, Paragraph, Todo, Tone
-from reconciler.reports.messages import alerts
+from reconciler.reports.messages import alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ TONES = {
     Action.RETRY: Tone.CHANGED,
     Action.BLOCKED: Tone.PLAIN,
 }
+
+
+_IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed")
+"""The reasons that say no more than the fields that differ."""
 
 
 def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "") -> Document:
@@ -106,10 +110,14 @@ def _verdict(plan: Plan) -> str:
 def changed(change: Change) -> Changed:
     """Return a change with the fields that differ and a line for each consequence."""
     is_blocked = change.action is Action.BLOCKED  # why is said at the top, once for all that have the same reason
-    notes = [Paragraph(message.what, Tone.FAINT) for message in change.reasons if not is_blocked]
+    reasons = [message for message in change.reasons if not is_blocked and message.name not in _IN_THE_DIFFERENCE]
+    notes = [Paragraph(message.what, Tone.FAINT) for message in reasons]
     notes += [Paragraph(message.what, Tone.WARNING) for message in change.warnings]
     word = "blocked" if is_blocked else str(change.action)
-    return Changed(SIGNS[change.action], change.address, word, TONES[change.action], _fields(change), tuple(notes))
+    steps = [step for message in (*reasons, *change.warnings) for step in message.steps]
+    return Changed(
+        SIGNS[change.action], change.address, word, TONES[change.action], _fields(change), tuple(notes), todos(steps)
+    )
 
 
 def _fields(change: Change) -> tuple[Field, ...]:

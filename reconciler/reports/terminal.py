@@ -109,6 +109,7 @@ def _changed(change: Changed, layout: Layout) -> Iterator[str]:
         yield _styled(harmless_line(f"      {field_text(field)}"), style, layout)
     for note in change.notes:
         yield from _wrapped(note.text, layout, "      ", _STYLES[note.tone])
+    yield from _todos(change.todos, layout, "      ")
 
 
 def field_text(field: Field) -> str:

@@ -1,0 +1,99 @@
+"""`reconciler apply`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import replace
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import allow_empty_option, code_of, format_option, target_option
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+    from reconciler.model.plan import Plan
+
+
+@command(
+    "apply",
+    "reconciler apply",
+    "reconciler apply plan.json",
+    "reconciler apply -t europe/staging --auto-approve --max-creates 5",
+)
+@click.argument("plan_file", metavar="[PLANFILE]", required=False, type=click.Path(path_type=Path))
+@target_option
+@click.option("--auto-approve", is_flag=True, help="Apply without asking.")
+@click.option("--expect-digest", metavar="D", default="", help="Apply only a plan with this digest.")
+@click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more creates.")
+@allow_empty_option
+@click.option("--allow-plaintext-responses", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
+@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that stand in config/ alone.")
+@format_option("json", "markdown")
+def apply(
+    invocation: Invocation,
+    plan_file: Path | None,
+    patterns: tuple[str, ...],
+    auto_approve: bool,
+    expect_digest: str,
+    max_creates: int | None,
+    allow_empty: bool,
+    allow_plaintext_responses: bool,
+    pinned: bool,
+    form: str,
+) -> int:
+    """Carry the plan out.
+
+    Plans anew, sends each create call at most once, and records its outcome. With PLANFILE (from `plan --out`) or
+    --expect-digest it goes on only if the plan is still the one that was reviewed; nothing is sent from the file.
+    """
+    from reconciler.operations import apply as operation  # noqa: PLC0415 - not for --help
+    from reconciler.operations.plan import load_plan, make_plan, refuse_changed  # noqa: PLC0415 - likewise
+    from reconciler.reports.apply import apply_document, removal_letters  # noqa: PLC0415 - likewise
+    from reconciler.reports.json import applied_json  # noqa: PLC0415 - likewise
+
+    project, terminal = invocation.project, invocation.terminal
+    saved = load_plan(plan_file) if plan_file else None
+    planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
+    for digest in filter(None, (expect_digest, saved.digest if saved else "")):
+        refuse_changed(planned.plan, digest, saved)
+    operation.refuse_too_many(planned.plan, max_creates)
+    if pinned:
+        operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)
+    session = operation.Session(project, planned, plaintext=allow_plaintext_responses)
+    _approve(invocation, planned.plan, form, given=auto_approve or bool(expect_digest or saved))
+    from reconciler.cli.progress import progress  # noqa: PLC0415 - only for a run
+
+    with progress(terminal, planned.plan) as observe:
+        applied = session.carry_out(observe)
+    terminal.work_is_done()
+    terminal.report(lambda: apply_document(applied), lambda: applied_json(applied, removal_letters(applied)), form)
+    if form != "text" and applied.messages:
+        terminal.complain(*applied.messages)
+    return code_of(applied.verdict) if applied.signal is None else 128 + applied.signal
+
+
+def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
+    """Show the plan if there is anything to do, and ask unless approval is given. Raises Refused."""
+    from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - only for a run
+    from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
+    from reconciler.model.plan import SENDS, Action  # noqa: PLC0415 - likewise
+    from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
+
+    if all(change.action is Action.BLOCKED for change in plan.changes):
+        return
+    if not given and not has_terminal():
+        steps = (
+            step("review the plan, then apply just that", "reconciler", "plan", "--out", "plan.json"),
+            step("or use --auto-approve or --expect-digest"),
+        )
+        raise Refused(Message("not-approved", "no terminal: cannot ask for approval", "", steps))
+    document = replace(plan_document(plan), next=None)
+    if form == "text":
+        invocation.terminal.show(document)
+    elif not given:
+        invocation.terminal.tell(document)
+    creates = any(change.action in SENDS for change in plan.changes)
+    if not given and not says_yes(f"{'Creates cannot be undone. ' if creates else ''}Apply this plan?"):
+        raise Refused(Message("not-approved", "not approved; nothing was sent"))

@@ -1,0 +1,76 @@
+"""`reconciler plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import (
+    allow_empty_option,
+    code_of,
+    detailed_exitcode_option,
+    format_option,
+    target_option,
+)
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+
+
+@command(
+    "plan",
+    "reconciler plan",
+    "reconciler plan -t 'europe/*' --out plan.json",
+    "reconciler plan --format markdown >>$GITHUB_STEP_SUMMARY",
+)
+@target_option
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Also save the plan, as JSON.")
+@format_option("json", "markdown", "html")
+@detailed_exitcode_option
+@allow_empty_option
+def plan(
+    invocation: Invocation,
+    patterns: tuple[str, ...],
+    out: Path | None,
+    form: str,
+    detailed_exitcode: bool,
+    allow_empty: bool,
+) -> int:
+    """Show what differs from the configuration.
+
+    Needs no credentials and does not call the service; the record is read afresh. Signs: + create, ~ extend, ± replace,
+    ↺ restore, - remove, » retry, ! blocked.
+    """
+    from reconciler.operations.apply import plaintext_refusal  # noqa: PLC0415 - not for --help
+    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - likewise
+    from reconciler.planning.verdict import plan_verdict  # noqa: PLC0415 - likewise
+    from reconciler.reports.json import plan_json, render  # noqa: PLC0415 - likewise
+    from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
+
+    project = invocation.project
+    made = make_plan(project, patterns, allow_empty=allow_empty).plan
+    refusal = plaintext_refusal(project, made)
+    warnings = [*project.desired.warnings, *([refusal] if refusal else [])]
+    if out is not None:
+        _save(out, render(plan_json(made)))
+    saved = "" if out is None else str(out)
+    invocation.terminal.report(lambda: plan_document(made, warnings, saved), lambda: plan_json(made), form)
+    return code_of(plan_verdict(made)) if detailed_exitcode else 0
+
+
+def _save(file: Path, text: str) -> None:
+    """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
+    from reconciler.disk.durable import replace_file  # noqa: PLC0415 - only for --out
+    from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
+
+    try:
+        if file.exists() and not file.is_file():
+            file.write_text(text, encoding="utf-8")  # a pipe or a device
+        else:
+            replace_file(file.resolve(), text.encode(), 0o644)  # a link stays a link
+    except OSError as problem:
+        message = Message("plan-not-saved", f"cannot write the plan: {problem.strerror}", f"--out {file}")
+        raise SettingsError(message) from None

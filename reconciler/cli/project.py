@@ -1,0 +1,130 @@
+"""Commands about the project as a whole: its files, its set-up, and what helps to write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import format_option, target_option
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+
+
+@command("init", "reconciler init", "reconciler init partner --region europe --age-key", "reconciler init --github")
+@click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.option("--region", "regions", multiple=True, metavar="R", help="A region that you use. Repeatable.")
+@click.option("--environment", "environments", multiple=True, metavar="E", help="An environment. Repeatable.")
+@click.option("--age-key", is_flag=True, help="Also make an age key pair, which create responses are encrypted to.")
+@click.option("--github", is_flag=True, help="Also write a workflow for GitHub Actions.")
+def init(
+    invocation: Invocation,
+    directory: Path,
+    regions: tuple[str, ...],
+    environments: tuple[str, ...],
+    age_key: bool,
+    github: bool,
+) -> None:
+    """Write the files of a new project.
+
+    In a project that exists, --age-key and --github add what is missing and touch nothing else. --state names the place
+    of the record; by default a branch in a git work tree with a remote, else a file.
+    """
+    from reconciler.cli.asking import has_terminal, line  # noqa: PLC0415 - not for --help
+    from reconciler.operations import init as operation  # noqa: PLC0415 - likewise
+    from reconciler.reports.document import Commands, Document, Facts  # noqa: PLC0415 - likewise
+    from reconciler.reports.messages import todos  # noqa: PLC0415 - likewise
+
+    config = str(invocation.flags.get("config", "config"))
+    state = str(invocation.flags.get("state", ""))
+    if has_terminal() and not (regions or environments or (directory / config).exists()):
+        regions = tuple(line("Which regions do you use?", " ".join(operation.REGIONS)).split())
+        environments = tuple(line("Which environments?", " ".join(operation.ENVIRONMENTS)).split())
+        state = state or line("Where should the record lie?", operation.proposed_state(directory, github=github))
+    choices = operation.Choices(
+        regions or operation.REGIONS, environments or operation.ENVIRONMENTS, state, age_key, github, config
+    )
+    written = operation.initialize(directory, choices, invocation.project.data_directory)
+    files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
+    verdict = "Done. Next:" if written.files else "Nothing is missing."
+    invocation.terminal.show(
+        Document("init", verdict, body=(Facts(files),), next=Commands(todos(written.steps)) if written.steps else None)
+    )
+
+
+@command("validate", "reconciler validate", "reconciler validate --config other/config --format github")
+@format_option("json", "github")
+def validate(invocation: Invocation, form: str) -> int:
+    """Check the configuration: every mistake, with its file, line and column.
+
+    Needs no credentials, no record and no network.
+    """
+    from reconciler.cli.actions import annotation  # noqa: PLC0415 - not for --help
+    from reconciler.desired import load_sound  # noqa: PLC0415 - likewise
+    from reconciler.reports.doctor import validation_document  # noqa: PLC0415 - likewise
+    from reconciler.reports.json import validation_json  # noqa: PLC0415 - likewise
+
+    project, terminal = invocation.project, invocation.terminal
+    desired, problem = load_sound(project.config, project.sources.get)
+    mistakes = problem.messages if problem else ()
+    warnings = problem.warnings if problem else (*desired.warnings, *desired.unread)
+    if form == "github":
+        lines = [annotation(message, "error") for message in mistakes]
+        lines += [annotation(message, "warning") for message in warnings]
+        if lines:
+            terminal.print("\n".join(lines))
+    else:
+        count = problem.count if problem else 0
+        terminal.report(
+            lambda: validation_document(mistakes, warnings, len(desired.subscriptions), count),
+            lambda: validation_json(mistakes, warnings),
+            form,
+        )
+    return 1 if problem else 0
+
+
+@command("doctor", "reconciler doctor", "reconciler doctor -t europe/staging --write")
+@target_option
+@click.option("--write", is_flag=True, help="Check that the record is writable; adds no entry.")
+@format_option("json")
+def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form: str) -> int:
+    """Check everything that an apply depends on.
+
+    Settings, a token for each target, reachability of every host of a webhook URL, clock, record. Changes nothing and
+    sends no notification. What is fine is shown with -v.
+    """
+    from reconciler.operations.doctor import examine, exit_is_failure  # noqa: PLC0415 - not for --help
+    from reconciler.reports.doctor import doctor_document  # noqa: PLC0415 - likewise
+    from reconciler.reports.json import findings_json  # noqa: PLC0415 - likewise
+
+    findings = examine(invocation.project, patterns, write=write)
+    invocation.terminal.report(lambda: doctor_document(findings), lambda: findings_json(findings), form)
+    return int(exit_is_failure(findings))
+
+
+@command("schema", "reconciler schema >config/.schema.json")
+def schema(invocation: Invocation) -> None:
+    """Print the JSON Schema of the files in config/, for editors."""
+    from reconciler import desired  # noqa: PLC0415 - not for --help
+    from reconciler.reports.json import render  # noqa: PLC0415 - likewise
+
+    invocation.terminal.print(render(desired.schema()))
+
+
+@command(
+    "completion",
+    """echo 'eval "$(reconciler completion bash)"' >>~/.bashrc""",
+    "reconciler completion fish >~/.config/fish/completions/reconciler.fish",
+)
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(invocation: Invocation, shell: str) -> None:
+    """Print the completion script of a shell: bash, zsh or fish."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - only for this
+
+    complete = get_completion_class(shell)
+    assert complete is not None  # noqa: S101 - click has these three
+    root = click.get_current_context().find_root().command
+    invocation.terminal.print(complete(root, {}, "reconciler", "_RECONCILER_COMPLETE").source())

@@ -1,0 +1,79 @@
+"""`reconciler removal`: what the operator is asked to remove, and what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import attempts_option, codes_option, format_option, target_option
+from reconciler.cli.stating import Consent, consent_options, say
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+
+
+@command("list", "reconciler removal list", "reconciler removal list -t usa/production --format markdown")
+@target_option
+@format_option("json", "markdown")
+def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
+    """Show the messages to send to the operator.
+
+    One message for each target: what is to be removed and since when, what is to stay, and what only the operator
+    knows.
+    """
+    from reconciler.operations.status import removals_of  # noqa: PLC0415 - not for --help
+    from reconciler.reports.json import removals_json  # noqa: PLC0415 - likewise
+    from reconciler.reports.removals import removals_document  # noqa: PLC0415 - likewise
+
+    removals = removals_of(invocation.project, patterns)
+    invocation.terminal.report(lambda: removals_document(removals), lambda: removals_json(removals), form)
+
+
+@command("request", "reconciler removal request europe/staging/offers --code ONB10011")
+@click.argument("where", metavar="ADDRESS|PATTERN")
+@attempts_option
+@codes_option
+@consent_options
+def request(
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+) -> None:
+    """Ask for the removal of what is in force, or of event codes of it.
+
+    The service has no call for this: `removal list` prints the message to send to the operator.
+    """
+    from reconciler.record.statements import RequestRemoval  # noqa: PLC0415 - not for --help
+
+    say(invocation, RequestRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("cancel", "reconciler removal cancel europe/staging/offers")
+@click.argument("where", metavar="ADDRESS|PATTERN")
+@attempts_option
+@codes_option
+@consent_options
+def cancel(
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+) -> None:
+    """Take a request back: what it is about stays. Tell the operator too."""
+    from reconciler.record.statements import CancelRemoval  # noqa: PLC0415 - not for --help
+
+    say(invocation, CancelRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("confirm", "reconciler removal confirm europe/staging/offers", "reconciler removal confirm 'usa/*/*' --yes")
+@click.argument("where", metavar="ADDRESS|PATTERN")
+@attempts_option
+@codes_option
+@consent_options
+def confirm(
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+) -> None:
+    """Record that the operator has removed what was to be removed.
+
+    The next apply may create it again, if config/ desires it.
+    """
+    from reconciler.record.statements import ConfirmRemoval  # noqa: PLC0415 - not for --help
+
+    say(invocation, ConfirmRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]

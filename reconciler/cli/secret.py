@@ -1,0 +1,64 @@
+"""`reconciler secret`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import attempts_option, identity_option
+from reconciler.cli.stating import Consent, consent_options, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.cli.invocation import Invocation
+
+
+@command(
+    "show",
+    "reconciler secret show europe/staging/offers --identity key.txt",
+    "reconciler secret show europe/staging/offers --field secretKey",
+)
+@click.argument("address")
+@attempts_option
+@identity_option
+@click.option("--field", metavar="NAME", default="", help="Print only this field of the response.")
+@click.option("--headers", is_flag=True, help="Print the status line and the headers too.")
+def show(
+    invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
+) -> None:
+    """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
+    from reconciler.cli.actions import mask, print_foreign  # noqa: PLC0415 - not for --help
+    from reconciler.operations.responses import field_of  # noqa: PLC0415 - likewise
+    from reconciler.operations.secrets import response_of, texts_in  # noqa: PLC0415 - likewise
+
+    response = response_of(invocation.project, address, attempts, identity)
+    text = field_of(response.body, field) if field else ""
+    mask([text] if field else [*texts_in(response.body), response.body.decode(errors="backslashreplace")])
+    if field:
+        print_foreign(invocation.terminal, text.encode())
+    else:
+        print_foreign(invocation.terminal, response.head + response.body if headers else response.body)
+
+
+@command("set", "reconciler secret set europe/staging/offers <secret.txt")
+@click.argument("address")
+@attempts_option
+@consent_options
+def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], **consent: object) -> None:
+    """Record the secret of a subscription that came another way.
+
+    Reads it from standard input, or asks for it on a terminal.
+    """
+    from getpass import getpass  # noqa: PLC0415 - not for --help
+
+    from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
+    from reconciler.operations.secrets import secret_statement  # noqa: PLC0415 - likewise
+
+    given = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if not (secret := given.strip()):
+        raise SettingsError(Message("no-secret", "no secret was given", "standard input"))
+    say(invocation, secret_statement(invocation.project, address, attempts, secret), Consent(**consent))  # type: ignore[arg-type]

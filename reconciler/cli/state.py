@@ -1,0 +1,151 @@
+"""`reconciler state`: the record is read, and what people know is recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import attempts_option, codes_option, format_option
+from reconciler.cli.stating import Consent, consent_options, say
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+
+
+@command("show", "reconciler state show", "reconciler state show 'europe/*/*' --format json")
+@click.argument("where", metavar="[ADDRESS|PATTERN]", default="")
+@format_option("json")
+def show(invocation: Invocation, where: str, form: str) -> None:
+    """Show the subscriptions in force, and those that may be."""
+    from reconciler.operations.history import attempts_json  # noqa: PLC0415 - not for --help
+    from reconciler.operations.history import show as shown_of  # noqa: PLC0415 - likewise
+    from reconciler.reports.record import record_document  # noqa: PLC0415 - likewise
+
+    shown = shown_of(invocation.project, where)
+    whole = where.count("/") == 2 and "*" not in where
+    invocation.terminal.report(
+        lambda: record_document(shown.attempts, shown.messages, whole=whole),
+        lambda: attempts_json(shown.attempts),
+        form,
+    )
+
+
+@command("history", "reconciler state history europe/staging/offers")
+@click.argument("where", metavar="[ADDRESS|PATTERN]", default="")
+@format_option("json")
+def history(invocation: Invocation, where: str, form: str) -> None:
+    """Show who did what when, oldest first."""
+    from msgspec import to_builtins  # noqa: PLC0415 - not for --help
+
+    from reconciler.operations.history import history as history_of  # noqa: PLC0415 - likewise
+    from reconciler.planning.reasons import who  # noqa: PLC0415 - likewise
+    from reconciler.reports.record import history_document  # noqa: PLC0415 - likewise
+
+    events = history_of(invocation.project, where)
+    rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
+    invocation.terminal.report(lambda: history_document(rows), lambda: to_builtins(events), form)
+
+
+@command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")
+def verify(invocation: Invocation) -> None:
+    """Check the chain of the record: exit 1 and the line where it breaks, or if there is no record."""
+    from reconciler.operations.history import verify as verified_of  # noqa: PLC0415 - not for --help
+    from reconciler.reports.record import verified_document  # noqa: PLC0415 - likewise
+
+    known = verified_of(invocation.project)
+    torn = (("torn write left out", f"{known.torn} bytes"),) if known.torn else ()
+    facts = (("record", known.record), ("entries", str(known.entries)), ("head", known.head), *torn)
+    invocation.terminal.show(verified_document(known.place, facts, known.messages))
+
+
+@command(
+    "import",
+    "reconciler state import europe/staging/offers",
+    "reconciler state import usa/production/old --url https://x.example/h --code LOA10013",
+)
+@click.argument("where", metavar="ADDRESS|PATTERN")
+@click.option("--attempt", metavar="ID", default="", help="The id in its URL, for a URL with {attempt}.")
+@click.option("--url", metavar="URL", default="", help="The URL that it delivers to, if not the desired one.")
+@codes_option
+@consent_options
+def import_(
+    invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], **consent: object
+) -> None:
+    """Record subscriptions that were created by other means.
+
+    As config/ desires them now, or with --url and --code. What is recorded already is left out.
+    """
+    from reconciler.record.statements import Import  # noqa: PLC0415 - not for --help
+
+    if attempt and url:
+        raise click.UsageError("use either --attempt or --url")
+    say(invocation, Import(where, attempt, url, codes), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("resolve", "reconciler state resolve europe/staging/offers --created --note 'ticket 4711'")
+@click.argument("where", metavar="ADDRESS|PATTERN")
+@click.option("--created/--not-created", "created", default=None, help="What became of the create.")
+@attempts_option
+@click.option("--note", metavar="TEXT", default="", help="How it is known; kept in the record.")
+@click.option("--force", is_flag=True, help="Allow --not-created though there are signs that it exists.")
+@consent_options
+def resolve(
+    invocation: Invocation,
+    where: str,
+    created: bool | None,
+    attempts: tuple[str, ...],
+    note: str,
+    force: bool,
+    **consent: object,
+) -> None:
+    """Settle unknown outcomes, once you know them from the operator.
+
+    After a wrong --not-created the next apply creates the subscription a second time: you can neither detect nor undo
+    that.
+    """
+    from reconciler.record.statements import Resolve  # noqa: PLC0415 - not for --help
+
+    if created is None:
+        raise click.UsageError("expected --created or --not-created")
+    say(invocation, Resolve(where, created, attempts, note, force), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("mv", "reconciler state mv europe/staging/offers europe/staging/loan-offers")
+@click.argument("source", metavar="FROM")
+@click.argument("to", metavar="TO")
+@consent_options
+def mv(invocation: Invocation, source: str, to: str, **consent: object) -> None:
+    """Rename a subscription, also to another target of the same service, without a create."""
+    from reconciler.record.statements import Move  # noqa: PLC0415 - not for --help
+
+    say(invocation, Move(source, to), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("rebind", "reconciler state rebind -t europe/staging")
+@click.option("-t", "--target", required=True, metavar="TARGET", help="The target that is bound to another one.")
+@consent_options
+def rebind(invocation: Invocation, target: str, **consent: object) -> None:
+    """Point a target at the service and account in the current settings.
+
+    It says that they are the ones it was bound to before: what is recorded at either is in force at both. Another
+    service is another target.
+    """
+    from reconciler.record.statements import Rebind  # noqa: PLC0415 - not for --help
+
+    say(invocation, Rebind(target), Consent(**consent))  # type: ignore[arg-type]
+
+
+@command("observe", "reconciler state observe notifications.jsonl")
+@click.argument("file")
+@consent_options
+def observe(invocation: Invocation, file: str, **consent: object) -> None:
+    """Record notifications as evidence.
+
+    FILE is what `listen --record` writes; use - for standard input. A notification at a URL with {attempt} proves that
+    attempt.
+    """
+    from reconciler.operations.observing import observed  # noqa: PLC0415 - not for --help
+
+    say(invocation, observed(invocation.project, file), Consent(**consent))  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""How a person's statement about the record is shown, agreed to, and appended; and the options for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from reconciler.cli.invocation import Invocation
+    from reconciler.errors import Message
+    from reconciler.record.statements import Statement
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class Consent(Struct, frozen=True):
+    """What was agreed to on the command line: everything (`yes`), what has this digest, or only to be shown it."""
+
+    yes: bool = False
+    dry_run: bool = False
+    expect_digest: str = ""
+
+
+def consent_options(function: F) -> F:
+    """Add `--yes`, `--dry-run` and `--expect-digest`; `consent` combines them."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Append without asking."),
+        click.option("--dry-run", is_flag=True, help="Show what would be appended and its digest; append nothing."),
+        click.option("--expect-digest", metavar="D", default="", help="Append only what has this digest."),
+    ):
+        function = option(function)
+    return function
+
+
+def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
+    """Show what a statement would append, have it agreed to, and append it. Raises ReconcilerError."""
+    from reconciler.operations.statements import append, prepare, refuse_unexpected  # noqa: PLC0415 - not for --help
+    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
+
+    terminal, project = invocation.terminal, invocation.project
+    proposal = prepare(project, statement)
+    if consent.dry_run:
+        _show(invocation, proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.")
+        return
+    if consent.expect_digest:
+        refuse_unexpected(proposal, consent.expect_digest)
+    if not proposal.facts:
+        _show(invocation, proposal.shown, "Nothing was appended.")
+        return
+    agree(invocation, proposal.shown, consent, weakens=proposal.weakens, digest=proposal.digest)
+    outcome = append(project, statement, proposal)
+    terminal.work_is_done()
+    _show(invocation, outcome.messages, f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}.")
+
+
+def agree(
+    invocation: Invocation, shown: Sequence[Message], consent: Consent, *, weakens: bool, digest: str = ""
+) -> None:
+    """Show what will be appended, and ask at a terminal. Raises Refused if nobody agrees, where somebody has to."""
+    from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - not for --help
+    from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
+
+    invocation.terminal.tell(_document(shown, ""))
+    if consent.yes or consent.expect_digest:
+        return
+    if has_terminal():
+        if not says_yes("Append this?"):
+            raise Refused(Message("not-agreed", "not confirmed; nothing was appended"))
+    elif weakens:
+        steps = [step("review what is shown above, then repeat the command with --yes")]
+        if digest:
+            steps.append(step(f"or with --expect-digest {digest}"))
+        raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", tuple(steps)))
+
+
+def _show(invocation: Invocation, messages: Sequence[Message], verdict: str) -> None:
+    invocation.terminal.show(_document(messages, verdict))
+
+
+def _document(messages: Sequence[Message], verdict: str) -> Any:
+    from reconciler.reports.document import Document  # noqa: PLC0415 - not for --help
+    from reconciler.reports.messages import alerts  # noqa: PLC0415 - likewise
+
+    facts = [message for message in messages if message.name == "appends"]
+    notices = [message for message in messages if message.name != "appends"]
+    return Document("statement", verdict, alerts=(*alerts(facts, "Append"), *alerts(notices, "Note")))

@@ -1,0 +1,122 @@
+"""The secrets of subscriptions: found in the responses to their creates, or set by a person."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import Message, ReconcilerError, RecordError, Refused, step
+from reconciler.operations.responses import Responses
+from reconciler.record.statements import SetSecret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from reconciler.model.record import Attempt, Record
+    from reconciler.operations.project import Project
+    from reconciler.operations.responses import Response
+
+
+def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
+    """Return the last response (or secret that came another way) of one attempt of an address.
+
+    Raises Refused if there are several attempts with one, and RecordError if there is none that can be read.
+    """
+    responses = _responses(project)
+    record = project.journal.read().record
+    texts = {attempt.id: _texts(responses, attempt) for attempt in _at(record, address, attempts)}
+    kept = {attempt: known for attempt, known in texts.items() if known}
+    if not kept:
+        steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address),)
+        raise RecordError(Message("no-response", "no create response is recorded", address, steps))
+    if len(kept) > 1:
+        steps = tuple(step("", "reconciler", "secret", "show", address, "--attempt", attempt) for attempt in kept)
+        raise Refused(Message("several-responses", "several attempts have a response; name one", address, steps))
+    (known,) = kept.values()
+    return responses.open(known[-1], identity)
+
+
+def secret_statement(project: Project, address: str, attempts: Sequence[str], secret: bytes) -> SetSecret:
+    """Keep a secret that came another way, and return the statement that records it. Raises ReconcilerError."""
+    live = [attempt for attempt in _at(project.journal.read().record, address, attempts) if attempt.in_force]
+    if len(live) != 1:
+        steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
+        what = "several attempts are in force; name one" if live else "no attempt is in force"
+        raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
+    return SetSecret(address, _responses(project).keep_secret(live[0].id, secret), live[0].id)
+
+
+def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str, set[bytes]]:
+    """Return the secrets that may sign what arrives at each URL, by its template. Raises RecordError."""
+    responses, secrets = _responses(project), dict[str, set[bytes]]()
+    for attempt in project.journal.read().record.attempts.values():
+        if attempt.in_force or attempt.unresolved:
+            secrets.setdefault(attempt.template, set()).update(_secrets(responses, attempt, identity))
+    return secrets
+
+
+def secrets_of(project: Project, address: str, identity: Path | None) -> set[bytes]:
+    """Return the secrets that are recorded of an address. Raises RecordError if there is none."""
+    responses = _responses(project)
+    attempts = _at(project.journal.read().record, address, ())
+    secrets = {secret for attempt in attempts for secret in _secrets(responses, attempt, identity)}
+    if not secrets:
+        steps = (step("if you have it, run", "reconciler", "secret", "set", address),)
+        raise RecordError(Message("no-secret", "no secret is recorded", address, steps))
+    return secrets
+
+
+def _responses(project: Project) -> Responses:
+    return Responses(project.data_directory / "responses", project.desired.recipients)
+
+
+def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
+    known = [attempt for attempt in record.at_address(address) if not attempts or attempt.id in attempts]
+    if not known:
+        lists = step("to list what is recorded, run", "reconciler", "state", "show")
+        raise Refused(Message("not-recorded", "not in the record", address, (lists,)))
+    return known
+
+
+def _texts(responses: Responses, attempt: Attempt) -> list[str]:
+    """Return where the responses and secrets of an attempt are; a killed run may have left one that no fact names."""
+    return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
+
+
+def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
+    """Yield what may be a secret: what came another way, and texts in a response that the record does not hold."""
+    clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
+    problem: ReconcilerError | None = None
+    found = False
+    for text in _texts(responses, attempt):
+        try:
+            response = responses.open(text, identity)
+        except ReconcilerError as error:
+            problem = error
+            continue
+        found = True
+        if not response.head:
+            yield response.body
+        else:
+            yield from (value.encode(errors="surrogatepass") for value in texts_in(response.body) if value not in clear)
+    if problem is not None and not found:
+        raise problem
+
+
+def texts_in(body: bytes) -> list[str]:
+    """Return every text in a JSON document; none if it is something else."""
+    try:
+        waiting: list[Any] = [json.loads(body)]
+    except (ValueError, RecursionError):
+        return []
+    texts = []
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                texts.append(text)
+            case list() as items:
+                waiting += items
+            case dict() as fields:
+                waiting += fields.values()
+    return texts

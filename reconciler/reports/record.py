@@ -1,0 +1,79 @@
+"""What the record holds, and how it came to that, as documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.reports.document import Document, Facts, Heading, Paragraph, Table, Tone
+from reconciler.reports.messages import alerts
+from reconciler.reports.words import STATUS, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.errors import Message
+    from reconciler.model.record import Attempt
+    from reconciler.reports.document import Block
+
+_HEAD = ("address", "status", "codes", "URL", "since", "attempt")
+
+
+def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *, whole: bool) -> Document:
+    """Return the document of attempts as a table, or `whole`, one by one; `messages` say what closes a gate."""
+    body: list[Block] = []
+    if whole:
+        for attempt in attempts:
+            body += [Heading(f"{attempt.address}, attempt {attempt.id}"), Facts(_facts(attempt))]
+    elif attempts:
+        rows = [
+            (
+                attempt.address,
+                STATUS[attempt.status],
+                ", ".join(attempt.codes),
+                attempt.url,
+                attempt.since,
+                attempt.id,
+            )
+            for attempt in attempts
+        ]
+        tones = [Tone.ERROR if attempt.unresolved else Tone.PLAIN for attempt in attempts]
+        body.append(Table(_HEAD, tuple(rows), tuple(tones)))
+    in_force = sum(attempt.in_force for attempt in attempts)
+    unresolved = sum(attempt.unresolved for attempt in attempts)
+    verdict = f"{counted(in_force, 'subscription')} in force"
+    return Document(
+        "record",
+        f"{verdict}, {counted(unresolved, 'unresolved create')}." if unresolved else f"{verdict}.",
+        alerts=alerts(messages, "Warning"),
+        body=tuple(body),
+    )
+
+
+def _facts(attempt: Attempt) -> tuple[tuple[str, str], ...]:
+    rows = (
+        ("status", STATUS[attempt.status]),
+        ("event codes", ", ".join(attempt.codes)),
+        ("URL", attempt.url),
+        ("service", attempt.base_url),
+        ("since", attempt.since),
+        ("last change", attempt.at),
+        ("answer", f"{attempt.http_status or ''} {attempt.detail or ''}".strip()),
+        ("removal requested", f"{attempt.requested} {', '.join(attempt.requested_codes)}".strip()),
+        ("last notification", attempt.received),
+        ("supersedes", ", ".join(attempt.supersedes)),
+        ("superseded by", ", ".join(attempt.superseded_by)),
+        *((name, str(value)) for name, value in sorted(attempt.fields.items())),
+    )
+    return tuple((name, value) for name, value in rows if value)
+
+
+def history_document(rows: Sequence[tuple[str, ...]]) -> Document:
+    """Return the document of the record's log: entry, time, person, what it is about, what was said."""
+    table = Table(("entry", "at", "by", "about", "what"), tuple(rows))
+    return Document("history", f"{counted(len(rows), 'entry', 'entries')}.", body=(table,) if rows else ())
+
+
+def verified_document(place: str, facts: Sequence[tuple[str, str]], messages: Sequence[Message]) -> Document:
+    """Return the document of a record whose chain is intact."""
+    body = (Facts(tuple(facts)), Paragraph(f"{place}: the chain is intact.", Tone.ADDED))
+    return Document("verify", "", alerts=alerts(messages, "Warning"), body=body)
