@@ -120,7 +120,8 @@ class Plan(Struct, frozen=True):
 
     `gates` are messages about the first two gates if they are closed: why nothing is created, and the way on.
     `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,
-    `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to.
+    `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to. `undeclared`
+    are attempts in force or unresolved at selected addresses of targets that `config/` does not declare.
     """
 
     selection: tuple[str, ...]
@@ -134,6 +135,7 @@ class Plan(Struct, frozen=True):
     losses_open: tuple[str, ...] = ()
     heads_missing: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
+    undeclared: tuple[Attempt, ...] = ()
 
     @property
     def changes(self) -> list[Change]:

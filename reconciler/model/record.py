@@ -132,6 +132,10 @@ class Attempt(Struct, frozen=True, gc=False):
         url = normal_url(self.template)
         return frozenset((code, url) for code in self.codes)
 
+    def is_at(self, template: str) -> bool:
+        """True if it delivers to this URL, as templates compare."""
+        return self.template == template or normal_url(self.template) == normal_url(template)
+
     def settled(self, now: float) -> bool:
         """True if its call can no longer be in flight at `now` (epoch seconds)."""
         return now >= self.settled_by

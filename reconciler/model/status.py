@@ -1,0 +1,113 @@
+"""The status of targets: what is in force, the evidence that it delivers, and what waits for a person."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.plan import Duplicate, Plan, Surplus
+    from reconciler.model.record import Attempt, Loss
+
+
+class Proof(StrEnum):
+    """What notifications prove of a route: received lately; received, but not lately; or never since its create."""
+
+    PROVEN = "proven"
+    SILENT = "silent"
+    NEVER_SEEN = "never seen"
+
+
+class Evidence(Struct, frozen=True):
+    """The evidence that one event code is delivered. `at` is when it was received last, "" for never."""
+
+    proof: Proof
+    at: str = ""
+
+
+class ObservedAttempt(Struct, frozen=True):
+    """An attempt that is in force or unresolved, with the evidence for each of its codes.
+
+    `supersedes` are the ids of the attempts in place of which it delivers, if it is live: an endpoint may drop what
+    arrives for them.
+    """
+
+    attempt: Attempt
+    evidence: Mapping[str, Evidence]
+    supersedes: tuple[str, ...] = ()
+
+
+class TargetStatus(Struct, frozen=True):
+    """The status of one target, of its selected addresses. `attempts` are sorted by address, oldest first.
+
+    A target that is not `declared` has no plan. `recorded_twice` are routes that an import and another attempt stand
+    for, which are delivered once. `revived` are attempts that delivered after their confirmed removal. `cancelled` are
+    live attempts whose removal request was cancelled lately: the operator may have removed them all the same.
+    """
+
+    name: TargetName
+    attempts: tuple[ObservedAttempt, ...]
+    declared: bool = True
+    awaiting_removal: tuple[Attempt, ...] = ()
+    surplus: tuple[Surplus, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+    recorded_twice: tuple[Duplicate, ...] = ()
+    revived: tuple[Attempt, ...] = ()
+    cancelled: tuple[Attempt, ...] = ()
+
+
+class Status(Struct, frozen=True):
+    """The status of the selected targets as of `now` (epoch seconds), with the plan that is left for them."""
+
+    now: float
+    targets: tuple[TargetStatus, ...]
+    plan: Plan
+    losses: tuple[Loss, ...] = ()
+
+
+class AwaitingRemoval(Struct, frozen=True):
+    """An attempt whose removal (or that of `codes` of it) was requested.
+
+    `staying` are live attempts that deliver one of these codes to the same URL: they differ from it in ids and age
+    only, and must not be removed by mistake.
+    """
+
+    attempt: Attempt
+    codes: tuple[str, ...]
+    since: str
+    staying: tuple[Attempt, ...] = ()
+
+
+class Removals(Struct, frozen=True):
+    """All that the operator of one target should know, as of `at` (UTC, ISO 8601).
+
+    `awaiting` is to be removed. `restored` and `cancelled` must stay: an apply restores the former, and the request for
+    the latter was cancelled lately. `unknown` are creates of which the operator alone can say whether they exist.
+    """
+
+    target: TargetName
+    at: str
+    awaiting: tuple[AwaitingRemoval, ...] = ()
+    restored: tuple[Attempt, ...] = ()
+    cancelled: tuple[Attempt, ...] = ()
+    unknown: tuple[Attempt, ...] = ()
+
+
+class Unexplained(Struct, frozen=True):
+    """Notifications that prove nothing of the record. `where` is the URL or path that they arrived at.
+
+    `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL is that of an
+    attempt which the record does not know, so somebody else has created it.
+    """
+
+    code: str
+    where: str
+    count: int
+    last: str
+    ambiguous: tuple[Address, ...] = ()
+    unmanaged: bool = False

@@ -1,0 +1,159 @@
+"""Evidence: which attempts the notifications received speak for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from reconciler.model.record import Status
+from reconciler.model.status import Unexplained
+from reconciler.model.url import ATTEMPT, has_attempt, normal_url, service_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Desired
+    from reconciler.model.record import Attempt, Record
+
+_ID = re.compile("[0-9a-f]{32}")
+
+
+class Sighting(Struct, frozen=True):
+    """One notification: when it was received (UTC, ISO 8601 with a Z), its event code, and where.
+
+    `url` is None if only the path (with its query) is known, as behind a tunnel.
+    """
+
+    at: str
+    code: str
+    path: str
+    url: str | None = None
+
+
+class Observed(Struct, frozen=True, order=True):
+    """Notifications of a code from one service at one recorded URL: when the first and the last were received."""
+
+    base_url: str
+    url: str
+    code: str
+    first: str
+    last: str
+
+
+class Matches(Struct, frozen=True):
+    """What notifications tell: `observed` speaks for recorded attempts, `unexplained` for none or several.
+
+    Of `observed`, what the record knows already is left out.
+    """
+
+    observed: tuple[Observed, ...]
+    unexplained: tuple[Unexplained, ...]
+
+
+def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Matches:
+    """Match notifications with everything that delivers, or may, and with each URL that belongs to one attempt."""
+    deliveries = _Deliveries(desired, record)
+    times: dict[tuple[str, str, str], list[str]] = {}
+    rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool]] = {}
+    for sighting in sightings:
+        matching = deliveries.matching(sighting)
+        keys = {(attempt.service, normal_url(attempt.url)) for attempt in matching}
+        if len(keys) == 1:
+            times.setdefault((matching[0].base_url, matching[0].url, sighting.code), []).append(sighting.at)
+        else:
+            where = sighting.url or sighting.path
+            unmanaged = not matching and deliveries.is_like_an_attempt(where)
+            rest.setdefault((sighting.code, where), ([], matching, unmanaged))[0].append(sighting.at)
+    observed = (Observed(*key, min(received), max(received)) for key, received in sorted(times.items()))
+    unexplained = (
+        Unexplained(code, where, len(received), max(received), _addresses(matching), unmanaged)
+        for (code, where), (received, matching, unmanaged) in sorted(rest.items())
+    )
+    return Matches(tuple(found for found in observed if not _is_known(record, found)), tuple(unexplained))
+
+
+def received(record: Record, attempt: Attempt) -> dict[str, tuple[str, str]]:
+    """Return the codes of an attempt that were received at its URL since it began, with the first and the last time.
+
+    What another attempt in force delivers there is evidence for that one, and not for one whose outcome is unknown.
+    """
+    url = normal_url(attempt.url)
+    spans = {code: record.received.get((attempt.service, url, code), ()) for code in attempt.codes}
+    found: dict[str, tuple[str, str]] = {}
+    for code, known in spans.items():
+        since = [(first if first >= attempt.since else last, last) for first, last in known if last >= attempt.since]
+        if since and (attempt.in_force or attempt.own_url or not _others_in_force(record, attempt, code)):
+            found[code] = min(first for first, _ in since), max(last for _, last in since)
+    return found
+
+
+def _others_in_force(record: Record, attempt: Attempt, code: str) -> bool:
+    routes = record.routes_at(record.service_of(attempt.base_url))
+    return any(other.in_force for other in routes.get((code, normal_url(attempt.template)), ()))
+
+
+def _is_known(record: Record, observed: Observed) -> bool:
+    spans = record.received.get((service_key(observed.base_url), normal_url(observed.url), observed.code), ())
+    return any(first <= observed.first and observed.last <= last for first, last in spans)
+
+
+def _addresses(attempts: Iterable[Attempt]) -> tuple[Address, ...]:
+    return tuple(sorted({attempt.address for attempt in attempts}))
+
+
+class _Deliveries:
+    """The attempts by what they deliver where, so that a notification is not compared with each of them.
+
+    A URL with its attempt's id in it speaks for that attempt, whatever the code and though it was removed.
+    """
+
+    def __init__(self, desired: Desired, record: Record) -> None:
+        self._by_url: dict[tuple[str, str], list[Attempt]] = {}
+        self._by_path: dict[tuple[str, str], list[Attempt]] = {}
+        self._urls: set[str] = set()
+        self._templates = {subscription.template for subscription in desired.subscriptions.values()}
+        for attempt in record.attempts.values():
+            url, path = normal_url(attempt.url), _path(attempt.url)
+            self._urls.add(url)
+            self._templates.add(attempt.template)
+            if attempt.status is not Status.GONE or attempt.own_url:
+                for code in ("",) if attempt.own_url else attempt.codes:
+                    self._by_url.setdefault((code, url), []).append(attempt)
+                    self._by_path.setdefault((code, path), []).append(attempt)
+        templates = {template for template in self._templates if has_attempt(template)}
+        self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
+
+    def matching(self, sighting: Sighting) -> list[Attempt]:
+        """Return the attempts that deliver such a notification: to that very URL, else to that path.
+
+        A URL that is recorded is no tunnel's, so what arrived there says nothing of others with the same path.
+        """
+        url = _normal(sighting.url)
+        index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)
+        return [*index.get(("", key), ()), *index.get((sighting.code, key), ())]
+
+    def is_like_an_attempt(self, where: str) -> bool:
+        """True if a URL or path is a known template with some id in place of `{attempt}`."""
+        text = where if where.startswith("/") else _normal(where)
+        texts = {text, _path(text)} if text else set()
+        return any(
+            text[: match.start()] + text[match.start() :].replace(match[0], ATTEMPT) in self._patterns
+            for text in texts
+            for match in _ID.finditer(text)
+        )
+
+
+def _normal(url: str | None) -> str:
+    try:
+        return normal_url(url) if url else ""
+    except ValueError:
+        return ""
+
+
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,127 @@
+"""What is in force beyond what is desired: surplus codes, and routes that several attempts deliver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from reconciler.model.plan import Duplicate, Surplus
+from reconciler.model.record import Status
+from reconciler.model.url import normal_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Subscription
+    from reconciler.model.record import Attempt, Record
+    from reconciler.model.selection import Selection
+
+
+class Excess(Struct, frozen=True):
+    """The routes that several live attempts stand for, by code and URL, each sorted with the one to keep first.
+
+    `twice` are delivered twice. `recorded` are recorded twice only: of equal codes and URL, an import and another
+    attempt are taken for one subscription.
+    """
+
+    twice: tuple[Duplicate, ...]
+    recorded: tuple[Duplicate, ...]
+
+
+def excess(record: Record) -> Excess:
+    """Return the routes that several live attempts of one service stand for. Each is listed for every target it has."""
+    groups: dict[tuple[str, str], list[Attempt]] = {}
+    service_of = record.service_of
+    for attempt in record.attempts.values():
+        if attempt.status is Status.LIVE:
+            groups.setdefault((attempt.base_url, normal_url(attempt.template)), []).append(attempt)
+    if len({service_of(base_url) for base_url, _ in groups}) < len({base_url for base_url, _ in groups}):
+        united: dict[tuple[str, str], list[Attempt]] = {}
+        for (base_url, url), attempts in groups.items():
+            united.setdefault((service_of(base_url), url), []).extend(attempts)
+        groups = united
+    routes = [route for attempts in groups.values() if len(attempts) > 1 for route in _shared_routes(attempts)]
+    return Excess(
+        tuple(sorted((found for found, is_twice in routes if is_twice), key=_order)),
+        tuple(sorted((found for found, is_twice in routes if not is_twice), key=_order)),
+    )
+
+
+def duplicates_by_target(
+    routes: Iterable[Duplicate], record: Record, selection: Selection
+) -> dict[TargetName, list[Duplicate]]:
+    """Return the routes that a selected address has an attempt of, by target."""
+    found: dict[TargetName, list[Duplicate]] = {}
+    for route in routes:
+        addresses = {record.attempts[attempt].address for attempt in route.attempts}
+        if any(address.target == route.target and selection.has(address) for address in addresses):
+            found.setdefault(route.target, []).append(route)
+    return found
+
+
+def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Surplus]:
+    """Return the codes live at the desired URL that are not desired, or live there a second time; sorted by attempt.
+
+    Of a code that is recorded twice only, neither attempt is surplus; nor is what a plan has removed anyway.
+    """
+    live = [attempt for attempt in attempts if attempt.status is Status.LIVE and attempt.is_at(subscription.template)]
+    gone = {attempt.id for attempt in outlived(subscription, attempts)}
+    kept: list[Attempt] = []
+    surplus: list[Surplus] = []
+    for attempt in sorted((attempt for attempt in live if attempt.id not in gone), key=_keep_first):
+        others = {code for other in kept if not _is_recorded_twice(other, attempt) for code in other.codes}
+        extra = [code for code in attempt.codes if code not in subscription.codes or code in others]
+        for requested in (False, True):
+            codes = tuple(code for code in extra if (code in attempt.requested_codes) is requested)
+            if codes:
+                surplus.append(Surplus(subscription.address, attempt.id, codes, requested))
+        kept.append(attempt)
+    return sorted(surplus, key=lambda found: (found.attempt, found.requested))
+
+
+def outlived(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the superseded attempts that turned out live, and whose desired codes a later live one delivers too."""
+    found = []
+    for number, attempt in enumerate(attempts):
+        if attempt.superseded_by and attempt.status is Status.LIVE:
+            useful = set(attempt.codes).intersection(subscription.codes)
+            later = [other for other in attempts[number + 1 :] if other.status is Status.LIVE]
+            there = [other for other in later if other.is_at(subscription.template)]
+            if there and useful <= {code for other in there for code in other.codes}:
+                found.append(attempt)
+    return found
+
+
+def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
+    """Yield each route of attempts with one URL that several deliver, once for each target, and if that is so."""
+    ordered = sorted(attempts, key=_keep_first)
+    by_code: dict[str, list[Attempt]] = {}
+    for attempt in ordered:
+        for code in attempt.codes:
+            by_code.setdefault(code, []).append(attempt)
+    for code, sharing in by_code.items():
+        if len(sharing) > 1:
+            distinct: list[Attempt] = []
+            for attempt in sharing:
+                if not any(_is_recorded_twice(attempt, other) for other in distinct):
+                    distinct.append(attempt)
+            ids = tuple(attempt.id for attempt in sharing)
+            for target in {attempt.address.target for attempt in sharing}:
+                yield Duplicate(target, code, sharing[0].template, ids), len(distinct) > 1
+
+
+def _is_recorded_twice(one: Attempt, other: Attempt) -> bool:
+    """True if one of two attempts is an import of what may be the other, so that nobody knows of two subscriptions."""
+    return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)
+
+
+def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
+    """Order attempts that deliver the same: the one with a stored secret first, since nothing else can be verified."""
+    has_secret = bool(attempt.responses or attempt.secrets)
+    return bool(attempt.superseded_by), attempt.imported, not has_secret, attempt.since, attempt.id
+
+
+def _order(found: Duplicate) -> tuple[str, str, str]:
+    return found.target, found.code, found.url

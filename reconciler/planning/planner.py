@@ -1,0 +1,244 @@
+"""Desired and record in, plan out: one pass over the addresses, then the gates, then the order.
+
+1. Each address whose attempts are not just what is desired gets its changes (`subscription`), judged by what is in
+   force anywhere on its service (`routes`).
+2. Closed gates of the record and of its target block what they must (`blocking`).
+3. Removals follow the creates that take their codes over, and the selection is made (`order`).
+4. What is in force beyond what is desired is listed (`excess`), and everything gets its digest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from reconciler.errors import Message, Refused, SelectionError, Step
+from reconciler.model.address import Address
+from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
+from reconciler.model.record import Attempt, Status
+from reconciler.planning.blocking import blocked, foreign
+from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
+from reconciler.planning.order import ordered
+from reconciler.planning.routes import Routes
+from reconciler.planning.subscription import Case, changes_of, is_as_desired
+from reconciler.record.obstacles import obstacle_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Desired, Target
+    from reconciler.model.plan import Duplicate
+    from reconciler.model.record import Record
+    from reconciler.model.selection import Selection
+    from reconciler.record.gates import Standing
+
+_Addressed = TypeVar("_Addressed", Change, Attempt, Surplus)
+
+
+def plan(
+    desired: Desired,
+    record: Record,
+    standing: Standing,
+    selection: Selection,
+    *,
+    now: float,
+    accounts: Mapping[TargetName, str] | None = None,
+    allow_empty: bool = False,
+) -> Plan:
+    """Return the plan for what is selected: every gate before a create is judged here, and nowhere else.
+
+    `now` is in epoch seconds; `accounts` has a hash of the client id of each target that one is set for. Raises
+    SelectionError for a pattern that matches nothing, and Refused for a target that was emptied, unless `allow_empty`.
+    """
+    selected = _selected(desired, record, selection)
+    if not allow_empty:
+        _refuse_emptied(desired, record, selected)
+    differing, undeclared = _differing(desired, record)
+    gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
+    strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
+    routes = Routes(desired, record)
+    planned = [
+        blocked(change, record, standing, gates, strange, now)
+        for address, attempts in differing.items()
+        for change in changes_of(_case(address, attempts, desired, record, routes, now))
+    ]
+    changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
+    beyond = _Beyond(
+        {change.address for change in planned},
+        _by_target(_awaiting(record, selection)),
+        _by_target(_surplus(differing, desired, selection)),
+        duplicates_by_target(excess(record).twice, record, selection),
+    )
+    here = _by_target(changes)
+    targets = {
+        target.name: _target_plan(target, here.get(target.name, ()), beyond, desired, selection, strange)
+        for target in selected
+    }
+    return Plan(
+        selection=selection.patterns,
+        targets=targets,
+        digest=_digest([[name, planned.digest] for name, planned in targets.items()]),
+        place=standing.place,
+        record=record.id,
+        head=record.head,
+        entries=record.entries,
+        gates=gates,
+        losses_open=tuple(loss.id for loss in record.open_losses),
+        heads_missing=standing.missing,
+        recipients=tuple(sorted(desired.recipients)),
+        undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
+    )
+
+
+class _Beyond(Struct, frozen=True):
+    """What the plans of targets tell beside their changes; `changed` are all addresses with changes, selected or not."""
+
+    changed: set[Address]
+    awaiting: Mapping[TargetName, Sequence[Attempt]]
+    surplus: Mapping[TargetName, Sequence[Surplus]]
+    twice: Mapping[TargetName, Sequence[Duplicate]]
+
+
+def _target_plan(
+    target: Target,
+    changes: Sequence[Change],
+    beyond: _Beyond,
+    desired: Desired,
+    selection: Selection,
+    strange: Mapping[TargetName, tuple[Message, ...]],
+) -> TargetPlan:
+    name = target.name
+    return TargetPlan(
+        target,
+        digest=_digest([name, [change.digest for change in changes]]),
+        changes=tuple(changes),
+        unchanged=_unchanged(name, desired, beyond.changed, selection),
+        awaiting_removal=tuple(beyond.awaiting.get(name, ())),
+        surplus=tuple(beyond.surplus.get(name, ())),
+        duplicates=tuple(beyond.twice.get(name, ())),
+        foreign=strange[name],
+    )
+
+
+def _selected(desired: Desired, record: Record, selection: Selection) -> list[Target]:
+    """Return the declared targets that are selected, sorted. Raises SelectionError for patterns that match nothing."""
+    if selection.patterns:
+        addresses = {*desired.subscriptions, *map(Address, record.addresses)}
+        names = {*desired.targets, *(address.target for address in addresses)}
+        unmatched = selection.unmatched(names, addresses)
+        if unmatched:
+            from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+
+            what = f"matches no target or address{suggestion(unmatched, [*names, *addresses])}"
+            declared = Step(f"declared targets: {', '.join(desired.targets) or 'none'}")
+            raise SelectionError(*(Message("no-match", what, f"-t {pattern}", (declared,)) for pattern in unmatched))
+    return [desired.targets[name] for name in sorted(desired.targets) if selection.touches(name)]
+
+
+def _refuse_emptied(desired: Desired, record: Record, selected: Sequence[Target]) -> None:
+    """Raise Refused for targets with live subscriptions and none desired: more likely a mistake than intended."""
+    empty = {target.name for target in selected if not desired.of_target(target.name)}
+    attempts = record.attempts.values() if empty else ()
+    live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
+    messages = [
+        Message(
+            "nothing-desired",
+            f"config/ defines no subscription for this target, but {live[name]} {'is' if live[name] == 1 else 'are'}"
+            " in force",
+            name,
+            (Step("to have all of them removed, use --allow-empty"),),
+        )
+        for name in sorted(empty & live.keys())
+    ]
+    if messages:
+        raise Refused(*messages)
+
+
+def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
+    """Return the addresses of declared targets that are not just as desired, with their attempts, and what others have.
+
+    The latter are the attempts, in force or unresolved, of targets that are not declared.
+    """
+    at_address = record.at_address
+    differing: dict[Address, Sequence[Attempt]] = {}
+    for address, subscription in desired.subscriptions.items():
+        attempts = at_address(address)
+        if not is_as_desired(subscription, attempts):
+            differing[address] = attempts
+    undeclared: list[Attempt] = []
+    for name in record.addresses:
+        if name not in desired.subscriptions:
+            address, attempts = Address(name), at_address(name)
+            if address.target in desired.targets:
+                differing[address] = attempts
+            else:
+                undeclared += (attempt for attempt in attempts if attempt.in_force or attempt.blocks)
+    return differing, undeclared
+
+
+def _case(
+    address: Address, attempts: Sequence[Attempt], desired: Desired, record: Record, routes: Routes, now: float
+) -> Case:
+    subscription = desired.subscriptions.get(address)
+    return Case(address, subscription, attempts, desired.targets[address.target], record, routes, now)
+
+
+def _awaiting(record: Record, selection: Selection) -> list[Attempt]:
+    attempts = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
+    selected = (attempt for attempt in attempts if selection.has(attempt.address))
+    return sorted(selected, key=lambda attempt: (attempt.address, attempt.id))
+
+
+def _surplus(
+    differing: Mapping[Address, Sequence[Attempt]], desired: Desired, selection: Selection
+) -> Iterator[Surplus]:
+    for address in sorted(differing):
+        if address in desired.subscriptions and selection.has(address):
+            yield from surplus_of(desired.subscriptions[address], differing[address])
+
+
+def _unchanged(target: TargetName, desired: Desired, changed: set[Address], selection: Selection) -> int:
+    subscriptions = desired.of_target(target)
+    if not (changed or selection.patterns):
+        return len(subscriptions)
+    addresses = (subscription.address for subscription in subscriptions)
+    return sum(address not in changed and selection.has(address) for address in addresses)
+
+
+def _by_target(items: Iterable[_Addressed]) -> dict[TargetName, list[_Addressed]]:
+    groups: dict[TargetName, list[_Addressed]] = {}
+    for item in items:
+        groups.setdefault(item.address.target, []).append(item)
+    return groups
+
+
+def _with_digest(change: Change, desired: Desired, record: Record) -> Change:
+    """Return a change with the digest of what approving it approves.
+
+    Neither time nor account nor other addresses enter into it, nor notifications, unless one changes a status.
+    """
+    target, request = desired.targets[change.address.target], change.request
+    attempts = sorted(record.at_address(change.address), key=lambda attempt: attempt.id)
+    digest = _digest(
+        [
+            change.address,
+            change.action,
+            request and [request.codes, request.template],
+            change.concerns,
+            [[attempt.id, attempt.status, attempt.codes, attempt.url] for attempt in attempts],
+            record.id,
+            [target.auth_url, target.base_url, target.audience_base],
+            sorted(desired.recipients),
+        ]
+    )
+    return replace(change, digest=digest)
+
+
+def _digest(value: object) -> str:
+    return "sha256:" + sha256(encode(value)).hexdigest()

@@ -1,0 +1,233 @@
+"""Why a change is planned, and what to know before it is applied: the words of a plan.
+
+Each command names the attempts it is about, so that one pasted late does no harm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, Step, step
+from reconciler.model.clock import stamp
+from reconciler.model.url import is_sandbox
+from reconciler.planning.evidence import received
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Target
+    from reconciler.model.plan import Request
+    from reconciler.model.record import Attempt, Record
+
+NOTHING_IN_FORCE = Message("nothing-in-force", "no subscription in force")
+NOT_DESIRED = Message("not-desired", "no longer in config/")
+SUPERSEDED = Message("superseded", "it was sent again, and a later attempt delivers in its place")
+WANTED_AGAIN = Message("desired-again", "it awaits removal but is in config/ again")
+TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
+BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the operator removes the old one")
+
+
+def who(by: Mapping[str, str]) -> str:
+    """Return who did something, in a few words, from the `by` of a fact."""
+    name = by.get("actor") or by.get("user") or "?"
+    if "triggering_actor" in by:
+        name = f"{by['triggering_actor']}, rerunning a run of {name}"
+    host = f" on {by['host']}" if "host" in by else ""
+    run = f" ({by['url']})" if "url" in by else ""
+    return f"{name}{host}{run}"
+
+
+def missing_codes(codes: Iterable[str]) -> Message:
+    """Return why a create is sent beside what is in force."""
+    return Message("new-codes", f"new event codes: {', '.join(codes)}")
+
+
+def url_changed(old: Iterable[str]) -> Message:
+    """Return why a create replaces what delivers to the old URLs."""
+    return Message("url-changed", f"the URL changed from {', '.join(sorted(set(old)))}")
+
+
+def already_delivered(template: str) -> Message:
+    """Return why what delivers to an old URL is to be removed."""
+    return Message("already-delivered", f"superseded: already delivered to {template}")
+
+
+def sent_again(attempts: Iterable[Attempt]) -> Message:
+    """Return why a create is sent again though the outcome of an earlier one is unknown."""
+    names = ", ".join(attempt.id for attempt in attempts)
+    return Message("sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and its URL is its own")
+
+
+def second_secret(template: str) -> Message:
+    """Return what a second subscription with the same URL means for the endpoint there."""
+    return Message("second-secret", f"this endpoint must now accept two signing secrets: {template}")
+
+
+def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
+    """Return what else comes back with something that is restored; nothing if there are no such codes."""
+    named = ", ".join(sorted(codes))
+    return (Message("also-delivers", f"it also delivers {named} ({why_not})"),) if named else ()
+
+
+def moving(request: Request, attempt: Attempt) -> Message:
+    """Return a warning that codes which move here are delivered elsewhere, or may be, until that is removed."""
+    what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
+    what = f"{what} {attempt.address} (attempt {attempt.id})"
+    return Message("moving-codes", f"{what}, if that was created" if attempt.unresolved else what)
+
+
+def exchanged(one: Address, other: Address) -> Message:
+    """Return what to ask of two replacements whose new URLs are each other's old ones."""
+    return Message("urls-exchanged", f"the URLs of {one} and {other} are exchanged; is that intended?")
+
+
+def cancel_removal(address: Address, attempt: Attempt) -> Message:
+    """Return what to do before a restore: what the operator has removed already must not be restored."""
+    return Message(
+        "cancel-removal",
+        f"cancel the removal request for attempt {attempt.id} with the operator",
+        steps=(step("if it was removed already, first run", *_removal("confirm", address, attempt.id)),),
+    )
+
+
+def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
+    """Return what is unknown about a create, since when and by whom, and how to resolve it once its call is settled."""
+    started = f"create started {attempt.since} by {who(attempt.by)}"
+    resolve = ("reconciler", "state", "resolve", attempt.address)
+    created = (*resolve, "--created", "--attempt", attempt.id)
+    seen = received(record, attempt)
+    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
+    if seen:
+        codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(seen.items()))
+        what = f"{started}: outcome unknown, but it probably exists: notifications were received since: {codes}"
+        return Message("unresolved", what, attempt.address, (Step(f"{after}run", created),))
+    steps = (
+        Step(f"{after}if it exists", created),
+        Step(f"{after}if it certainly does not", (*resolve, "--not-created", "--attempt", attempt.id)),
+    )
+    if attempt.in_flight(now):
+        what = f"{started}: its call may be in flight until {stamp(attempt.settled_by)}; if it has no outcome then,"
+        return Message("in-flight", f"{what} check with the operator, then run:", attempt.address, steps)
+    what = f"{started}: outcome unknown; check with the operator, then run:"
+    return Message("unresolved", what, attempt.address, steps)
+
+
+def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
+    """Return why a request is not created: an attempt of another address has a route of it.
+
+    `renaming` are the two addresses of a `state mv` that would make it this one's, empty if it was not renamed.
+    """
+    what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
+    what = f"{what} (attempt {attempt.id})"
+    if renaming:
+        command = ("reconciler", "state", "mv", *renaming)
+        return Message("in-force-elsewhere", what, steps=(step("if the subscription was renamed, run", *command),))
+    codes = [code for code in attempt.codes if code in request.codes]
+    return Message("in-force-elsewhere", what, steps=_gone(attempt, codes))
+
+
+def rival(codes: Iterable[str], address: Address) -> Message:
+    """Return why codes are not created: another address of the service desires them too."""
+    what = f"{', '.join(codes)} is desired of {address} too, and both targets are one service"
+    return Message("desired-twice", what, steps=(step("desire it of one of the two, in config/"),))
+
+
+def removed_first(attempt: Attempt) -> Message:
+    """Return what a `replace: wait` waits for: a removal that the plan itself requests."""
+    return Message("waits-for-removal", f"{_awaited(attempt)}; apply requests its removal")
+
+
+def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Message:
+    """Return what a `replace: wait` waits for: the removal of these codes, which a person must see to.
+
+    `is_staying`: the attempt awaits removal, and the plan restores it.
+    """
+    if attempt.unresolved:
+        return Message("waits-for-removal", f"{_awaited(attempt)}, whose outcome is unknown")
+    return Message("waits-for-removal", _awaited(attempt), steps=_gone(attempt, codes, is_staying=is_staying))
+
+
+def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
+    """Return why a route that is desired is neither kept nor created: somebody has requested its removal."""
+    named = tuple(codes)
+    what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, and config/ desires it"
+    options = [word for code in named for word in ("--code", code)] if named != attempt.codes else []
+    return Message(
+        "removal-requested",
+        what,
+        steps=(
+            step("to keep it, run", *_removal("cancel", attempt.address, attempt.id), *options),
+            step("once it is removed", *_removal("confirm", attempt.address, attempt.id), *options),
+        ),
+    )
+
+
+def after(takers: Iterable[Address]) -> Message:
+    """Return what a removal follows."""
+    return Message("after-takers", f"after its event codes are taken over by {', '.join(takers)}")
+
+
+def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[Message, ...]:
+    """Return why a removal is blocked: the addresses that take its codes over are blocked, or not selected."""
+    messages = [Message("waits-for-blocked", f"waiting for {address}, which is blocked") for address in blocked]
+    options = [word for address in unselected for word in ("-t", address)]
+    if unselected:
+        what = f"its event codes move to {', '.join(unselected)}, not selected"
+        create = step("create that first, with", "reconciler", "apply", *options)
+        messages.append(Message("waits-for-unselected", what, steps=(create,)))
+    return tuple(messages)
+
+
+def other_service(target: Target, recorded: str) -> Message:
+    """Return that a target belongs to another service than the settings name. Most often a setting is wrong."""
+    what = f"the record binds this target to the service at {recorded}, and the settings name {target.base_url}"
+    what = f"{what}; nothing is created there"
+    if is_sandbox(recorded) != is_sandbox(target.base_url):
+        which = "" if is_sandbox(recorded) else "not "
+        return Message(
+            "other-service",
+            what,
+            target.name,
+            (step(f"this record is {which}a sandbox's: use another place, with --state"),),
+        )
+    check = step(f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL")
+    return Message(
+        "other-service", f"{what}; nothing is created there", target.name, (check, _rebind(target, "service"))
+    )
+
+
+def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
+    """Return that a target belongs to another account than the settings name, both as short hashes."""
+    bound = ", ".join(sorted(account[:19] for account in recorded))
+    what = f"the record binds this target to the account {bound}…, and the settings name {current[:19]}…"
+    what = f"{what}; nothing is created there"
+    check = step(f"check {target.name.variable_prefix}CLIENT_ID")
+    return Message(
+        "other-account", f"{what}; nothing is created there", target.name, (check, _rebind(target, "account"))
+    )
+
+
+def _rebind(target: Target, what: str) -> Step:
+    return step(f"only if both are the same {what}, run", "reconciler", "state", "rebind", "-t", target.name)
+
+
+def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:
+    """Return how to have codes of an attempt removed, or how to record that they are."""
+    options = [word for code in codes for word in ("--code", code)] if tuple(codes) != attempt.codes else []
+    if not is_staying and set(codes) <= set(attempt.requested_codes):
+        confirm = _removal("confirm", attempt.address, attempt.id)
+        return (step("after the operator has removed it, run", *confirm, *options),)
+    return (step("to have it removed first, run", *_removal("request", attempt.address, attempt.id), *options),)
+
+
+def _awaited(attempt: Attempt) -> str:
+    return f"replace: wait; waiting for the removal of {attempt.address} (attempt {attempt.id}, {attempt.template})"
+
+
+def _removal(what: str, address: Address, attempt: str) -> tuple[str, ...]:
+    return "reconciler", "removal", what, address, "--attempt", attempt
+
+
+def _shared(request: Request, attempt: Attempt) -> str:
+    return ", ".join(code for code in attempt.codes if code in request.codes)

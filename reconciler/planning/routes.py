@@ -1,0 +1,131 @@
+"""Who delivers what: everything that is in force, or may be, on a service, and what is desired there."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reconciler.model.address import Address
+from reconciler.model.desired import Overlap
+from reconciler.model.record import Status
+from reconciler.model.url import normal_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.address import TargetName
+    from reconciler.model.desired import Desired, Subscription
+    from reconciler.model.plan import Request
+    from reconciler.model.record import Attempt, Record
+
+
+class Routes:
+    """The routes of the record and of `config/`, service by service; indexed when a create first asks."""
+
+    def __init__(self, desired: Desired, record: Record) -> None:
+        self._desired = desired
+        self._record = record
+        self._services = {name: record.service_of(target.base_url) for name, target in desired.targets.items()}
+
+    def service(self, target: TargetName) -> str:
+        """Return the key of the service that a declared target is at."""
+        return self._services[target]
+
+    def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
+        """Return the attempts of other addresses that deliver, or may deliver, a route of a request."""
+        url, routes = normal_url(request.template), self._record.routes_at(self.service(address.target))
+        return _others(address, (attempt for code in request.codes for attempt in routes.get((code, url), ())))
+
+    def moving(self, address: Address, request: Request) -> list[Attempt]:
+        """Return the attempts of other addresses that deliver, or may, a code of a request not desired of them."""
+        service = self.service(address.target)
+        holders = (
+            attempt
+            for code in request.codes
+            for attempt in self._by_code.get((service, code), ())
+            if not self._is_desired(attempt.address, code, service)
+        )
+        return _others(address, holders)
+
+    def leaving(self, attempt: Attempt, codes: Iterable[str]) -> tuple[str, ...]:
+        """Return the codes of an attempt, among these, that are not desired of its address."""
+        service = self._record.service_of(attempt.base_url)
+        wanted = set(codes)
+        return tuple(
+            code for code in attempt.codes if code in wanted and not self._is_desired(attempt.address, code, service)
+        )
+
+    def rival(self, address: Address, request: Request) -> Subscription | None:
+        """Return a subscription of another address that must not have its codes beside this one's.
+
+        `config/` is checked for those of one `base_url`; this is about services which the record says are one. The one
+        that is in force comes first, then the first in order.
+        """
+        mode = self._desired.targets[address.target].overlap
+        service = self.service(address.target)
+        for code in request.codes if self._record.services else ():
+            for other in self._desired_by_code.get((service, code), ()):
+                if other.address == address:
+                    continue
+                modes = {mode, self._desired.targets[other.address.target].overlap}
+                is_same = normal_url(other.template) == normal_url(request.template)
+                if (is_same or Overlap.REFUSE in modes) and (
+                    other.address < address
+                    or any(attempt.address == other.address for attempt in self._by_code.get((service, code), ()))
+                ):
+                    return other
+        return None
+
+    def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
+        """Return the addresses of the `state mv` that makes an attempt this address's; empty if it was not renamed.
+
+        What was renamed is desired under its old address no more. If the new one is taken, by what is itself desired
+        there no more, that is moved aside first.
+        """
+        if not (attempt.by_plan or attempt.status is Status.LIVE) or self._is_kept(attempt.address):
+            return ()
+        if not self._present(address):
+            return attempt.address, address
+        aside = Address(f"{address}-moved")
+        if self._is_kept(address) or aside in self._desired.subscriptions or self._record.at_address(aside):
+            return ()
+        return address, aside
+
+    def _is_kept(self, address: Address) -> bool:
+        """True if something in force under an address is desired there."""
+        subscription = self._desired.subscriptions.get(address)
+        if subscription is None:
+            return False
+        routes = {(code, normal_url(subscription.template)) for code in subscription.codes}
+        return any(not routes.isdisjoint(attempt.routes) for attempt in self._present(address))
+
+    def _present(self, address: Address) -> list[Attempt]:
+        return [attempt for attempt in self._record.at_address(address) if attempt.in_force or attempt.blocks]
+
+    def _is_desired(self, address: Address, code: str, service: str) -> bool:
+        subscription = self._desired.subscriptions.get(address)
+        return subscription is not None and code in subscription.codes and self.service(address.target) == service
+
+    @cached_property
+    def _by_code(self) -> dict[tuple[str, str], list[Attempt]]:
+        found: dict[tuple[str, str], list[Attempt]] = {}
+        for attempt in self._record.attempts.values():
+            if attempt.in_force or attempt.blocks:
+                service = self._record.service_of(attempt.base_url)
+                for code in attempt.codes:
+                    found.setdefault((service, code), []).append(attempt)
+        return found
+
+    @cached_property
+    def _desired_by_code(self) -> dict[tuple[str, str], list[Subscription]]:
+        found: dict[tuple[str, str], list[Subscription]] = {}
+        for address, subscription in self._desired.subscriptions.items():
+            for code in subscription.codes:
+                found.setdefault((self.service(address.target), code), []).append(subscription)
+        return found
+
+
+def _others(address: Address, attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return each attempt once, sorted, without those of `address` itself."""
+    others = {attempt.id: attempt for attempt in attempts if attempt.address != address}
+    return sorted(others.values(), key=lambda attempt: (attempt.address, attempt.id))

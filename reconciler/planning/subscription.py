@@ -1,0 +1,250 @@
+"""The changes of one address: what is desired of it against the attempts it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.model.desired import Replace, Unknown
+from reconciler.model.plan import Action, Block, Change, Request
+from reconciler.model.record import Status
+from reconciler.planning import reasons
+from reconciler.planning.excess import outlived
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.errors import Message
+    from reconciler.model.address import Address
+    from reconciler.model.desired import Subscription, Target
+    from reconciler.model.record import Attempt, Record
+    from reconciler.planning.routes import Routes
+
+RETRIES = 3
+"""How many retries in a row an unknown outcome gets before a person must resolve it."""
+
+
+def is_as_desired(subscription: Subscription, attempts: Sequence[Attempt]) -> bool:
+    """Decide the common case quickly: one attempt, live, exactly as desired."""
+    if len(attempts) != 1:
+        return False
+    (attempt,) = attempts
+    return (
+        attempt.status is Status.LIVE
+        and attempt.codes == subscription.codes
+        and not attempt.requested_codes
+        and attempt.is_at(subscription.template)
+    )
+
+
+class Case(Struct, frozen=True):
+    """One address: what is desired of it, its attempts, oldest first, and what it is judged by."""
+
+    address: Address
+    subscription: Subscription | None
+    attempts: Sequence[Attempt]
+    target: Target
+    record: Record
+    routes: Routes
+    now: float
+    retried: tuple[Attempt, ...] = ()
+
+    @property
+    def after(self) -> Request | None:
+        """What is desired."""
+        desired = self.subscription
+        return None if desired is None else Request(desired.codes, desired.template)
+
+    def with_status(self, status: Status) -> list[Attempt]:
+        """Return the attempts that have a status."""
+        return [attempt for attempt in self.attempts if attempt.status is status]
+
+    def change(
+        self,
+        action: Action,
+        *why: Message,
+        request: Request | None = None,
+        concerns: Iterable[Attempt] = (),
+        block: Block | None = None,
+        blocking: Iterable[Attempt] = (),
+        warnings: Iterable[Message] = (),
+    ) -> Change:
+        """Return a change of this address."""
+        in_force = (attempt for attempt in self.attempts if attempt.in_force)
+        return Change(
+            self.address,
+            action,
+            request,
+            concerns=tuple(sorted(attempt.id for attempt in concerns)),
+            block=block,
+            blocking=tuple(blocking),
+            before=tuple(sorted(in_force, key=lambda attempt: attempt.id)),
+            after=self.after,
+            reasons=why,
+            warnings=tuple(warnings),
+        )
+
+
+def changes_of(case: Case) -> list[Change]:
+    """Return the changes of one address: mostly none or one; more where something stays and something goes."""
+    blocking = [attempt for attempt in case.attempts if attempt.blocks]
+    if not blocking:
+        return _settled(case)
+    if case.subscription is not None and all(_may_retry(case, attempt) for attempt in blocking):
+        changes = _settled(replace(case, retried=tuple(blocking)))
+        if any(change.action is Action.RETRY for change in changes):
+            return changes
+    return [_unresolved(case, blocking, (reasons.unresolved(attempt, case.record, case.now) for attempt in blocking))]
+
+
+def _may_retry(case: Case, attempt: Attempt) -> bool:
+    """True if an unknown create may be sent again. Under `replace: wait`, never beside another URL."""
+    return (
+        case.target.unknown is Unknown.RETRY
+        and attempt.own_url
+        and attempt.settled(case.now)
+        and attempt.retries < RETRIES
+        and (case.target.replace is Replace.OVERLAP or attempt.is_at(case.after.template if case.after else ""))
+    )
+
+
+def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message]) -> Change:
+    in_flight = all(attempt.in_flight(case.now) for attempt in blocking)
+    block = Block.IN_FLIGHT if in_flight else Block.UNRESOLVED
+    return case.change(Action.BLOCKED, *why, block=block, blocking=blocking)
+
+
+def _settled(case: Case) -> list[Change]:
+    """Keep what is live at the desired URL, restore what can be, create what is missing then, remove the rest."""
+    live = case.with_status(Status.LIVE)
+    if case.subscription is None or case.after is None:
+        return _remove(case, live, reasons.NOT_DESIRED)
+    old_retries = outlived(case.subscription, case.attempts)
+    here = [attempt for attempt in live if attempt.is_at(case.after.template) and attempt not in old_retries]
+    old = [attempt for attempt in live if not attempt.is_at(case.after.template) and attempt not in old_retries]
+    restored = _restorable(case, case.after, here)
+    kept = [*here, *restored]
+    changes = [*_restore(case, case.after, here, restored), *_remove(case, old_retries, reasons.SUPERSEDED)]
+    staying = {
+        code for attempt in kept for code in attempt.codes if attempt in restored or code not in attempt.requested_codes
+    }
+    leaving = _leaving(case, case.after, staying)
+    missing = sorted(set(case.after.codes) - staying)
+    if leaving:
+        why = (reasons.leaving(attempt, codes) for attempt, codes in leaving)
+        blocking = (attempt for attempt, _ in leaving)
+        changes.append(case.change(Action.BLOCKED, *why, block=Block.WAITS, blocking=blocking))
+    elif missing:
+        changes += _deliver(case, Request(tuple(missing), case.after.template), kept, old)
+    else:
+        changes += _remove(case, old, reasons.already_delivered(case.after.template))
+    return _with_one_removal(changes)
+
+
+def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes with all that they remove in one."""
+    removals = [change for change in changes if change.action is Action.REMOVE]
+    if len(removals) < 2:
+        return [*changes]
+    concerns = tuple(sorted(attempt for change in removals for attempt in change.concerns))
+    why = tuple(message for change in removals for message in change.reasons)
+    rest = [change for change in changes if change.action is not Action.REMOVE]
+    return [*rest, replace(removals[0], concerns=concerns, reasons=why)]
+
+
+def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attempt, list[str]]]:
+    """Return the attempts at the desired URL with the desired codes that they deliver until a removal is done.
+
+    Such a route is in force, so it is not created a second time: a person keeps it, or has it removed first.
+    """
+    found = []
+    for attempt in case.attempts:
+        if attempt.in_force and attempt.is_at(after.template):
+            codes = [code for code in attempt.requested_codes if code in after.codes and code not in staying]
+            if codes:
+                found.append((attempt, codes))
+    return found
+
+
+def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Attempt]:
+    """Return what a plan had removed and still delivers what is desired and not live: few, with little beyond it.
+
+    A code too many is no reason to create the others a second time: it is surplus.
+    """
+    codes = set(after.codes).difference(*(attempt.codes for attempt in here))
+    awaiting = case.with_status(Status.AWAITING_REMOVAL) if codes else []
+    left = [attempt for attempt in awaiting if attempt.by_plan and attempt.is_at(after.template)]
+    restorable = []
+    while useful := [attempt for attempt in left if not codes.isdisjoint(attempt.codes)]:
+        best = max(useful, key=lambda attempt: (len(codes.intersection(attempt.codes)), -len(attempt.codes)))
+        restorable.append(best)
+        codes.difference_update(best.codes)
+    return restorable
+
+
+def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
+    """Return the change that creates a request, or what blocks it; and what becomes of attempts at an old URL."""
+    blocked = _blocked_elsewhere(case, request)
+    if blocked is not None:
+        return [blocked]
+    replaced = [
+        attempt
+        for attempt in case.attempts
+        if attempt.in_force
+        and attempt not in kept
+        and not attempt.is_at(request.template)
+        and (not kept or not set(attempt.codes).isdisjoint(request.codes))
+    ]
+    moving = case.routes.moving(case.address, request)
+    if case.target.replace is Replace.WAIT and (replaced or moving):
+        waits = case.change(Action.BLOCKED, block=Block.WAITS, blocking=[*replaced, *moving])
+        return [waits, *_remove(case, old, reasons.TO_BE_REPLACED)]
+    has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
+    warnings = [*([reasons.second_secret(request.template)] if has_secret and not case.retried else [])]
+    warnings += (reasons.moving(request, attempt) for attempt in moving)
+    if replaced:
+        warnings.insert(0, reasons.BOTH_DELIVER)
+    if case.retried:
+        why = reasons.sent_again(case.retried)
+        return [case.change(Action.RETRY, why, request=request, concerns=case.retried, warnings=warnings)]
+    if replaced:
+        why = reasons.url_changed(attempt.template for attempt in replaced)
+        return [case.change(Action.REPLACE, why, request=request, concerns=old, warnings=warnings)]
+    if kept:
+        added = case.change(Action.EXTEND, reasons.missing_codes(request.codes), request=request, warnings=warnings)
+    else:
+        added = case.change(Action.CREATE, reasons.NOTHING_IN_FORCE, request=request, warnings=warnings)
+    return [added, *_remove(case, old, reasons.already_delivered(request.template))]
+
+
+def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
+    elsewhere = case.routes.elsewhere(case.address, request)
+    unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
+    if unresolved:
+        return _unresolved(case, unresolved, (reasons.unresolved(found, case.record, case.now) for found in unresolved))
+    rival = None if elsewhere else case.routes.rival(case.address, request)
+    if not elsewhere and rival is None:
+        return None
+    why = [reasons.elsewhere(request, attempt, case.routes.renaming(attempt, case.address)) for attempt in elsewhere]
+    if rival is not None:
+        why.append(reasons.rival((code for code in request.codes if code in rival.codes), rival.address))
+    return case.change(Action.BLOCKED, *why, block=Block.ELSEWHERE, blocking=elsewhere)
+
+
+def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
+    if not restored:
+        return []
+    codes = {code for attempt in restored for code in attempt.codes}
+    delivered = {code for attempt in here for code in attempt.codes}
+    warnings = (
+        *(reasons.cancel_removal(case.address, attempt) for attempt in sorted(restored, key=lambda found: found.id)),
+        *reasons.also_delivers(codes.difference(after.codes), "not in config/"),
+        *reasons.also_delivers(codes & delivered.intersection(after.codes), "another subscription delivers it too"),
+    )
+    return [case.change(Action.RESTORE, reasons.WANTED_AGAIN, concerns=restored, warnings=warnings)]
+
+
+def _remove(case: Case, going: Sequence[Attempt], why: Message) -> list[Change]:
+    return [case.change(Action.REMOVE, why, concerns=going)] if going else []
