@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"(?i:([a-z][a-z0-9.-]*)(?:\+[^:]*)?:|(git)\+)")
 _CREDENTIALS = re.compile(
-    r"[a-z+]+://[^/?#]*:[^/?#]*@"  # a password before the host
+    r"[a-z0-9+.-]+://[^?#]*:[^?#]*@"  # a password before the host, perhaps with a slash in it
     r"|git\+(?:https?|file)://[^/]*@"  # a token in the place of a user
     r"|git\+[^:/]*:[^@/]*@"
     r"|.*[?&](?:ssl)?password=",

@@ -40,10 +40,10 @@ _LINE = "SELECT line FROM {table} WHERE seq = %s"
 _INSERT = "INSERT INTO {table} (seq, line) SELECT * FROM unnest(%s::bigint[], %s::bytea[])"
 _LIMITS = "SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '20s'; SET LOCAL synchronous_commit = 'on'"
 _STEPS = {
-    "25006": "use the primary server, or add ?target_session_attrs=primary to the URL",
-    "42501": "grant the role SELECT and INSERT on the table",
-    "42P01": "to begin the record, run `reconciler state init`",
-    "53100": "free space on the disk of the database server",
+    "25006": Step("use the primary server, or add ?target_session_attrs=primary to the URL"),
+    "42501": Step("grant the role SELECT and INSERT on the table"),
+    "42P01": Step("to begin the record, run", ("reconciler", "state", "init")),
+    "53100": Step("free space on the disk of the database server"),
 }
 
 
@@ -166,7 +166,7 @@ class PostgresStore:
     def _failure(self, what: str, state: str = "") -> StoreUnavailable:
         printable = "".join(letter if letter.isprintable() else " " for letter in what)
         text = f"{' '.join(printable.split())[:500]}{f' ({state})' if state else ''}"
-        step = Step(_STEPS.get(state, "check the server, the network, and the user and its password"))
+        step = _STEPS.get(state, Step("check the server, the network, and the user and its password"))
         return StoreUnavailable(Message("database-unavailable", text, self.place, (step,)))
 
     def _statement(self, text: str) -> sql.Composed:

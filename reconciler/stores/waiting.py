@@ -27,14 +27,15 @@ def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
     ended = SimpleQueue[tuple[int, T] | BaseException]()
 
     def work() -> None:
-        try:
-            while True:
+        while True:
+            try:
                 number, job = pending.popleft()
+            except IndexError:
+                return
+            try:
                 ended.put((number, job()))
-        except IndexError:  # nothing is left
-            return
-        except BaseException as problem:  # noqa: BLE001 - raised again by the thread that waits
-            ended.put(problem)
+            except BaseException as problem:  # noqa: BLE001 - raised again by the thread that waits
+                ended.put(problem)
 
     for _ in range(min(_THREADS, len(jobs))):
         Thread(target=work, daemon=True).start()

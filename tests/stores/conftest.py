@@ -14,7 +14,6 @@ from support.git_world import GitWorld
 from reconciler.stores.location import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.record.store import Store
@@ -39,8 +38,6 @@ class Site(Struct):
 
     place: str
     config: Path
-    torn: Path | None = None
-    """The file in which a test can leave a torn write, if there is one."""
 
     def open(self, machine: str = "") -> Store:
         """Return a store of its own for the place, as another process has it; or as another machine."""
@@ -49,26 +46,31 @@ class Site(Struct):
 
 @pytest.fixture(scope="session")
 def postgres_port(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The PostgreSQL of this run."""
     return servers.postgres(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def bouncer_port(tmp_path_factory: pytest.TempPathFactory, postgres_port: int) -> int:
+    """The PgBouncer of this run."""
     return servers.bouncer(tmp_path_factory, postgres_port)
 
 
 @pytest.fixture(scope="session")
 def s3_port(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The S3 of this run."""
     return servers.ministack(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def azure_port(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The Azurite of this run."""
     return servers.azurite(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def git_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A remote and a checkout to copy."""
     return GitWorld.make_template(tmp_path_factory.mktemp("git"))
 
 
@@ -115,7 +117,7 @@ def pgbouncer(postgres: Site, bouncer_port: int) -> Site:
 @pytest.fixture
 def file(tmp_path: Path) -> Site:
     """A file."""
-    return Site("state.jsonl", tmp_path / "config", torn=tmp_path / "state.jsonl")
+    return Site("state.jsonl", tmp_path / "config")
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ def git(git_world: GitWorld) -> Site:
 
 
 @pytest.fixture(params=["file", "git", "s3", "azure", "postgres", "pgbouncer"])
-def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest) -> Site:
     """A place of each kind, prepared."""
     site: Site = request.getfixturevalue(request.param)
     site.open().prepare()

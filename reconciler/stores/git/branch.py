@@ -108,6 +108,8 @@ class GitStore:
             updates = [(record, tip, new)] if lines else []
             if second is not None:
                 updates.append((follower, old, self._commit_head(old, second)))
+            if not updates:
+                return
             self._push(updates)
             if second is None:
                 pushed = _Seen((new, old), data, seen.second)
@@ -154,7 +156,7 @@ class GitStore:
         """Push the record and its head, at once if the server can. Raises HeadMoved and StoreUnavailable."""
         moved = ""
         try:
-            if self._is_atomic and updates:
+            if self._is_atomic:
                 moved = self._cache.push(*updates)
         except NoAtomicPush:
             self._is_atomic = False

@@ -30,7 +30,7 @@ Settings = list[tuple[str, str]]
 """Names and values in git's order: of several values for one name, the last or all apply."""
 
 _PLACE = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)#(?P<branch>.*))", re.DOTALL)
-_URL = re.compile(r"(?i:https?|ssh|git|file)://.+|/.+|[^/:]+:[^:].*", re.DOTALL)
+_URL = re.compile(r"(?i:https?|ssh|git|file)://.+|/.+|[^/:]+:(?!//|:).+", re.DOTALL)
 _PLAIN = re.compile(r"(?i:ssh)://[^/:]*@|(?!.*://)", re.DOTALL)
 """A URL without credentials: the user at an ssh server is none."""
 _REF = re.compile(r"refs/.*|(heads|remotes/[^/]+)/.+")

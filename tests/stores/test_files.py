@@ -1,0 +1,199 @@
+"""Records in files: torn writes, locks, links, and disks that fail."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from support.records import add, begin, names_of, sample
+
+from reconciler.disk import durable, locks, mounts
+from reconciler.errors import HeadMoved, ReconcilerError, RecordError, StoreUnavailable
+from reconciler.stores import files
+from reconciler.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.record.store import Store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of the record."""
+    return tmp_path / "deep" / "state.jsonl"
+
+
+@pytest.fixture
+def store(path: Path) -> Store:
+    """A store with a record of two lines."""
+    store = FileStore(path)
+    begin(store)
+    return store
+
+
+def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
+    """Return the name of the only message of an error."""
+    (message,) = raised.value.messages
+    return message.name
+
+
+@pytest.mark.parametrize("torn", [b'{"seq":3,"at":"20', b"x" * 200_000, b"\0" * 9000])
+def test_torn_write(path: Path, store: Store, torn: bytes) -> None:
+    """What a writer that died left behind the last newline is returned by a read, and cut off by the next append."""
+    path.write_bytes(sample()[0] + torn)
+    assert store.read().data == sample()[0] + torn
+    store.append(sample()[1][-1], 3, b"", "")
+    assert path.read_bytes() == sample()[0]
+    add(store, "x")
+    assert names_of(store) == ["", "line 2", "x"]
+
+
+def test_last_line_edited(path: Path, store: Store) -> None:
+    """A record whose last line was edited has no head to append to."""
+    data, heads = sample()
+    path.write_bytes(data.replace(b"line 2", b"line 3"))
+    with pytest.raises(HeadMoved):
+        store.append(heads[-1], 3, b"x\n", "")
+
+
+def test_only_a_torn_write(path: Path) -> None:
+    """A file without a complete line is no place to begin a record, and has no head."""
+    path.parent.mkdir()
+    path.write_bytes(b'{"seq":1')
+    store = FileStore(path)
+    for head in (None, "f" * 64):
+        with pytest.raises(HeadMoved):
+            store.append(head, 1, sample()[0], "")
+    assert store.read().data == b'{"seq":1'
+
+
+def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file appears with all its lines or not at all, and nothing is left beside it."""
+    monkeypatch.setattr("os.link", _fail(errno.EIO))
+    with pytest.raises(StoreUnavailable):
+        begin(FileStore(path))
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "step"), [(errno.ENOSPC, "room"), (errno.EFBIG, "ulimit"), (errno.EIO, "check")])
+def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, number: int, step: str) -> None:
+    """A failed append leaves the file as it was, and its message says what to do."""
+    write = durable.write_at
+
+    def write_half(descriptor: int, data: bytes, offset: int) -> None:
+        write(descriptor, data[: len(data) // 2], offset)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(files, "write_at", write_half)
+    with pytest.raises(StoreUnavailable) as raised:
+        add(store, "x")
+    assert name_of(raised) == "record-unwritable"
+    assert step in raised.value.messages[0].steps[0].text
+    assert path.read_bytes() == sample()[0]
+
+
+def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append waits for another one, not forever, and names its process; reading does not wait."""
+    monkeypatch.setattr(files, "_PATIENCE", 0.05)
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert store.read().data == sample()[0]
+        with pytest.raises(StoreUnavailable) as raised:
+            add(store, "x")
+    assert name_of(raised) == "record-locked"
+    add(store, "x")
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, *, replaced: bool) -> None:
+    """A file that was replaced or deleted while an append waited for its lock is not written to."""
+    lock = locks.lock
+
+    def lock_late(descriptor: int, file: Path, patience: float) -> None:
+        monkeypatch.setattr(files, "lock", lock)
+        path.unlink()
+        if replaced:
+            path.write_bytes(sample(3)[0])
+        lock(descriptor, file, patience)
+
+    monkeypatch.setattr(files, "lock", lock_late)
+    with pytest.raises(HeadMoved):
+        store.append(sample()[1][-1], 3, b"x\n", "")
+    assert store.read().data == (sample(3)[0] if replaced else None)
+
+
+def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:
+    """Links are resolved, so that a file has one place."""
+    (tmp_path / "link").symlink_to(path.parent)
+    (tmp_path / "state.jsonl").symlink_to(path)
+    for link in (tmp_path / "link" / "state.jsonl", tmp_path / "state.jsonl"):
+        assert (store.place, store.path) == (FileStore(link).place, FileStore(link).path)
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
+def test_odd_files(path: Path, store: Store, kind: str) -> None:
+    """What is no regular file any more is neither read nor written, nor taken for a missing record."""
+    path.rename(path.with_name("elsewhere"))
+    match kind:
+        case "link":
+            path.symlink_to("elsewhere")
+        case "directory":
+            path.mkdir()
+        case _:
+            os.mkfifo(path)
+    with pytest.raises(StoreUnavailable) as raised:
+        store.read()
+    assert name_of(raised) == "record-not-read"
+    with pytest.raises(StoreUnavailable) as raised:
+        store.append(sample()[1][-1], 3, b"x\n", "")
+    assert name_of(raised) == "record-unwritable"
+
+
+def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system whose locks other hosts do not see is refused."""
+    table = tmp_path / "mountinfo"
+    table.write_text("1 0 8:1 / / rw - nfs4 server:/ rw,nolock\n")
+    monkeypatch.setattr(mounts, "_MOUNTS", table)
+    for step in (store.prepare, store.check_writable):
+        with pytest.raises(RecordError) as raised:
+            step()
+        assert name_of(raised) == "host-only-locks"
+
+
+def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory in which nothing can be written is noticed, and nothing is left behind by trying."""
+    store.check_writable()
+    assert [path] == list(path.parent.iterdir())
+    monkeypatch.setattr(files, "written_beside", _fail(errno.EROFS))
+    with pytest.raises(StoreUnavailable) as raised:
+        store.check_writable()
+    assert name_of(raised) == "record-unwritable"
+
+
+def test_check_writable_before_it_begins(path: Path) -> None:
+    """The place of a record that is to be begun can be tried as well, and no directory is made."""
+    FileStore(path).check_writable()
+    assert not path.parent.exists()
+
+
+def test_what_was_read_is_durable(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read waits until what it read is on the disk, whoever wrote it."""
+    settled: list[object] = []
+    monkeypatch.setattr(files, "settle", settled.append)
+    monkeypatch.setattr(files, "settle_name", settled.append)
+    store.read()
+    assert len(settled) == 2
+    monkeypatch.setattr(files, "settle", _fail(errno.EIO))
+    with pytest.raises(StoreUnavailable):
+        store.read()
+
+
+def _fail(number: int) -> object:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail

@@ -1,0 +1,479 @@
+"""Records on git branches: the second branch, remotes that misbehave, and whose repository is meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.git_world import GitWorld, snapshot
+from support.records import add, begin, begun, names_of, sample
+
+from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
+from reconciler.record.chain import link
+from reconciler.stores.git import branch, command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.record.store import Store
+
+HEAD = "state-head"
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch, "_PAUSES", (0.0, 0.01, 0.01))
+
+
+@pytest.fixture
+def store(git_world: GitWorld) -> Store:
+    """A store with a record of two lines."""
+    store = git_world.open()
+    begin(store)
+    return store
+
+
+@pytest.fixture
+def wrap(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a script in the place of git, for stores that are opened from then on."""
+    return lambda script: monkeypatch.setenv("PATH", git_world.wrap_git(script))
+
+
+def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
+    """Return the name of the only message of an error."""
+    (message,) = raised.value.messages
+    return message.name
+
+
+# The two branches
+
+
+def test_history(git_world: GitWorld, store: Store) -> None:
+    """Each append is a commit on each branch, by the program, and follows the one before it."""
+    head = add(store, "x")
+    assert git_world.log("%s|%an|%cn") == ["add x|reconciler|reconciler", "begin|reconciler|reconciler"]
+    assert git_world.log(branch=HEAD) == [f"head {head[:12]}", f"head {sample()[1][-1][:12]}"]
+    assert git_world.git("show", f"{HEAD}:head", at=git_world.origin) == f"{head}\n"
+
+
+def test_author_of_the_settings(git_world: GitWorld) -> None:
+    """The author is the one that git's settings name."""
+    git_world.git("config", "user.name", "Somebody")
+    git_world.git("config", "user.email", "somebody@partner.example")
+    begin(git_world.open())
+    assert git_world.log("%an <%ae>") == ["Somebody <somebody@partner.example>"]
+
+
+def test_other_files_stay(git_world: GitWorld, store: Store) -> None:
+    """Other files on the branch are kept by the next append."""
+    git_world.commit_file("README.md", b"hello\n")
+    add(store, "x")
+    assert git_world.git("show", "state:README.md", at=git_world.origin) == "hello\n"
+
+
+def test_torn_write(git_world: GitWorld, store: Store) -> None:
+    """What somebody left after the last newline is returned by a read, and cut off by the next append."""
+    git_world.commit_file("state.jsonl", sample()[0] + b'{"seq":3')
+    assert store.read().data == sample()[0] + b'{"seq":3'
+    add(store, "x")
+    assert names_of(store) == ["", "line 2", "x"]
+
+
+def test_branch_set_back(git_world: GitWorld, store: Store) -> None:
+    """Of a branch that was set back, the second branch names a head that the record lacks, on any machine."""
+    old = git_world.tip()
+    head = add(store, "x")
+    git_world.move("state", old)
+    stored = git_world.open(machine="b").read()
+    assert (stored.data, stored.second) == (sample()[0], head)
+
+
+def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
+    """A branch that was deleted and begun anew does not contain the head of the second branch either."""
+    git_world.move("state")
+    anew = link(None, 0, [begun("c" * 32)])[0]
+    store.append(None, 1, anew, "begin")
+    stored = git_world.open(machine="b").read()
+    assert (stored.data, stored.second) == (anew, sample()[1][-1])
+
+
+def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
+    """Of a deleted branch the second one is left, and an append is refused."""
+    git_world.move("state")
+    stored = store.read()
+    assert (stored.data, stored.second) == (None, sample()[1][-1])
+    with pytest.raises(HeadMoved):
+        store.append(sample()[1][-1], 3, b"x\n", "x")
+
+
+def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
+    """A second branch that is missing is "", stays so without a head to keep, and is made again by one."""
+    git_world.move(HEAD)
+    assert store.read().second == ""
+    head = sample()[1][-1]
+    store.append(head, 3, b"", "")
+    assert store.read().second == ""
+    store.append(head, 3, b"", "", second=head)
+    assert store.read().second == head
+
+
+def test_second_branch_of_something_else(git_world: GitWorld, store: Store) -> None:
+    """A second branch that holds no head counts as missing."""
+    git_world.commit_file("head", b"hello\n", branch=HEAD)
+    assert store.read().second == ""
+
+
+def test_push_between_two_lists(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A head that the record does not have yet, since the branches were listed in turn, is looked at again."""
+    old = git_world.tip()
+    head = add(store, "x")
+    once = git_world.root / "once"
+    once.write_text(f"{old}\trefs/heads/state\n{git_world.tip(HEAD)}\trefs/heads/{HEAD}\n")
+    wrap(f'if [ "$1" = ls-remote ] && [ -e {once} ]; then cat {once}; rm {once}; else exec "$GIT" "$@"; fi')
+    stored = git_world.open().read()
+    assert head.encode() in (stored.data or b"")
+
+
+# Servers without atomic pushes
+
+
+@pytest.fixture
+def plain_world(git_world: GitWorld) -> GitWorld:
+    """A remote that cannot move two branches at once."""
+    git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
+    return git_world
+
+
+def test_no_atomic_push(plain_world: GitWorld) -> None:
+    """Without atomic pushes both branches are moved, one after the other, from the first push on."""
+    store = plain_world.open()
+    begin(store)
+    head = add(store, "x")
+    stored = plain_world.open(machine="b").read()
+    assert (names_of(store), stored.second) == (["", "line 2", "x"], head)
+
+
+def test_second_push_fails(plain_world: GitWorld) -> None:
+    """If only the push of the head fails, the append fails, the record has the lines, and the head can follow."""
+    store = plain_world.open()
+    old = begin(store)
+    plain_world.hook("update", f'[ "$1" != refs/heads/{HEAD} ]')
+    with pytest.raises(StoreUnavailable) as raised:
+        add(store, "x")
+    assert name_of(raised) == "git-push-failed"
+    assert (names_of(store)[2:], store.read().second) == (["x"], old)
+    (plain_world.origin / "hooks" / "update").unlink()
+    head = add(store, "y")
+    assert store.read().second == head
+
+
+def test_record_push_refused(plain_world: GitWorld) -> None:
+    """The head is not pushed if the record was refused."""
+    store, late = plain_world.open(), plain_world.open(machine="b")
+    old = begin(store)
+    late.read()
+    head = add(store, "x")
+    lines, made = link(old, 2, [begun("d" * 32)])
+    with pytest.raises(HeadMoved):
+        late.append(old, 3, lines, "late", second=made[-1].hash)
+    assert store.read().second == head
+
+
+def test_another_run_went_on(plain_world: GitWorld) -> None:
+    """A head that another run has moved further meanwhile is left there."""
+    store, other = plain_world.open(), plain_world.open(machine="b")
+    begin(store)
+    push = store._cache.push  # type: ignore[attr-defined]
+    pushed: list[str] = []
+
+    def push_slowly(*updates: tuple[str, str, str], dry: bool = False) -> str:
+        moved: str = push(*updates, dry=dry)
+        if len(updates) == 1 and not pushed:
+            pushed.append(add(other, "theirs"))
+        return moved
+
+    store._cache.push = push_slowly  # type: ignore[attr-defined]
+    add(store, "ours")
+    assert names_of(store)[2:] == ["ours", "theirs"]
+    assert [store.read().second] == pushed
+
+
+# Remotes that misbehave
+
+
+def test_push_that_is_not_there(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A push that was acknowledged, and that the remote does not show, fails the append."""
+    wrap('[ "$1" = push ] || exec "$GIT" "$@"')
+    with pytest.raises(StoreUnavailable) as raised:
+        add(git_world.open(), "x")
+    assert name_of(raised) == "git-push-not-seen"
+
+
+def test_remote_lags(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A remote that shows a push a moment later is asked again."""
+    old, lag = git_world.root / "old", git_world.root / "lag"
+    old.write_text(f"{git_world.tip()}\trefs/heads/state\n{git_world.tip(HEAD)}\trefs/heads/{HEAD}\n")
+    wrap(
+        f'[ "$1" != push ] || cp {old} {lag}\n'
+        f'if [ "$1" = ls-remote ] && [ -e {lag} ]; then cat {lag}; rm {lag}; else exec "$GIT" "$@"; fi'
+    )
+    head = add(git_world.open(), "x")
+    assert store.read().second == head
+
+
+def test_lost_answer(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A push whose answer was lost fails the append; reading again shows its lines."""
+    wrap('"$GIT" "$@" || exit; [ "$1" != push ] || { echo "fatal: the remote end hung up" >&2; exit 128; }')
+    with pytest.raises(StoreUnavailable) as raised:
+        add(git_world.open(), "x")
+    assert name_of(raised) == "git-push-failed"
+    assert names_of(store)[2:] == ["x"]
+
+
+def test_refused_by_a_rule(git_world: GitWorld, store: Store) -> None:
+    """A push that the server's rules refuse is no conflict."""
+    git_world.hook("pre-receive", "echo protected >&2; exit 1")
+    with pytest.raises(StoreUnavailable) as raised:
+        add(store, "x")
+    assert name_of(raised) == "git-push-failed"
+
+
+@pytest.mark.parametrize("lock", ["state", HEAD])
+def test_reference_locked(git_world: GitWorld, store: Store, lock: str) -> None:
+    """A branch that another push holds locked at this moment is a conflict."""
+    (git_world.origin / "refs" / "heads" / f"{lock}.lock").write_text("")
+    with pytest.raises(HeadMoved):
+        add(store, "x")
+    (git_world.origin / "refs" / "heads" / f"{lock}.lock").unlink()
+    add(store, "x")
+
+
+def test_remote_away(git_world: GitWorld, store: Store) -> None:
+    """A remote that cannot be asked is never taken for one without a record."""
+    git_world.origin.rename(git_world.root / "away")
+    for step in (store.read, store.check_writable, lambda: add(store, "x")):
+        with pytest.raises(StoreUnavailable) as raised:
+            step()
+        assert name_of(raised) == "git-remote-unreachable"
+
+
+def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git command that does not end is ended, with what it started."""
+    wrap('[ "$1" != ls-remote ] || sleep 60; exec "$GIT" "$@"')
+    store = git_world.open()
+    monkeypatch.setattr(command, "PATIENCE", 0.1)
+    with pytest.raises(StoreUnavailable) as raised:
+        store.read()
+    assert name_of(raised) == "git-timed-out"
+
+
+def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without git the message says so."""
+    monkeypatch.setenv("PATH", str(git_world.root))
+    with pytest.raises(StoreUnavailable) as raised:
+        git_world.open()
+    assert name_of(raised) == "git-not-run"
+
+
+def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
+    """A damaged copy in the cache is replaced."""
+    (cache,) = (git_world.root / "cache" / "git").glob("*.git")
+    for file in (cache / "objects").rglob("*"):
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"garbage")
+    again = git_world.open()
+    assert again.read().data == sample()[0]
+    add(again, "x")
+    assert names_of(store)[2:] == ["x"]
+
+
+def test_settings_in_the_cache(git_world: GitWorld, store: Store) -> None:
+    """Settings that somebody put into the cache do not count: they could name commands to run."""
+    (cache,) = (git_world.root / "cache" / "git").glob("*.git")
+    (cache / "config").write_text('[core]\n\tbare = true\n\tsshCommand = false\n[url "nowhere"]\n\tinsteadOf = /\n')
+    assert git_world.open().read().data == sample()[0]
+
+
+# The user's repository
+
+
+def test_nothing_changes_in_the_checkout(git_world: GitWorld) -> None:
+    """Neither the work tree nor its repository is touched, and its hooks do not run."""
+    hook = git_world.checkout / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    before = snapshot(git_world.checkout)
+    store = git_world.open()
+    begin(store)
+    add(store, "x")
+    assert before == snapshot(git_world.checkout)
+
+
+@pytest.mark.parametrize("options", [["--depth=1"], ["--filter=blob:none"], ["--single-branch"]])
+def test_clones(git_world: GitWorld, store: Store, options: list[str]) -> None:
+    """A shallow, a partial and a narrow clone append as any other, and stay as they are."""
+    git_world.git("config", "uploadpack.allowFilter", "true", at=git_world.origin)
+    clone = git_world.root / "clone"
+    git_world.git("clone", "--quiet", *options, f"file://{git_world.origin}", str(clone))
+    before = snapshot(clone)
+    add(git_world.open(at=clone), "x")
+    assert (names_of(store)[2:], before) == (["x"], snapshot(clone))
+
+
+def test_work_trees(git_world: GitWorld, store: Store) -> None:
+    """A second work tree, and a directory in one, mean the same place."""
+    tree = git_world.root / "tree"
+    git_world.git("worktree", "add", "--quiet", str(tree))
+    (tree / "deep").mkdir()
+    assert {store.place} == {git_world.open(at=at).place for at in (tree, tree / "deep", git_world.checkout)}
+
+
+def test_place_is_the_url(git_world: GitWorld, store: Store) -> None:
+    """The place of `git:BRANCH` names the remote, and means the same elsewhere."""
+    assert store.place == f"git+{git_world.origin}#state"
+    elsewhere = git_world.open(store.place, machine="b", at=git_world.root)
+    assert (elsewhere.place, elsewhere.read().data) == (store.place, sample()[0])
+
+
+def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
+    """The remote that the current branch follows comes first, then `origin`, then the only one."""
+    git = git_world.git
+    git("remote", "rename", "origin", "first")
+    assert git_world.open().place == f"git+{git_world.origin}#state"
+    git("remote", "add", "origin", "https://git.partner.example/a.git")
+    assert git_world.open().place == "git+https://git.partner.example/a.git#state"
+    git("config", "branch.main.remote", "first")
+    git("config", "branch.main.merge", "refs/heads/main")
+    assert git_world.open().place == f"git+{git_world.origin}#state"
+
+
+def test_several_remotes(git_world: GitWorld) -> None:
+    """Several remotes without an `origin` are an error that names them, and so is none."""
+    git_world.git("remote", "rename", "origin", "first")
+    git_world.git("remote", "add", "second", "https://git.partner.example/a.git")
+    with pytest.raises(SettingsError) as raised:
+        git_world.open()
+    assert name_of(raised) == "git-several-remotes"
+    assert "first, second" in str(raised.value)
+    for name in ("first", "second"):
+        git_world.git("remote", "remove", name)
+    with pytest.raises(SettingsError) as raised:
+        git_world.open()
+    assert name_of(raised) == "git-no-remote"
+
+
+def test_no_repository(git_world: GitWorld) -> None:
+    """`git:BRANCH` outside of a work tree is an error."""
+    with pytest.raises(SettingsError) as raised:
+        git_world.open(at=git_world.root)
+    assert name_of(raised) == "git-no-work-tree"
+
+
+@pytest.mark.parametrize("name", ["", "a..b", "refs/heads/x", "heads/x", "remotes/origin/x", "@{-1}", "-x"])
+def test_branch_names(git_world: GitWorld, name: str) -> None:
+    """What is no plain name of a branch is an error."""
+    with pytest.raises(SettingsError) as raised:
+        git_world.open(f"git:{name}")
+    assert name_of(raised) == "place-no-branch"
+
+
+@pytest.mark.parametrize("place", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"])
+def test_urls(git_world: GitWorld, place: str) -> None:
+    """What is no URL of a repository with a branch is an error."""
+    with pytest.raises(SettingsError) as raised:
+        git_world.open(place)
+    assert name_of(raised) == "place-no-repository"
+
+
+def test_push_to_another_repository(git_world: GitWorld) -> None:
+    """A push that goes elsewhere than a fetch comes from is noticed."""
+    git_world.git("clone", "--quiet", "--bare", str(git_world.origin), str(git_world.root / "other.git"))
+    git_world.git("config", "remote.origin.pushurl", str(git_world.root / "other.git"))
+    with pytest.raises(StoreUnavailable) as raised:
+        begin(git_world.open())
+    assert name_of(raised) == "git-push-not-seen"
+
+
+# Settings and credentials
+
+
+def test_settings_are_passed_once(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
+    """A header of the repository and one of the user both reach git, each once."""
+    seen = git_world.root / "seen"
+    git_world.git("config", "http.https://git.partner.example/.extraheader", "Authorization: basic bG9jYWw=")
+    (git_world.root / "gitconfig").write_text("[http]\n\textraheader = X-User: 1\n")
+    wrap(f'[ "$1" != ls-remote ] || "$GIT" config --get-regexp "http.*extraheader" >{seen}; exec "$GIT" "$@"')
+    git_world.open().read()
+    expected = ["http.extraheader X-User: 1"]
+    expected += ["http.https://git.partner.example/.extraheader Authorization: basic bG9jYWw="]
+    assert expected == seen.read_text().splitlines()
+
+
+def test_condition_on_the_directory(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
+    """Settings that the user has for this repository alone count."""
+    seen = git_world.root / "seen"
+    (git_world.root / "more").write_text("[http]\n\tproxy = http://127.0.0.1:1\n")
+    settings = f'[includeIf "gitdir:{git_world.checkout}/"]\n\tpath = {git_world.root / "more"}\n'
+    (git_world.root / "gitconfig").write_text(settings)
+    wrap(f'[ "$1" != ls-remote ] || "$GIT" config http.proxy >{seen}; exec "$GIT" "$@"')
+    git_world.open().read()
+    assert seen.read_text() == "http://127.0.0.1:1\n"
+
+
+def test_rewritten_url(git_world: GitWorld) -> None:
+    """`insteadOf` of the repository applies."""
+    git_world.git("config", f"url.{git_world.root}/.insteadOf", "https://git.partner.example/")
+    git_world.git("remote", "set-url", "origin", "https://git.partner.example/origin.git")
+    store = git_world.open()
+    begin(store)
+    assert (store.place, git_world.log()) == ("git+https://git.partner.example/origin.git#state", ["begin"])
+
+
+def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
+    """Credentials in a remote's URL and in headers are in no place, message or repr, even if a server echoes them."""
+    git_world.git("remote", "set-url", "origin", "https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git")
+    git_world.git("config", "http.extraheader", "Authorization: basic aGVhZGVyLXNlY3JldA==")
+    wrap(
+        '[ "$1" != ls-remote ] || { echo "fatal: https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git s3cr3t/token'
+        ' aGVhZGVyLXNlY3JldA==" >&2; exit 128; }; exec "$GIT" "$@"'
+    )
+    store = git_world.open()
+    assert store.place == "git+https://127.0.0.1:1/a.git#state"
+    with pytest.raises(StoreUnavailable) as raised:
+        store.read()
+    text = str(raised.value) + repr(raised.value) + repr(vars(store))
+    assert not [secret for secret in ("s3cr3t", "aGVhZGVy") if secret in text]
+
+
+def test_environment_of_git(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """git gets no credential of the service, no prompt, and no repository of a hook in which the program runs."""
+    seen = git_world.root / "seen"
+    monkeypatch.setenv("RECONCILER_EUROPE_STAGING_CLIENT_SECRET", "hunter2-hunter2")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere")
+    monkeypatch.setenv("GIT_TRACE", "1")
+    wrap(f'env >>{seen}; exec "$GIT" "$@"')
+    git_world.open().read()
+    environment = seen.read_text()
+    assert "GIT_TERMINAL_PROMPT=0" in environment
+    assert not [word for word in ("hunter2", "GIT_INDEX_FILE", "GIT_TRACE") if word in environment]
+
+
+def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A push that git may not even try is noticed, and none is made."""
+    before = git_world.tip()
+    store.check_writable()
+    assert before == git_world.tip()
+    wrap('[ "$1" != push ] || { echo "fatal: denied" >&2; exit 128; }; exec "$GIT" "$@"')
+    with pytest.raises(StoreUnavailable) as raised:
+        git_world.open().check_writable()
+    assert name_of(raised) == "git-push-failed"
+
+
+def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
+    """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most."""
+    git_world.commit_file("note", b"x\n")
+    assert git_world.log("%an")[0] == "Somebody"
+    add(store, "x")
+    assert names_of(store)[2:] == ["x"]

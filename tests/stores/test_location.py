@@ -1,0 +1,142 @@
+"""The values of `state:`: which store each names, and what is said about the others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.stores.location import open_store
+
+SECRET = "hunter2-hunter2"
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("state.jsonl", "state.jsonl"),
+        ("file:state.jsonl", "state.jsonl"),
+        ("FILE:deep/a b", "deep/a b"),
+        ("./a:b", "a:b"),
+        ("deep/a:b", "deep/a:b"),
+        ("file:a%20b", "a%20b"),
+        ("../up.jsonl", "../up.jsonl"),
+        ("~/state.jsonl", "~/state.jsonl"),
+    ],
+)
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, path: str) -> None:
+    """A path is relative to the directory that holds config/, wherever one is, and the place is absolute."""
+    store = open_store(place, tmp_path / "config", tmp_path / "cache")
+    assert str((tmp_path / path).resolve()) == store.place == str(store.path)
+    monkeypatch.chdir(tmp_path)
+    assert open_store(place, Path("config"), tmp_path / "cache").place == store.place
+    assert open_store(store.place, Path("/config"), tmp_path / "cache").place == store.place
+
+
+def test_absolute_paths(tmp_path: Path) -> None:
+    """Absolute paths and file: URLs, percent-encoded, mean themselves."""
+    expected = tmp_path / "a b"
+    for place in (str(expected), f"file:{expected}", f"file://{tmp_path}/a%20b", f"file://localhost{tmp_path}/a%20b"):
+        assert open_store(place, Path("/config"), tmp_path).path == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("", "place-empty"),
+        (" ", "place-empty"),
+        ("a\nb", "place-control-character"),
+        ("file:///a%00b", "place-control-character"),
+        ("file:", "place-no-file"),
+        ("file:state/", "place-no-file"),
+        ("file://host/a", "place-host"),
+        ("mysql://host/db", "place-unknown"),
+        ("c:state", "place-unknown"),
+        ("s3:bucket", "place-no-bucket"),
+        ("s3://", "place-no-bucket"),
+        ("s3://bucket/../x", "place-no-bucket"),
+        ("s3://bucket//x", "place-no-bucket"),
+        ("s3://bucket/.hidden", "place-no-bucket"),
+        ("gs://Bucket name/x", "place-no-bucket"),
+        ("postgresql://host/db?nonsense=1", "place-no-database"),
+        ("postgresql://host/db?table=a;b", "place-no-table"),
+        ("postgresql://host/db?table=a.b.c", "place-no-table"),
+        ("git:", "place-no-branch"),
+        ("git+https://host/p", "place-no-repository"),
+    ],
+)
+def test_no_places(tmp_path: Path, place: str, name: str) -> None:
+    """What names no place is an error of its own."""
+    with pytest.raises(SettingsError) as raised:
+        open_store(place, tmp_path / "config", tmp_path / "cache")
+    assert [message.name for message in raised.value.messages] == [name]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"postgresql://app:{SECRET}@host/db",
+        f"postgresql://app:a/b{SECRET}@host/db?sslmode=require",
+        f"postgresql://app@host/db?password={SECRET}",
+        f"postgresql://app@host/db?sslmode=require&sslpassword={SECRET}",
+        f"git+https://ci:{SECRET}@host/p.git#b",
+        f"git+https://{SECRET}@host/p.git#b",
+        f"git+ssh://git:{SECRET}@host/p.git#b",
+        f"GIT+HTTPS://ci:{SECRET}@host/p.git#b",
+        f"s3://key:{SECRET}@bucket/prefix",
+        f"mysql://app:{SECRET}@host/db",
+    ],
+)
+def test_credentials(tmp_path: Path, place: str) -> None:
+    """Credentials in a place are refused, and not shown."""
+    with pytest.raises(SettingsError) as raised:
+        open_store(place, tmp_path / "config", tmp_path / "cache")
+    assert [message.name for message in raised.value.messages] == ["place-credentials"]
+    assert SECRET not in str(raised.value) + repr(raised.value)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://app@host:5432/db",
+        "postgresql://app@[::1]:5432/db?sslmode=verify-full",
+        "git+ssh://git@host:22/p.git#b",
+        "git+git@host:p.git#b",
+        "git+https://host:8443/p.git#b",
+        "s3://bucket/a/b-c_d",
+        "az://container",
+    ],
+)
+def test_remote_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A user is no credential; the place is what was given, and nothing is asked of it yet."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    store = open_store(place, tmp_path / "config", tmp_path / "cache")
+    assert (place, None) == (store.place, store.path)
+
+
+@pytest.mark.parametrize(("place", "library"), [("s3://bucket/p", "obstore"), ("postgresql://host/db", "psycopg")])
+def test_library_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, library: str) -> None:
+    """Without the library the message names what to install."""
+    for name in [name for name in sys.modules if name.startswith((library, "reconciler.stores."))]:
+        if name != "reconciler.stores.location":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(SettingsError) as raised:
+        open_store(place, tmp_path / "config", tmp_path / "cache")
+    (message,) = raised.value.messages
+    assert message.name == "place-library-missing"
+    assert library in message.what
+
+
+def test_lean() -> None:
+    """A record in a file costs neither git's store, nor obstore, psycopg, asyncio or a thread."""
+    program = (
+        "import sys; from pathlib import Path; from reconciler.stores.location import open_store;"
+        "open_store('state.jsonl', Path('config'), Path('cache')).read();"
+        "print(*sorted(sys.modules.keys() & {'subprocess', 'obstore', 'psycopg', 'asyncio', 'queue', 'tempfile'}))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "\n"

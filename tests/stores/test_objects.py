@@ -1,0 +1,390 @@
+"""Records in object stores: segments, and stores that lie, lag, or lose answers."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.records import add, begin, begun, lines_of, named, names_of, sample
+
+from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
+from reconciler.record.chain import last_head, link, parse
+from reconciler.stores.objects import bucket as buckets
+from reconciler.stores.objects import segments
+from reconciler.stores.objects.bucket import Bucket, Conflict, Held
+from reconciler.stores.objects.segments import ObjectStore, open_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stores.conftest import Site
+
+Fault = Literal[
+    "stale list",
+    "stale read",
+    "conflict after success",
+    "conflict with nothing",
+    "lost answer",
+    "lost request",
+    "success with nothing",
+]
+_FAULTS: tuple[Fault, ...] = Fault.__args__  # type: ignore[attr-defined]
+
+
+class FaultyBucket(Bucket):
+    """Objects in memory. Each operation meets the first of `faults` that concerns it, "" being none."""
+
+    def __init__(self) -> None:
+        self.place = "s3://records/test"
+        self.versions: dict[str, list[bytes]] = {}
+        self.ignored: set[str] = set()
+        """The conditions that are ignored: "create", "version"."""
+        self.faults: list[Fault | Literal[""]] = []
+
+    def next_fault(self, *concerned: Fault) -> str:
+        if self.faults and self.faults[0] in (*concerned, ""):
+            return self.faults.pop(0)
+        return ""
+
+    def keys(self) -> list[str]:
+        keys = [key for key in self.versions if not key.startswith("probe")]
+        return keys[:-1] if self.next_fault("stale list") else keys
+
+    def get(self, keys: Sequence[str]) -> list[Held | None]:
+        stale = self.next_fault("stale read")
+        found: list[Held | None] = []
+        for key in keys:
+            versions = self.versions.get(key, [])
+            at = len(versions) - (2 if stale and key == keys[0] else 1)
+            found.append(Held(versions[at], {"e_tag": str(at)}) if at >= 0 else None)
+        return found
+
+    def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:
+        versions = self.versions.get(key, [])
+        if version is None:
+            expected, condition = 0, "create"
+        else:
+            expected, condition = int(version["e_tag"]) + 1, "version"
+        fault = self.next_fault(*_FAULTS[2:]) if not key.startswith("probe") else ""
+        if fault == "conflict with nothing" or (len(versions) != expected and condition not in self.ignored):
+            raise Conflict
+        if fault not in ("success with nothing", "lost request"):
+            self.versions.setdefault(key, []).append(data)
+        if fault == "conflict after success":
+            raise Conflict
+        if fault.startswith("lost"):
+            raise StoreUnavailable(Message("objects-unavailable", "no answer", self.place))
+
+    def delete(self, key: str) -> None:
+        del self.versions[key]
+
+    def contents(self) -> bytes:
+        return b"".join(versions[-1] for _, versions in sorted(self.versions.items()))
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as context:
+        context.setattr(segments, "_PAUSES", (0.0, 0.0, 0.0))
+        yield
+
+
+@pytest.fixture
+def bucket() -> FaultyBucket:
+    """A bucket without faults so far."""
+    return FaultyBucket()
+
+
+@pytest.fixture
+def store(bucket: FaultyBucket) -> ObjectStore:
+    """A store with a record of two lines in that bucket."""
+    store = ObjectStore(bucket)
+    begin(store)
+    return store
+
+
+def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
+    """Return the name of the only message of an error."""
+    (message,) = raised.value.messages
+    return message.name
+
+
+def fill(store: ObjectStore, *names: str) -> None:
+    """Append lines of which each fills a segment."""
+    for name in names:
+        add(store, name * 300_000)
+
+
+# Segments
+
+
+def test_segments(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A segment is replaced until it has 256 KiB, and is never written again from then on."""
+    add(store, "a")
+    fill(store, "b", "c")
+    add(store, "d")
+    assert [key for key in bucket.versions if not key.startswith("probe")] == [
+        "000001.jsonl",
+        "000002.jsonl",
+        "000003.jsonl",
+    ]
+    assert [3, 1, 1] == [len(versions) for versions in bucket.versions.values()]
+    assert [name[:2] for name in names_of(ObjectStore(bucket))] == ["", "li", "a", "bb", "cc", "d"]
+
+
+def test_exactly_full(bucket: FaultyBucket) -> None:
+    """A segment of exactly 256 KiB is full, one of a byte less is not."""
+    for size, count in ((256 * 1024, 2), (256 * 1024 - 1, 1)):
+        bucket.versions.clear()
+        store = ObjectStore(bucket)
+        begin(store)
+        rest = size - len(bucket.contents()) - len(link("f" * 64, 2, [named("")])[0]) - len(',"origin":""')
+        add(store, "x" * rest)
+        assert len(bucket.contents()) == size
+        add(store, "y")
+        assert len(bucket.versions) == count
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_missing_segment(bucket: FaultyBucket, store: ObjectStore, number: int) -> None:
+    """A segment that is missing before others is damage, named by its key, and never a smaller record."""
+    fill(store, "a", "b", "c")
+    del bucket.versions[f"00000{number}.jsonl"]
+    with pytest.raises(RecordDamaged) as raised:
+        ObjectStore(bucket).read()
+    assert name_of(raised) == "segment-missing"
+    assert f"00000{number}.jsonl" in raised.value.messages[0].where
+
+
+def test_missing_last_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A record whose last segment is missing is an older one: its head is not the one that was noted."""
+    fill(store, "a")
+    head = add(store, "b")
+    del bucket.versions["000002.jsonl"]
+    data = store.read().data or b""
+    assert head.encode() not in data
+    assert parse(data, store.place)
+    with pytest.raises(HeadMoved):
+        store.append(head, 5, b"x\n", "x")
+
+
+def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """Objects of other names are none of the record."""
+    for key in ("backup.jsonl", "000001.jsonl.bak", "0000001.jsonl", "deep"):
+        bucket.put(key, b"hello", None)
+    assert store.read().data == sample()[0]
+
+
+def test_torn_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """What follows the last newline is cut off by the next append."""
+    bucket.versions["000001.jsonl"].append(sample()[0] + b'{"seq":')
+    assert store.read().data == sample()[0] + b'{"seq":'
+    add(store, "x")
+    assert names_of(store) == ["", "line 2", "x"]
+
+
+def test_replaced_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A segment that does not follow the one before it is returned as it is, for the chain to name the line."""
+    fill(store, "a", "b")
+    bucket.versions["000001.jsonl"].append(sample(9)[0])
+    with pytest.raises(RecordDamaged) as raised:
+        lines_of(store)
+    assert name_of(raised) == "record-damaged"
+
+
+def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A new segment is not believed if the one before it was replaced meanwhile."""
+    fill(store, "a")
+    head = last_head(store.read().data or b"")
+    bucket.versions["000001.jsonl"].append(sample()[0])
+    with pytest.raises(StoreUnavailable) as raised:
+        store.append(head, 4, link(head, 3, [named("x")])[0], "x")
+    assert name_of(raised) == "objects-not-seen"
+
+
+# Stores that lie, lag, or lose answers
+
+
+@pytest.mark.parametrize("ignored", ["create", "version"])
+def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
+    """A store that ignores a condition is refused, also by a first append that nobody prepared, and left as it was."""
+    bucket.ignored.add(ignored)
+    for step in (ObjectStore(bucket).prepare, ObjectStore(bucket).check_writable, lambda: begin(ObjectStore(bucket))):
+        with pytest.raises(RecordError) as raised:
+            step()
+        assert name_of(raised) == "objects-untrusted"
+    assert bucket.versions == {}
+
+
+def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials that do not permit to delete are good enough."""
+
+    def denied(_: str) -> None:
+        raise StoreUnavailable(Message("objects-unavailable", "denied", bucket.place))
+
+    monkeypatch.setattr(bucket, "delete", denied)
+    begin(ObjectStore(bucket))
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "is_there"),
+    [
+        ("conflict after success", HeadMoved, True),
+        ("conflict with nothing", HeadMoved, False),
+        ("lost answer", StoreUnavailable, True),
+        ("lost request", StoreUnavailable, False),
+        ("success with nothing", StoreUnavailable, False),
+    ],
+)
+def test_write_that_fails(
+    bucket: FaultyBucket, store: ObjectStore, fault: Fault, error: type[RecordError], *, is_there: bool
+) -> None:
+    """No answer to a write is believed, and reading again shows what became of it."""
+    head = sample()[1][-1]
+    lines, _ = link(head, 2, [named("x")])
+    bucket.faults = [fault]
+    with pytest.raises(error):
+        store.append(head, 3, lines, "x")
+    assert names_of(store)[2:] == (["x"] if is_there else [])
+    if not is_there:
+        store.append(head, 3, lines, "x")
+
+
+def test_stale_read(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A read that is older than the last append is the beginning of the record, and nothing is appended to it."""
+    head = add(store, "x")
+    late = ObjectStore(bucket)
+    late.prepare()
+    bucket.faults = ["stale read"]
+    assert late.read().data == sample()[0]
+    with pytest.raises(HeadMoved):
+        late.append(sample()[1][-1], 3, b"y\n", "y")
+    assert head == last_head(store.read().data or b"")
+
+
+def test_stale_list(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """A list without the newest segments does not hide them."""
+    fill(store, "a", "b")
+    bucket.faults = ["stale list"]
+    assert [name[:2] for name in names_of(store)] == ["", "li", "aa", "bb"]
+
+
+def test_stale_segment_before_the_last(bucket: FaultyBucket, store: ObjectStore) -> None:
+    """Segments that do not follow each other, since one of them is old, are read again."""
+    fill(store, "a")
+    add(store, "b")
+    bucket.faults = ["stale read"]
+    assert [name[:2] for name in names_of(store)] == ["", "li", "aa", "b"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from([*_FAULTS, ""]), max_size=3)), max_size=25))
+def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
+    """Whatever three runs meet, a record only grows, what was acknowledged stays, and nobody's line is there twice."""
+    bucket = FaultyBucket()
+    stores = [ObjectStore(bucket) for _ in range(3)]
+    data, _ = sample()
+    stores[0].append(None, 1, data, "begin")
+    grown, acknowledged = [data], []
+    for turn, (number, faults) in enumerate(runs):
+        name, bucket.faults = f"{turn} " + "x" * random.Random(turn).choice([1, 150_000]), list(faults)
+        try:
+            read = stores[number].read().data or b""
+            assert bucket.contents().startswith(read)
+            head = last_head(read)
+            stores[number].append(head, 0, link(head, read.count(b"\n"), [named(name)])[0], name)
+            acknowledged.append(name)
+        except RecordError:
+            pass
+        assert bucket.contents().startswith(grown[-1])
+        grown.append(bucket.contents())
+    names = [line.fact.origin for line in parse(grown[-1], "memory")]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if name in acknowledged] == acknowledged
+
+
+# The client
+
+
+def test_generation_of_google(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Google Cloud Storage the condition is the generation, elsewhere the ETag."""
+
+    class Answer:
+        meta = {"e_tag": "tag", "version": "7"}  # noqa: RUF012 - as obstore has it
+
+        def bytes(self) -> bytes:
+            return b"x"
+
+    monkeypatch.setattr("obstore.get", lambda *_: Answer())
+    monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
+    found = [open_objects(f"{scheme}://bucket/p")._bucket.get(["k"]) for scheme in ("gs", "s3")]
+    assert [[Held(b"x", {"version": "7"})], [Held(b"x", {"e_tag": "tag"})]] == found
+
+
+def test_endpoint_named_twice(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two variables for the endpoint the more particular counts, and an empty one is an unset one."""
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "")
+    begin(s3.open())
+    assert s3.open().read().data == sample()[0]
+
+
+def test_no_bucket(s3: Site, azure: Site) -> None:
+    """A bucket that does not exist is never one without a record."""
+    for site in (s3, azure):
+        site.place = site.place.replace("records", "missing")
+        for step in (site.open().read, site.open().prepare):
+            with pytest.raises(StoreUnavailable) as raised:
+                step()
+            assert "does not exist" in raised.value.messages[0].what
+
+
+def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials that are refused are named as such, and not shown."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "aHVudGVyMi1odW50ZXIy")
+    with pytest.raises(StoreUnavailable) as raised:
+        azure.open().prepare()
+    assert "denied" in raised.value.messages[0].what
+    assert "aHVudGVyMi" not in str(raised.value) + repr(raised.value)
+
+
+def test_no_server(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that cannot be reached is no store without a record, and no credential is shown."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr(buckets, "_READ_RETRIES", 0)
+    store = s3.open()
+    for step in (store.read, store.prepare, lambda: begin(store)):
+        with pytest.raises(StoreUnavailable) as raised:
+            step()
+        assert name_of(raised) == "objects-unavailable"
+        assert "hunter2" not in str(raised.value) + repr(raised.value)
+
+
+def test_no_answer(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is not answered in time ends."""
+    monkeypatch.setattr(buckets, "_PATIENCE", 0.0)
+    with pytest.raises(StoreUnavailable) as raised:
+        s3.open().read()
+    assert "in time" in raised.value.messages[0].what
+
+
+def test_settings_that_cannot_be_used(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that obstore refuses are an error that does not quote them."""
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", "{hunter2}")
+    with pytest.raises(ReconcilerError) as raised:
+        open_objects("gs://bucket/p")
+    assert name_of(raised) == "objects-settings"
+    assert "hunter2" not in str(raised.value)
+
+
+def test_begin_where_another_begins(bucket: FaultyBucket) -> None:
+    """A record that another run began since this one looked stays."""
+    store, other = ObjectStore(bucket), ObjectStore(bucket)
+    assert store.read().data is None
+    begin(other)
+    with pytest.raises(HeadMoved):
+        store.append(None, 1, link(None, 0, [begun("c" * 32)])[0], "begin")
+    assert store.read().data == sample()[0]

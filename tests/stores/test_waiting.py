@@ -1,0 +1,40 @@
+"""Calls that run side by side, and that nobody waits for without an end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reconciler.stores.waiting import at_once
+
+
+def test_results_in_order() -> None:
+    """The results come in the order of the jobs, of more jobs than threads too, and of none."""
+    assert list(range(30)) == at_once([lambda number=number: number for number in range(30)], 5)  # type: ignore[misc]
+    assert at_once([], 5) == []
+
+
+@pytest.mark.parametrize("problem", [IndexError("x"), ValueError("x"), KeyboardInterrupt()])
+def test_failure(problem: BaseException) -> None:
+    """What a job raises is raised, whatever it is."""
+
+    def fail() -> None:
+        raise problem
+
+    with pytest.raises(type(problem)):
+        at_once([lambda: None, fail], 5)
+
+
+def test_no_end() -> None:
+    """A job that does not end is left alone, and those that have not begun never do."""
+    end, begun = threading.Event(), []
+
+    def hang() -> None:
+        begun.append(1)
+        end.wait()
+
+    with pytest.raises(TimeoutError):
+        at_once([hang] * 20, 0.05)
+    end.set()
+    assert len(begun) == 8
