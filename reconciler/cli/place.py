@@ -66,7 +66,7 @@ def recover(invocation: Invocation, source: str, **consent: object) -> None:
 
     From a recovery file, a backup, or a copy of the record that went its own way; use - for standard input.
     """
-    from reconciler.operations.recover import recovered  # noqa: PLC0415 - not for --help
+    from reconciler.operations.recovery_file import recovered  # noqa: PLC0415 - not for --help
 
     say(invocation, recovered(invocation.project, source), Consent(**consent))  # type: ignore[arg-type]
 

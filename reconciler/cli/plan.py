@@ -46,7 +46,7 @@ def plan(
     """
     from reconciler.operations.apply import plaintext_refusal  # noqa: PLC0415 - not for --help
     from reconciler.operations.plan import make_plan  # noqa: PLC0415 - likewise
-    from reconciler.planning.verdict import plan_verdict  # noqa: PLC0415 - likewise
+    from reconciler.planning.verdict import verdict_of_plan  # noqa: PLC0415 - likewise
     from reconciler.reports.json import plan_json, render  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
@@ -58,7 +58,7 @@ def plan(
         _save(out, render(plan_json(made)))
     saved = "" if out is None else str(out)
     invocation.terminal.report(lambda: plan_document(made, warnings, saved), lambda: plan_json(made), form)
-    return code_of(plan_verdict(made)) if detailed_exitcode else 0
+    return code_of(verdict_of_plan(made, project.now())) if detailed_exitcode else 0
 
 
 def _save(file: Path, text: str) -> None:

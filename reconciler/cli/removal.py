@@ -23,11 +23,12 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     One message for each target: what is to be removed and since when, what is to stay, and what only the operator
     knows.
     """
-    from reconciler.operations.status import removals_of  # noqa: PLC0415 - not for --help
+    from reconciler.cli.status import status_of  # noqa: PLC0415 - not for --help
+    from reconciler.planning.removals import removals as removals_of  # noqa: PLC0415 - likewise
     from reconciler.reports.json import removals_json  # noqa: PLC0415 - likewise
     from reconciler.reports.removals import removals_document  # noqa: PLC0415 - likewise
 
-    removals = removals_of(invocation.project, patterns)
+    removals = removals_of(status_of(invocation.project, patterns))
     invocation.terminal.report(lambda: removals_document(removals), lambda: removals_json(removals), form)
 
 

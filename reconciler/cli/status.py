@@ -11,6 +11,10 @@ from reconciler.cli.options import code_of, detailed_exitcode_option, format_opt
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
+    from reconciler.model.status import Status
+    from reconciler.operations.project import Project
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 @command("status", "reconciler status", "reconciler status -t '*/production' --format json")
@@ -22,14 +26,22 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
 
     Proven: a notification was received within 30 days. Silent: not lately. Never seen: none was ever recorded.
     """
-    from reconciler.operations.status import status_of  # noqa: PLC0415 - not for --help
-    from reconciler.planning.verdict import status_verdict  # noqa: PLC0415 - likewise
+    from reconciler.planning.verdict import verdict_of_status  # noqa: PLC0415 - not for --help
     from reconciler.reports.json import status_json  # noqa: PLC0415 - likewise
     from reconciler.reports.status import status_document  # noqa: PLC0415 - likewise
 
     known = status_of(invocation.project, patterns)
     invocation.terminal.report(lambda: status_document(known), lambda: status_json(known), form)
-    return code_of(status_verdict(known)) if detailed_exitcode else 0
+    return code_of(verdict_of_status(known)) if detailed_exitcode else 0
+
+
+def status_of(project: Project, patterns: tuple[str, ...]) -> Status:
+    """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError."""
+    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - not for --help
+    from reconciler.planning.status import status as status_now  # noqa: PLC0415 - likewise
+
+    planned = make_plan(project, patterns, allow_empty=True)
+    return status_now(project.desired, planned.reading.record, planned.plan, project.now())
 
 
 @command(
@@ -48,12 +60,22 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
 
     Compares names, event codes, URLs as written before substitution, and what is in force; exits with 2 if they differ.
     """
-    from reconciler.operations.parity import compare  # noqa: PLC0415 - not for --help
+    from reconciler.planning.parity import parity as compare  # noqa: PLC0415 - not for --help
     from reconciler.reports.json import parity_json  # noqa: PLC0415 - likewise
     from reconciler.reports.parity import parity_document  # noqa: PLC0415 - likewise
 
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")
-    pairs = compare(invocation.project, a, b, gate=gate, proven=proven, soak=soak)
+    seconds, project = _seconds(soak) if soak else None, invocation.project
+    record = project.journal.read().record
+    pairs = compare(project.desired, record, a, b, now=project.now(), gate=gate, proven=proven, soak=seconds)
     invocation.terminal.report(lambda: parity_document(pairs), lambda: parity_json(pairs), form)
     return 0 if pairs.in_line else 2
+
+
+def _seconds(text: str) -> float:
+    """Return a duration such as 36h in seconds. Raises UsageError."""
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    if unit is None or not (number.isascii() and number.isdigit()):
+        raise click.UsageError(f"--soak {text}: expected a number and one of {', '.join(_UNITS)}, such as 36h")
+    return float(number) * unit

@@ -1,0 +1,141 @@
+"""`reconciler listen` and `reconciler signature detect`: notifications, on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.lazy import command
+from reconciler.cli.options import identity_option
+
+if TYPE_CHECKING:
+    from reconciler.cli.invocation import Invocation
+    from reconciler.model.desired import Verification
+    from reconciler.operations.receiving import SignatureCheck
+    from reconciler.receiver.receiver import Behaviour, Delivery
+
+
+@command("listen", "reconciler listen --port 8080 --record notifications.jsonl", "reconciler listen --verify")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
+@click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="Append notifications to FILE.")
+@click.option("--fail-first", metavar="N", type=click.IntRange(0), default=0, help="Answer the first N with 503.  [0]")
+@click.option("--respond", metavar="STATUS", type=click.IntRange(200, 599), default=200, help="Answer so.  [200]")
+@click.option("--delay", metavar="SECONDS", type=click.FloatRange(0, 3600), default=0.0, help="Wait first.  [0]")
+@click.option("--verify", is_flag=True, help="Check signatures as `verification:` in config/ says.")
+@identity_option
+def listen(
+    invocation: Invocation,
+    port: int,
+    record: Path | None,
+    fail_first: int,
+    respond: int,
+    delay: float,
+    verify: bool,
+    identity: Path | None,
+) -> None:
+    """Receive notifications until interrupted.
+
+    Listens on 127.0.0.1, on every path. A notification is answered with 2xx only after it is on disk, then printed: as
+    text on a terminal, else as one line of JSON. To let the service reach it, use a tunnel.
+    """
+    from reconciler.operations.receiving import Listening  # noqa: PLC0415 - not for --help
+    from reconciler.receiver.receiver import Behaviour  # noqa: PLC0415 - likewise
+
+    if identity is not None and not verify:
+        raise click.UsageError("--identity requires --verify")
+    behaviour, check = Behaviour(respond, fail_first, delay), None
+    if verify:
+        behaviour, check = _checked(invocation, behaviour, identity)
+    directory = invocation.project.data_directory
+    with Listening(port, record, directory, behaviour, check) as listening:
+        invocation.terminal.note(f"Listening at {listening.url}. Notifications are saved to {listening.file}.")
+        try:
+            for delivery in listening.deliveries():
+                invocation.terminal.print(_shown(delivery))
+                if invocation.terminal.reader_has_left:
+                    return
+        finally:
+            for delivery in listening.rest():
+                invocation.terminal.print(_shown(delivery))
+
+
+def _checked(invocation: Invocation, behaviour: Behaviour, identity: Path | None) -> tuple[Behaviour, SignatureCheck]:
+    from msgspec.structs import replace  # noqa: PLC0415 - only for --verify
+
+    from reconciler.errors import Message, SettingsError, step  # noqa: PLC0415 - likewise
+    from reconciler.operations.receiving import SignatureCheck  # noqa: PLC0415 - likewise
+    from reconciler.operations.secrets import secrets_by_template  # noqa: PLC0415 - likewise
+
+    project = invocation.project
+    verification = project.desired.verification
+    if verification is None:
+        steps = (step("to find out how notifications are signed, run", "reconciler", "signature", "detect", "FILE"),)
+        raise SettingsError(Message("no-verification", "config/ has no `verification:`", "--verify", steps))
+    check = SignatureCheck(verification, lambda: secrets_by_template(project, identity), invocation.terminal.warn)
+    return replace(behaviour, enforce=verification.enforce), check
+
+
+def _shown(delivery: Delivery) -> str:
+    request = delivery.request
+    if not sys.stdout.isatty():
+        document = {
+            "at": request.at,
+            "method": delivery.method,
+            "path": request.path,
+            "status": delivery.status,
+            "delivery": delivery.number,
+            "verified": request.verified,
+            "problem": delivery.problem,
+            "eventCode": request.code or None,
+            "body": request.body.decode(errors="replace"),
+        }
+        return json.dumps(document).replace("##[", r"##\u005b")
+    from reconciler.reports.escaping import harmless_line  # noqa: PLC0415 - only for a terminal
+
+    verified = {True: "verified", False: "unverified", None: ""}[request.verified]
+    again = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
+    head = (request.at[11:19], str(delivery.status), request.code, request.path, verified, again, delivery.problem)
+    body = request.body.decode(errors="replace").splitlines()[:200]
+    return "\n".join([harmless_line("  ".join(filter(None, head))), *(harmless_line(f"    {line}") for line in body)])
+
+
+@command(
+    "detect",
+    "reconciler signature detect notifications.jsonl --address europe/staging/offers",
+    "reconciler signature detect notifications.jsonl --secret-variable SECRET",
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--address", metavar="ADDRESS", help="The subscription that sent them: its recorded secret is used.")
+@identity_option
+@click.option("--secret-variable", metavar="NAME", help="A variable that holds the secret.")
+def detect(
+    invocation: Invocation, file: Path, address: str | None, identity: Path | None, secret_variable: str | None
+) -> None:
+    """Find out how notifications are signed, and print it as `verification:` for config/.
+
+    FILE is what `listen --record` writes; use - for standard input. Exits with 1 if no scheme or several match.
+    """
+    from reconciler.notifications.captured import read_captured  # noqa: PLC0415 - not for --help
+    from reconciler.operations.receiving import detect_signature  # noqa: PLC0415 - likewise
+    from reconciler.operations.secrets import secrets_of  # noqa: PLC0415 - likewise
+
+    if (address is None) == (secret_variable is None):
+        raise click.UsageError("expected --address or --secret-variable")
+    if address is not None:
+        secrets = secrets_of(invocation.project, address, identity)
+    else:
+        value = invocation.project.sources.get(str(secret_variable))
+        if not value:
+            raise click.UsageError(f"{secret_variable} is not set")
+        secrets = {value.encode()}
+    invocation.terminal.print(_yaml(detect_signature(read_captured(file), secrets)))
+    invocation.terminal.note("Add this at the top level of a file in config/.")
+
+
+def _yaml(scheme: Verification) -> str:
+    fields = {name: getattr(scheme, name) for name in scheme.__struct_fields__ if name != "enforce"}
+    return "\n".join(["verification:", *(f"  {name}: {json.dumps(value)}" for name, value in fields.items())])
