@@ -50,7 +50,7 @@ def completed(
 ) -> list[Result]:
     """Return the results, in which a skipped one says whether another run has done it, or is about to (`waiting`).
 
-    It is done if nothing of its address is left to do. An unknown one says until when its call may be in flight, and one
+    It is done if nothing of its address is left to do. An unknown one says until when its call may be in flight. One
     that was saved elsewhere may be in the record after all.
     """
     unfinished = {change.address for change in left.changes} if left is not None else None

@@ -28,7 +28,7 @@ def intended(change: Change, context: Context, now: Instant) -> Intended:
     attempt = context.new_id()
     url = filled(request.template, attempt)
     what = What(
-        address=change.address,
+        address=str(change.address),
         codes=request.codes,
         url=url,
         base_url=context.plan.targets[target].target.base_url,

@@ -1,0 +1,558 @@
+"""The protocol: other runs write to the record, answers of the store are lost, the store fails."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from support.applying_bench import (
+    BUSY,
+    CREATED,
+    NOT_SENT,
+    REJECTED,
+    UNKNOWN,
+    Bench,
+    attempt,
+    known,
+    wanting,
+)
+from support.memory_record import AT, DOWN, MOVED, append, record_of
+
+from reconciler.applying.context import Limits
+from reconciler.applying.driver import Performer
+from reconciler.applying.events import Append, InterruptAsked, NotAppended, Reread, RereadFailed
+from reconciler.errors import Message, Refused
+from reconciler.record.chain import link
+from reconciler.record.facts import (
+    Absent,
+    Answered,
+    Begun,
+    Closed,
+    LossOpened,
+    RemovalConfirmed,
+    Renamed,
+    SecretSet,
+)
+
+SECRET = SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
+LOSS = LossOpened(at=AT, loss="lost", cause="accepted")
+CLOSED = Closed(at=AT, to="git:record")
+NO_RETRY = Limits(backoff=())
+
+
+def test_what_comes_out_the_same_goes_on() -> None:
+    """After a conflict the change is intended anew, as another attempt with a window of its own."""
+    bench = Bench(wanting("a", "z"), known("z"))
+    bench.start()
+    bench.steady += 10.0
+    bench.overtake(SECRET)
+    bench.append()
+    assert [(attempt(2), bench.steady + 60.0)] == [(send.attempt, send.send_by) for send in bench.sends]
+    bench.create_all()
+    assert {"create a": "created"} == bench.outcomes
+
+
+def test_what_another_run_took_is_skipped() -> None:
+    """A change that does not come out the same is not carried out; the others are."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.overtake(known("a"))
+    bench.create_all()
+    assert {"create a": "skipped", "create b": "created"} == bench.outcomes
+    assert "another run changed the record" in str(bench.result("a").detail)
+    assert {"old-a": "live", attempt(2): "live"} == bench.statuses()
+
+
+def test_what_is_no_longer_planned_is_not_begun() -> None:
+    """Before the first intent the plan is made again on the record as it is now."""
+    bench = Bench(wanting("a", "b"))
+    append(bench.store, known("a"))
+    bench.run.appends.reading = bench.journal.read()
+    bench.begin()
+    assert {"create a": "skipped"} == bench.outcomes
+
+
+@pytest.mark.parametrize("fact", [LOSS, CLOSED], ids=["loss", "closed"])
+def test_a_gate_that_closes_stops_the_creates(fact: LossOpened | Closed) -> None:
+    """A loss that somebody accepts, or a record that is closed, while an apply runs: nothing more is sent."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.overtake(fact)
+    assert ({"skipped"} if fact is LOSS else {"not_sent"}, True) == ({*bench.outcomes.values()}, bench.run.finished)
+
+
+def test_a_loss_keeps_a_call_from_its_retry() -> None:
+    """A call that waits for its retry is not sent while a loss is open."""
+    bench = busy_bench()
+    append(bench.store, LOSS)
+    bench.reread()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "not retried: the record has changed: loss-open" in str(bench.result("a").detail)
+
+
+def test_an_outcome_is_appended_over_an_open_loss() -> None:
+    """Whatever gate has closed meanwhile, the outcome follows."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(LOSS)
+    assert ["answered"] == bench.append()
+    assert {attempt(1): "live"} == bench.statuses()
+
+
+def test_an_outcome_is_appended_over_a_record_that_lost_its_tail() -> None:
+    """It repeats what was intended, since the record no longer says so; nothing more is sent."""
+    bench = Bench(wanting("a", "b"), second=True)
+    older = bench.store.data
+    bench.start()
+    bench.append()
+    bench.store.data = older
+    append(bench.store, known("z"))
+    bench.answer(CREATED)
+    bench.append()
+    assert ["answered"] == bench.append()
+    assert {attempt(1): "live", "old-z": "live"} == bench.statuses()
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+
+
+def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:
+    """The attempt keeps its outcome under its new address."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed"))
+    assert ["answered"] == bench.append()
+    assert ({attempt(1): "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
+
+
+SHORTEST, LONGEST = Limits().yielding
+
+
+def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
+    """Longer each time that another run is first again, up to a limit."""
+    bench = Bench(wanting("a", "b", "c", "d", "e"))
+    bench.start()
+    waits = []
+    for name in "abcd":
+        bench.overtake(known(name))
+        waits.append(bench.wait_its_turn())
+    assert pytest.approx([SHORTEST, 2 * SHORTEST, 4 * SHORTEST, LONGEST]) == waits
+    bench.create_all()
+    assert "created" == bench.outcomes["create e"]
+
+
+@pytest.mark.parametrize(("jitter", "share"), [(0.0, 0.5), (0.5, 0.75), (1.0, 1.0)])
+def test_runs_that_collided_wait_for_different_times(jitter: float, share: float) -> None:
+    """Between half of the time and all of it."""
+    bench = Bench(wanting("a", "b"), jitter=jitter)
+    bench.start()
+    bench.overtake(known("a"))
+    assert pytest.approx(share * SHORTEST) == bench.wait_its_turn()
+
+
+def test_a_slow_store_is_given_more_time() -> None:
+    """Twice what an append takes there: in less, the other run could not have appended again."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.steady += 1.5
+    bench.overtake(known("a"))
+    assert 3.0 == bench.wait_its_turn()
+
+
+def test_a_run_that_has_something_to_record_does_not_wait() -> None:
+    """An outcome is appended at once, and the next intents with it."""
+    bench = Bench(wanting("a", "b", "c"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(known("b"))
+    assert ["answered", "intended"] == bench.append()
+
+
+def test_a_run_that_waits_for_its_turn_ends_when_it_is_interrupted() -> None:
+    """None of it is under way."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.overtake(known("a"))
+    bench.hear(InterruptAsked())
+    assert ({"create a": "skipped", "create b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
+
+
+def test_ten_conflicts_in_a_row_end_the_run() -> None:
+    """However many changes still come out the same."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    for number in range(10):
+        bench.overtake(known("z", attempt=f"other-{number}", address="europe/staging/z", host=f"h{number}"))
+    assert ({"create a": "not_sent", "create b": "not_sent"}, True) == (bench.outcomes, bench.run.finished)
+    assert "10 times in a row" in str(bench.result("a").detail)
+
+
+def test_an_outcome_is_appended_after_ten_conflicts() -> None:
+    """What was sent is recorded; only new work ends."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    for number in range(12):
+        bench.overtake(known("z", attempt=f"other-{number}", host=f"h{number}"))
+    assert ["answered"] == bench.append()
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+
+
+def test_a_local_change_that_another_run_made_is_skipped() -> None:
+    """A removal that was confirmed meanwhile is not requested again."""
+    bench = Bench(wanting("a"), known("a"), known("b"))
+    bench.begin()
+    bench.overtake(RemovalConfirmed(at=AT, attempt="old-b", codes=known("b").what.codes))
+    assert ({"remove b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
+
+
+def test_a_plan_that_cannot_be_made_again_stops_what_has_not_begun() -> None:
+    """The reason is that of the plan."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.problem = Refused(Message("other-account", "the record belongs to another account"))
+    bench.overtake(known("z"))
+    assert {"create a": "skipped", "create b": "skipped"} == bench.outcomes
+    assert ("the record belongs to another account", True) == (bench.result("a").detail, bench.run.finished)
+
+
+def test_nothing_is_appended_to_a_closed_record() -> None:
+    """An outcome that comes after the record was closed is handed over with its intent, and nothing more is sent."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.overtake(CLOSED)
+    assert ([], True) == (bench.appends, bench.run.finished)
+    assert ["Intended", "Answered"] == [type(fact).__name__ for fact in bench.queue.to_save]
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+    assert "it continues at git:record" in str(bench.result("b").detail)
+
+
+def test_nothing_is_appended_to_another_record_in_its_place() -> None:
+    """A record that was begun anew knows nothing of the attempts."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.store.data, _ = link(None, 0, [Begun(at=AT, record="0" * 32), known("b")])
+    bench.append()
+    assert (2, True) == (len(bench.queue.to_save), bench.run.finished)
+
+
+@pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])
+def test_a_lost_answer_is_no_conflict(problem: Exception) -> None:
+    """The record shows the batch just where it was to be: the calls leave, once."""
+    bench = Bench(wanting("a"))
+    bench.store.declare_lost_answers(problem)
+    bench.start()
+    bench.append()
+    assert [attempt(1)] == [send.attempt for send in bench.sends]
+
+
+def test_a_call_leaves_when_the_second_place_shows_its_intent_too() -> None:
+    """An answer that was lost before the second place moved: it is brought up to date first."""
+    bench = Bench(wanting("a"), second=True)
+    bench.store.declare_lost_second()
+    bench.start()
+    bench.append()
+    assert (bench.record.head, [attempt(1)]) == (bench.store.second, [send.attempt for send in bench.sends])
+
+
+def test_no_call_leaves_while_the_second_place_lags() -> None:
+    """Where it cannot be moved, the very same lines are appended again later."""
+    bench = Bench(wanting("a"), second=True)
+    bench.store.declare_lost_second()
+    bench.start()
+    effect = bench.take(Append)
+
+    def fail(_reading: object) -> None:
+        raise DOWN
+
+    bench.hear(Performer(replace(bench.ports, catch_up=fail)).perform(effect))
+    assert ([], bench.steady + 0.5) == (bench.sends, bench.run.wake_at)
+    bench.wait(0.5)
+    assert [effect] == bench.appends
+
+
+def test_no_call_leaves_whose_head_cannot_be_noted() -> None:
+    """The intent is in the record, but this machine could not tell that the record was set back."""
+    bench = Bench(wanting("a"), limits=NO_RETRY)
+    bench.start()
+    bench.notes.problem = DOWN
+    bench.append()
+    assert ([], {"create a": "not_sent"}) == (bench.sends, bench.outcomes)
+    bench.notes.problem = None
+    [outcome] = bench.run.stray_outcomes(bench.record, bench.now)
+    assert (attempt(1), "not_sent") == (outcome.attempt, outcome.outcome.value)
+
+
+def test_a_lost_answer_and_an_open_loss_send_nothing() -> None:
+    """The intent was durable, but a gate has closed before that was known."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    effect = bench.take(Append)
+    bench.store.append(effect.head, effect.seq, effect.new[0], "")
+    append(bench.store, LOSS)
+    bench.effects.append(effect)
+    bench.append()
+    assert ([], "not_sent") == (bench.sends, bench.outcomes["create a"])
+
+
+def test_what_others_append_after_a_lost_answer_is_planned_on() -> None:
+    """The batch was durable, and others went on from there: what is not begun yet is planned again."""
+    bench = Bench(wanting("a", "b"))
+    bench.store.declare_lost_answers(DOWN)
+    bench.start()
+    bench.append()
+    append(bench.store, known("b"))
+    bench.answer(CREATED)
+    bench.append()
+    bench.append()
+    assert {"create a": "created", "create b": "skipped"} == bench.outcomes
+
+
+def test_an_append_that_failed_is_made_again_to_the_letter() -> None:
+    """The very same lines, after a wait: should the first one arrive after all, it is one append."""
+    bench = Bench(wanting("a"))
+    bench.store.declare_failures(DOWN)
+    bench.start()
+    [first] = bench.appends
+    bench.append()
+    assert (bench.steady + 0.5, []) == (bench.run.wake_at, bench.appends)
+    bench.wait(0.4)
+    assert [] == bench.appends
+    bench.wait(0.1)
+    assert [first] == bench.appends
+    bench.append()
+    assert 1 == len(bench.sends)
+
+
+def test_an_append_of_which_nothing_can_be_read_is_made_again() -> None:
+    """Where the record cannot be read either: again, and it turns out that it arrived."""
+    bench = Bench(wanting("a"))
+    bench.store.declare_lost_answers(DOWN)
+    bench.store.declare_unreadable(DOWN)
+    bench.start()
+    bench.append()
+    assert [] == bench.sends
+    bench.store.declare_unreadable(None)
+    bench.wait(0.5)
+    bench.append()
+    assert [attempt(1)] == [send.attempt for send in bench.sends]
+
+
+def test_outcomes_wait_for_the_append_that_is_made_again() -> None:
+    """Nothing is added to lines that are appended again, and nothing new is begun meanwhile."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=(5.0,)))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(CREATED, "b")
+    bench.store.declare_failures(DOWN)
+    bench.append()
+    bench.answer(CREATED, "c")
+    assert [] == bench.appends
+    bench.wait(5.0)
+    assert (["answered"], ["answered"], True) == (bench.append(), bench.append(), bench.run.finished)
+
+
+def test_a_store_that_fails_for_good_ends_the_run() -> None:
+    """After the last retry nothing more is begun: creates are not sent, the rest is skipped."""
+    bench = Bench(wanting("a", "b"), known("z"), limits=NO_RETRY)
+    bench.store.declare_failures(DOWN)
+    bench.start()
+    bench.append()
+    assert {"create a": "not_sent", "create b": "not_sent", "remove z": "skipped"} == bench.outcomes
+    assert {"cannot write the record: no network"} == {bench.result(name).detail for name in "abz"}
+    assert (True, [], ["store-down"]) == (
+        bench.run.finished,
+        bench.queue.to_save,
+        [message.name for message in bench.run.messages],
+    )
+
+
+def test_what_could_not_be_recorded_is_handed_over() -> None:
+    """An outcome that cannot be appended is left with whoever can keep it, and its intent."""
+    bench = Bench(wanting("a", "b"), limits=NO_RETRY)
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.store.declare_failures(DOWN)
+    bench.append()
+    assert (["Intended", "Answered"], True) == (
+        [type(fact).__name__ for fact in bench.queue.to_save],
+        bench.run.finished,
+    )
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+
+
+def test_each_new_outcome_is_one_more_try() -> None:
+    """A store that failed may be back by the time there is something new to record."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(REJECTED, "b")
+    bench.store.declare_failures(DOWN)
+    bench.append()
+    assert not bench.run.finished
+    bench.answer(CREATED, "c")
+    assert ["answered", "answered"] == bench.append()
+    assert (True, []) == (bench.run.finished, bench.queue.to_save)
+
+
+def test_what_arrived_late_is_not_recorded_twice() -> None:
+    """An append that was given up and arrived after all is found in the record."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=()))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(UNKNOWN, "b")
+    bench.store.declare_lost_answers(DOWN)
+    bench.store.declare_unreadable(DOWN)
+    bench.append()
+    bench.store.declare_unreadable(None)
+    bench.answer(CREATED, "c")
+    bench.append()
+    assert ["answered"] == bench.append()
+    assert {attempt(1): "live", attempt(2): "unknown", attempt(3): "live"} == bench.statuses()
+
+
+def test_an_intent_that_arrived_late_is_settled_as_not_sent() -> None:
+    """A batch that was given up and arrived after all: its call was never sent, and the record says so."""
+    bench = Bench(wanting("a", "b"), limits=Limits(parallelism=2, backoff=()))
+    bench.start()
+    bench.append()
+    bench.store.declare_lost_answers(DOWN)
+    bench.store.declare_unreadable(DOWN)
+    bench.answer(CREATED, "a")
+    bench.append()  # its outcome, and the intent of `b`
+    bench.store.declare_unreadable(None)
+    assert {attempt(1): "live", attempt(2): "pending"} == bench.statuses()
+    [outcome] = bench.run.stray_outcomes(bench.record, bench.now)
+    assert isinstance(outcome, Answered)
+    assert attempt(2) == outcome.attempt
+
+
+def test_a_conflict_without_a_move_is_a_failure() -> None:
+    """Where a store speaks of a conflict and the head is still the same, the same lines are appended again."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=(1.0,)))
+    bench.store.declare_failures(MOVED)
+    bench.start()
+    [first] = bench.appends
+    bench.append()
+    bench.wait(1.0)
+    assert [first] == bench.appends
+
+
+def busy_bench() -> Bench:
+    """Return a run with a call that the service was too busy for, and that is to be retried."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(BUSY)
+    bench.wait(0.5)
+    return bench
+
+
+def test_what_somebody_resolved_is_not_retried() -> None:
+    """Before a retry the record is read again: an attempt that was resolved meanwhile is not sent."""
+    bench = busy_bench()
+    append(bench.store, Absent(at=AT, attempt=attempt(1)))
+    bench.reread()
+    assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
+    assert "HTTP 429; not retried: already resolved by another run" == bench.result("a").detail
+
+
+def test_what_a_record_lost_is_not_retried() -> None:
+    """A record that no longer holds the intent lets nothing be sent."""
+    bench = busy_bench()
+    bench.store.data = record_of()
+    bench.reread()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "heads-missing" in str(bench.result("a").detail)
+
+
+@pytest.mark.parametrize("address", ["europe/staging/a", "europe/staging/renamed", "usa/staging/a"])
+def test_what_another_attempt_delivers_by_now_is_not_retried(address: str) -> None:
+    """Where a merge brought back an attempt that the record had lost, nothing is created twice."""
+    bench = busy_bench()
+    append(bench.store, known("a", attempt="found", address=address))
+    bench.reread()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "not retried: another attempt delivers it or may deliver it" in str(bench.result("a").detail)
+
+
+def test_what_cannot_be_read_again_is_not_retried() -> None:
+    """The last answer counts."""
+    bench = busy_bench()
+    bench.store.declare_unreadable(DOWN)
+    bench.reread()
+    detail = "HTTP 429; not retried: could not re-read the record before sending: no network"
+    assert ([], detail, ["answered"]) == (bench.sends, bench.result("a").detail, bench.append())
+
+
+@pytest.mark.parametrize(("steady", "wall"), [(10.0, 0.0), (0.0, 10.0)], ids=["steady clock", "wall clock"])
+def test_a_call_long_after_its_append_has_the_record_read_first(steady: float, wall: float) -> None:
+    """Where either clock says that time has passed since the append began, somebody may have resolved it."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.steady += steady
+    bench.off += wall
+    bench.append()
+    assert [] == bench.sends
+    bench.reread()
+    assert 1 == len(bench.sends)
+
+
+def test_a_wall_clock_past_the_window_ends_it() -> None:
+    """A machine that was paused without noticing sees it on the wall clock: people settle by that."""
+    bench = busy_bench()
+    bench.off += 60.0
+    bench.reread()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+
+
+def test_a_read_that_never_ends_is_waited_for_until_the_window_has_passed() -> None:
+    """A store that hangs lets nothing be sent."""
+    bench = busy_bench()
+    assert bench.steady + 59.5 == bench.run.wake_at
+    bench.wait(59.5)
+    bench.take(Reread)
+    bench.hear(RereadFailed(Message("late", "late")))
+    assert ([], ["answered"]) == (bench.sends, bench.append())
+
+
+def test_a_read_is_not_for_what_waits_only_since() -> None:
+    """A call that waits once a read has begun has one of its own."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(BUSY, "b")
+    bench.wait(0.3)
+    bench.answer(NOT_SENT, "c")
+    bench.wait(0.2)
+    bench.wait(0.3)
+    assert 1 == len(bench.rereads)
+    bench.reread()
+    assert (["b"], 1) == ([send.address.name for send in bench.sends], len(bench.rereads))
+
+
+def test_events_after_the_store_was_given_up_change_nothing() -> None:
+    """What an append that is no longer waited for comes to, nobody reads."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.hear(InterruptAsked())
+    bench.wait(8.0)
+    assert bench.run.finished
+    bench.hear(NotAppended(Message("late", "late"), bench.now))
+    assert {"create a": "not_sent"} == bench.outcomes

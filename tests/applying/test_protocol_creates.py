@@ -1,0 +1,403 @@
+"""The protocol: intents, calls and outcomes, as long as no other run writes to the record."""
+
+from __future__ import annotations
+
+import pytest
+from support.applying_bench import (
+    BUSY,
+    CREATED,
+    NOT_SENT,
+    REJECTED,
+    UNKNOWN,
+    WALL,
+    Bench,
+    attempt,
+    code,
+    known,
+    wanting,
+)
+
+from reconciler.applying.context import Limits
+from reconciler.applying.creates import LOST_RESPONSE
+from reconciler.applying.events import Authorise, Authorised, CallEnded, Send, Unauthorised
+from reconciler.errors import Message
+from reconciler.model.address import TargetName
+from reconciler.model.clock import Instant
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.record.facts import Answered, Intended, RemovalRequested
+
+EUROPE, USA = TargetName("europe/staging"), TargetName("usa/staging")
+
+
+def test_a_token_comes_before_the_first_intent() -> None:
+    """Where creates are planned, a token for each of their targets is requested, and nothing appended before."""
+    bench = Bench(wanting("a", "usa/staging/b"))
+    bench.begin()
+    assert [Authorise(EUROPE), Authorise(USA)] == bench.effects
+
+
+def test_nothing_to_send_needs_no_token() -> None:
+    """A run without creates asks for no token."""
+    bench = Bench(wanting("a"), known("a"), known("b"))
+    bench.begin()
+    assert ["removal_requested"] == bench.append()
+    assert ({"remove b": "requested"}, ["old-b"], True) == (
+        bench.outcomes,
+        bench.run.work.requested,
+        bench.run.finished,
+    )
+
+
+def test_nothing_to_do_is_finished_at_once() -> None:
+    """A run without changes is over before it begins."""
+    bench = Bench(wanting("a"), known("a"))
+    bench.begin()
+    assert (True, [], None) == (bench.run.finished, bench.effects, bench.run.wake_at)
+
+
+def test_a_target_without_a_token_leaves_the_others_their_turn() -> None:
+    """No intent is recorded for it, and its creates are not sent."""
+    bench = Bench(wanting("a", "usa/staging/b"))
+    bench.begin()
+    bench.hear(Unauthorised(USA, Message("no-token", "no credentials")))
+    bench.hear(Authorised(EUROPE))
+    bench.effects = bench.effects[2:]
+    bench.create_all()
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+    assert ("no credentials", {"europe/staging"}) == (
+        bench.result("b").detail,
+        {found.address.target for found in bench.record.attempts.values()},
+    )
+
+
+def test_a_call_leaves_once_its_intent_is_durable() -> None:
+    """An intent is appended first; only its being durable sends the call."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    assert [] == bench.sends
+    bench.append()
+    assert [attempt(1)] == [send.attempt for send in bench.sends]
+
+
+def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
+    """The intent names the request, the account, the window for sending it, and when it is settled at the latest."""
+    bench = Bench(wanting("a", template="/{attempt}"), limits=Limits(send_window=60, call_timeout=30, margin=15))
+    bench.start()
+    bench.append()
+    [intent] = bench.appended
+    assert isinstance(intent, Intended)
+    what, url = intent.what, f"https://hooks.example/a/{attempt(1)}"
+    assert ("create", (code("a"),), url, "account1") == (what.action, what.codes, what.url, what.account)
+    assert (WALL + 60, WALL + 105, "run", {"user": "bench"}) == (what.send_by, what.settled_by, intent.run, intent.by)
+    assert "https://hooks.example/a/{attempt}" == what.template
+    fresh_until = Instant(WALL + 10, bench.steady + 10)
+    expected = Send(attempt(1), bench.run.changes[0].address, what.codes, url, bench.steady + 60.0, fresh_until)
+    assert [expected] == bench.sends
+
+
+def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
+    """What was intended, status, detail, date, harmless fields and the place of the response are in the outcome."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(Answer(Outcome.CREATED, 201, "odd", "today", fields={"id": 7}), response="file")
+    bench.append()
+    intent, outcome = bench.appended
+    assert isinstance(intent, Intended)
+    assert isinstance(outcome, Answered)
+    assert (attempt(1), intent.what, Outcome.CREATED, 201) == (
+        outcome.attempt,
+        outcome.what,
+        outcome.outcome,
+        outcome.status,
+    )
+    assert ("odd", "today", {"id": 7}, "file") == (outcome.detail, outcome.date, outcome.fields, outcome.response)
+    assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
+    assert (attempt(1), 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)
+
+
+def test_the_first_create_goes_alone_on_each_target() -> None:
+    """Until its service has answered once, one intent is open; then as many as calls may be in flight over all."""
+    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e", "usa/staging/f"), limits=Limits(parallelism=3))
+    bench.start()
+    bench.append()
+    bench.append()
+    assert ["a", "e"] == [send.address.name for send in bench.sends]
+    bench.answer(CREATED, "a")
+    assert ["answered", "intended", "intended"] == bench.append()
+    assert ["e", "b", "c"] == [send.address.name for send in bench.sends]
+
+
+def test_an_outcome_and_the_next_intent_are_one_append() -> None:
+    """What gathers while an append is under way goes out together in the next, outcomes first."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(CREATED, "b")
+    bench.answer(CREATED, "c")
+    assert 1 == len(bench.appends)
+    assert ["answered", "intended"] == bench.append()
+    assert ["answered"] == bench.append()
+
+
+def test_outcomes_wait_for_one_another_as_long_as_an_append_takes() -> None:
+    """Where appends are slow, calls that end shortly after one another share one."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.steady += 1.0
+    bench.append()
+    bench.answer(CREATED, "b")
+    assert ([], bench.steady + 1.0) == (bench.appends, bench.run.wake_at)
+    bench.wait(0.5)
+    bench.answer(CREATED, "c")
+    assert ["answered", "answered"] == bench.append()
+
+
+@pytest.mark.parametrize("answer", [REJECTED, UNKNOWN, Answer(Outcome.UNKNOWN)])
+def test_what_the_service_may_have_seen_is_not_retried(answer: Answer) -> None:
+    """A rejection is final, and what is unknown is never sent again by itself."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(answer)
+    bench.append()
+    assert ([], True, str(answer.outcome)) == (bench.sends, bench.run.finished, bench.outcomes["create a"])
+
+
+def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
+    """A call that certainly did not leave is retried after each wait, and then left for the next apply."""
+    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0)))
+    bench.start()
+    bench.append()
+    for wait in (0.5, 1.0):
+        bench.answer(NOT_SENT)
+        assert bench.steady + wait == bench.run.wake_at
+        bench.wait(wait - 0.1)
+        assert [] == bench.rereads
+        bench.wait(0.1)
+        bench.reread()
+    bench.answer(NOT_SENT)
+    assert ["answered"] == bench.append()
+    assert ("not_sent", "no connection") == (str(bench.result("a").outcome), bench.result("a").detail)
+
+
+@pytest.mark.parametrize(("asked", "wait"), [(7.0, 7.0), (0.0, 0.0), (None, 0.5)])
+def test_a_busy_service_says_how_long_to_wait(asked: float | None, wait: float) -> None:
+    """After a 429 the call is retried when Retry-After says, or after the usual wait."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    bench.answer(Answer(Outcome.REJECTED, 429, retry_after=asked))
+    bench.wait(wait)
+    bench.reread()
+    assert 1 == len(bench.sends)
+
+
+def test_a_wait_longer_than_the_window_is_not_waited_for() -> None:
+    """A Retry-After past the intent's window makes the 429 a rejection at once."""
+    bench = Bench(wanting("a"), limits=Limits(send_window=60))
+    bench.start()
+    bench.append()
+    bench.answer(Answer(Outcome.REJECTED, 429, retry_after=60.0))
+    assert ["answered"] == bench.append()
+    assert ("rejected", 429) == (str(bench.result("a").outcome), bench.result("a").status)
+
+
+def test_a_service_that_stays_busy_ends_its_target() -> None:
+    """After three creates that were refused with 429 to the end, the rest of the target is skipped."""
+    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e"), limits=Limits(backoff=(), parallelism=1))
+    bench.start()
+    for _ in range(3):
+        bench.append()
+        bench.answer(BUSY)
+    bench.create_all()
+    assert ["rejected", "rejected", "rejected", "skipped", "created"] == [*bench.outcomes.values()]
+    assert "429" in str(bench.result("d").detail)
+
+
+def test_a_refused_token_is_replaced_once() -> None:
+    """After a 401 with a new token the record is read again, the call retried, and no other token requested."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    assert [True] == [send.renew for send in bench.sends]
+    bench.answer(Answer(Outcome.REJECTED, 401, retry_after=0.0))
+    bench.wait(0.0)
+    bench.reread()
+    assert [False] == [send.renew for send in bench.sends]
+    bench.answer(Answer(Outcome.REJECTED, 401))
+    assert (["answered"], "rejected") == (bench.append(), bench.outcomes["create a"])
+
+
+def test_an_intent_whose_window_has_passed_is_not_sent() -> None:
+    """Where the append took too long, the call is not sent, and the record says so."""
+    bench = Bench(wanting("a"), limits=Limits(send_window=60))
+    bench.start()
+    bench.steady += 60.0
+    bench.append()
+    assert [] == bench.sends
+    bench.append()
+    assert ("gone", "send window expired") == (bench.statuses()[attempt(1)], bench.result("a").detail)
+
+
+def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
+    """A machine that slept through the window does not retry the call when it wakes."""
+    bench = Bench(wanting("a"), limits=Limits(send_window=60))
+    bench.start()
+    bench.append()
+    bench.answer(NOT_SENT)
+    bench.wait(100.0)
+    detail = "no connection; not retried: send window expired"
+    assert ([], detail) == (bench.sends, bench.result("a").detail)
+
+
+def test_an_outage_costs_three_creates() -> None:
+    """After three unknown outcomes in a row the rest of that target is skipped, and creates go one at a time."""
+    bench = Bench(wanting("a", "b", "c", "d", "e", "usa/staging/f"))
+    bench.start()
+    bench.append()
+    bench.append()
+    bench.answer(CREATED, "f")
+    bench.append()
+    for _ in range(3):
+        assert 1 == len(bench.sends)
+        bench.answer(UNKNOWN)
+        bench.append()
+    names = ("create a", "create b", "create c", "create d", "create e", "create f")
+    expected = ["unknown", "unknown", "unknown", "skipped", "skipped", "created"]
+    assert expected == [bench.outcomes[name] for name in names]
+    assert "3 unknown outcomes in a row" in str(bench.result("e").detail)
+    assert bench.run.finished
+
+
+def test_an_answer_ends_the_row_of_unknown_outcomes() -> None:
+    """After two unknown outcomes and an answer the count begins anew, and calls go side by side again."""
+    bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    for answer in (UNKNOWN, UNKNOWN, REJECTED):
+        bench.answer(answer)
+        bench.append()
+    assert 2 == len(bench.sends)
+
+
+def test_a_call_not_sent_says_nothing_of_the_service() -> None:
+    """It neither continues nor ends the row of unknown outcomes."""
+    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), in_a_row=2))
+    bench.start()
+    bench.append()
+    for answer in (UNKNOWN, NOT_SENT, UNKNOWN):
+        assert 1 == len(bench.sends)
+        bench.answer(answer)
+        bench.append()
+    assert "skipped" == bench.outcomes["create e"]
+
+
+def test_a_call_without_an_answer_is_given_up() -> None:
+    """When it can no longer be in flight, its outcome is unknown."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.append()
+    assert bench.steady + 105.0 == bench.run.wake_at
+    bench.wait(105.0)
+    bench.append()
+    assert ("unknown", "unknown", "timed out") == (
+        bench.statuses()[attempt(1)],
+        bench.outcomes["create a"],
+        bench.result("a").detail,
+    )
+
+
+def test_after_a_lost_response_nothing_more_is_created() -> None:
+    """The next would be lost too, with the secrets in them; what is in flight is recorded as ever."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(CREATED, "b", lost=True)
+    bench.create_all()
+    outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
+    assert (outcomes, True, LOST_RESPONSE) == (
+        bench.outcomes,
+        bench.run.creates.lost_response,
+        bench.result("d").detail,
+    )
+
+
+def test_a_late_answer_corrects_an_unknown_outcome() -> None:
+    """An answer to a call that was given up is recorded with its response, and with the removal of the old attempt."""
+    bench = Bench(wanting("a", "b"), known("a", host="old"))
+    bench.start()
+    bench.append()
+    [send] = bench.sends
+    bench.wait(105.0)
+    bench.hear(CallEnded(send.attempt, CREATED, "file"))
+    bench.append()
+    assert ["answered", "removal_requested"] == bench.append()
+    assert ("file",) == bench.record.attempts[attempt(1)].responses
+    assert {"old-a": "awaiting_removal", attempt(1): "live", attempt(2): "pending"} == bench.statuses()
+    assert "created" == bench.outcomes["replace a"]
+
+
+def test_a_late_unknown_answer_changes_nothing() -> None:
+    """It adds nothing to what the record says."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.append()
+    [send] = bench.sends
+    bench.wait(105.0)
+    bench.hear(CallEnded(send.attempt, UNKNOWN))
+    assert ["answered", "intended"] == bench.append()
+    assert ([], "timed out") == (bench.appends, bench.result("a").detail)
+
+
+def test_a_replacement_requests_the_removal_of_what_it_replaces() -> None:
+    """In the append of its outcome: all codes of the old attempt, in a way that a plan may take back."""
+    bench = Bench(wanting("a", host="new"), known("a"))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    assert ["answered", "removal_requested"] == bench.append()
+    request = bench.appended[-1]
+    assert isinstance(request, RemovalRequested)
+    assert ("old-a", (code("a"),), True) == (request.attempt, request.codes, request.by_plan)
+    assert ("replaced by europe/staging/a", ["old-a"]) == (request.reason, bench.run.work.requested)
+
+
+def test_a_replacement_that_is_not_created_removes_nothing() -> None:
+    """The old attempt stays in force."""
+    bench = Bench(wanting("a", host="new"), known("a"))
+    bench.start()
+    bench.append()
+    bench.answer(REJECTED)
+    assert (["answered"], []) == (bench.append(), bench.run.work.requested)
+
+
+def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
+    """What awaits removal by a plan and is desired again stays."""
+    request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-a", codes=(code("a"),), by_plan=True)
+    bench = Bench(wanting("a"), known("a"), request)
+    assert "awaiting_removal" == bench.statuses()["old-a"]
+    bench.start()
+    assert ["removal_cancelled"] == bench.append()
+    assert ({"old-a": "live"}, ["old-a"]) == (bench.statuses(), bench.run.work.restored)
+    assert {"restore a": "restored"} == bench.outcomes
+
+
+def test_a_note_says_what_an_append_is_about() -> None:
+    """Stores that keep a history of their own get a line for it, with the first addresses and the run."""
+    bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"})
+    bench.start()
+    assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].note
+    bench.append()
+    bench.answer(CREATED)
+    assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].note
+    many = Bench(wanting(), *(known(name) for name in "vwxyz"))
+    many.start()
+    words = ", ".join(f"removal requested europe/staging/{name}" for name in "vwx")
+    assert f"{words} and 2 more" == many.appends[0].note

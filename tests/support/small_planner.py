@@ -1,0 +1,59 @@
+"""A desired state in a line, and plans for it: the value that tests of an apply stand on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Place
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
+from reconciler.model.selection import Selection
+from support.planner_double import plan as real_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.plan import Plan
+    from reconciler.record.journal import Reading
+
+NOWHERE = Place("config/all.yaml", 1, 1)
+
+
+def target_of(
+    name: str, base_url: str = "https://api.example", *, replace: str = "overlap", unknown: str = "wait"
+) -> Target:
+    """Return a declared target."""
+    return Target(
+        TargetName(name),
+        "https://login.example",
+        base_url,
+        base_url,
+        Overlap.ALLOW,
+        Replace(replace),
+        Unknown(unknown),
+        NOWHERE,
+    )
+
+
+def desired_of(targets: list[Target], wanted: Mapping[str, tuple[tuple[str, ...], str]]) -> Desired:
+    """Return a desired state; `wanted` has codes and a URL by address."""
+    subscriptions = {
+        Address(address): Subscription(Address(address), tuple(sorted(codes)), url, url, NOWHERE)
+        for address, (codes, url) in sorted(wanted.items())
+    }
+    return Desired({target.name: target for target in targets}, subscriptions)
+
+
+def plan_for(
+    desired: Desired, reading: Reading, now: float, *patterns: str, accounts: Mapping[TargetName, str] | None = None
+) -> Plan:
+    """Return the plan on a record as it was read."""
+    return real_plan(
+        desired,
+        reading.record,
+        reading.standing,
+        Selection.of(patterns),
+        now=now,
+        accounts=accounts or {},
+        allow_empty=True,
+    )
