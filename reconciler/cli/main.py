@@ -13,10 +13,11 @@ import click
 from reconciler import __version__
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.lazy import Group
-from reconciler.errors import INTERRUPTING, Interrupted, Message, ReconcilerError, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 REMOVAL = Group(
     "removal",
@@ -131,7 +132,7 @@ cli = click.version_option(__version__, prog_name="reconciler", message="%(prog)
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, and end the process with its exit code, whatever becomes of its streams."""
     code = run(args)
-    for number in INTERRUPTING:
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # what is done is done: a signal must not make another code of it
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -145,19 +146,18 @@ def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Nothing else leaves, whatever happens."""
     invocation = Invocation()
     _open_streams()
-    for number in INTERRUPTING:
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:
-        try:
-            code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation, max_content_width=100)
-        except SystemExit as end:  # how click ends if the reader of a help text has left
-            return end.code if isinstance(end.code, int) else 0
-        except (Exception, Interrupted) as problem:  # noqa: BLE001 - no traceback ever reaches a user
-            return _explain(problem, invocation)
-        return code if isinstance(code, int) else 0
-    except Interrupted as problem:  # once more, while the first was told
-        return problem.exit_code
+        code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation, max_content_width=100)
+    except SystemExit as end:  # how click ends if the reader of a help text has left
+        return end.code if isinstance(end.code, int) else 0
+    except BaseException as problem:  # noqa: BLE001 - no traceback ever reaches a user
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # it ends by now, and says why
+        return _explain(problem, invocation)
+    return code if isinstance(code, int) else 0
 
 
 def _open_streams() -> None:
@@ -171,11 +171,15 @@ def _open_streams() -> None:
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
+    from reconciler.errors import Interrupted  # noqa: PLC0415 - nothing that --help needs
+
     raise Interrupted(number)
 
 
-def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
+def _explain(problem: BaseException, invocation: Invocation) -> int:
     """Say on stderr what went wrong, and return the exit code."""
+    from reconciler.errors import Interrupted, Message, ReconcilerError, step  # noqa: PLC0415 - only for an error
+
     terminal = invocation.terminal
     match problem:
         case Interrupted():
@@ -201,8 +205,10 @@ def _explain(problem: Exception | Interrupted, invocation: Invocation) -> int:
     return 1
 
 
-def _report(problem: Exception, invocation: Invocation) -> None:
+def _report(problem: BaseException, invocation: Invocation) -> None:
     """Say that the program has a bug. The text of the exception may hold anything, a secret too: it is not shown."""
+    from reconciler.errors import Message  # noqa: PLC0415 - only for an error
+
     frames, trace = [], problem.__traceback__
     while trace is not None:
         frames.append(f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}")

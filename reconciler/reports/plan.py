@@ -58,19 +58,20 @@ def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "")
 
 def settled(plan: Plan) -> bool:
     """True if what is in force is exactly what is desired, as far as is known."""
-    return not (
-        plan.changes or plan.gates or differing(plan) or any(target.foreign for target in plan.targets.values())
-    )
+    foreign = any(target.foreign for target in plan.targets.values())
+    return not (plan.changes or plan.gates or foreign or differing(plan))
 
 
 def differing(plan: Plan) -> list[str]:
     """Return what differs from the configuration though no call of an apply can change it, with counts."""
     surplus, twice, awaiting = surplus_of(plan), duplicates_of(plan), awaiting_of(plan)
     codes = sum(len(found.codes) for found in surplus)
+    undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
     words = [
         counted(len(twice), "route is delivered twice", "routes are delivered twice") if twice else "",
         counted(codes, "surplus code") if codes else "",
+        counted(undeclared, "subscription") + " in force on targets not in config/" if undeclared else "",
         counted(len(awaiting), "removal") + f" awaited{since and f' since {since}'}" if awaiting else "",
     ]
     return [word for word in words if word]

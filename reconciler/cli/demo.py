@@ -1,0 +1,82 @@
+"""`reconciler demo`: the whole loop, against the embedded sandbox."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from reconciler.cli.lazy import command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from reconciler.cli.invocation import Invocation
+
+_CONFIG = """\
+targets:
+  europe/staging: {{auth_url: https://login.example, base_url: https://api.example}}
+subscriptions:
+  "*/*":
+    offers: {{eventCodes: [ONB10011], webhookUrl: "{endpoint}/offers/{{attempt}}"}}
+    applications: {{eventCodes: [LOA10013, ONB10001], webhookUrl: "{endpoint}/applications"}}
+"""
+
+
+@command("demo", "reconciler demo")
+def demo(invocation: Invocation) -> None:
+    """Run the whole loop against the embedded sandbox: plan, apply, an event delivered, a plan that is empty.
+
+    It calls nothing outside this machine, and leaves nothing behind.
+    """
+    from pathlib import Path  # noqa: PLC0415 - not for --help
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - likewise
+
+    from reconciler.operations.receiving import Listening, sandbox_served  # noqa: PLC0415 - likewise
+
+    with TemporaryDirectory(prefix="reconciler-demo-") as folder:
+        place = Path(folder)
+        captured = place / "notifications.jsonl"
+        with (
+            sandbox_served(0, ["europe/staging"], place / "sandbox") as sandbox,
+            Listening(0, captured, place) as endpoint,
+        ):
+            (place / "config").mkdir()
+            (place / "config" / "demo.yaml").write_text(_CONFIG.format(endpoint=endpoint.url), encoding="utf-8")
+            environment = _environment(place, dict(sandbox.variables()))
+            _run(invocation, place, environment, "state", "init", "--complete", "--yes", "-q")
+            _run(invocation, place, environment, "plan")
+            _run(invocation, place, environment, "apply", "--auto-approve", "-q", shown="tail")
+            _run(invocation, place, environment, "sandbox", "trigger", "ONB10011")
+            sandbox.wait_idle(10)
+            _run(invocation, place, environment, "state", "observe", captured.name, "-q")
+            _run(invocation, place, environment, "status")
+    invocation.terminal.print("\nNothing of this is left. To begin a project of your own: reconciler init")
+
+
+def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a user who has nothing but the sandbox's variables."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
+    return {**ours, **variables, "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
+
+
+def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *words: str, shown: str = "") -> None:
+    """Run a command, shown first. Raises ReconcilerError if it fails."""
+    from reconciler.errors import Message, ReconcilerError  # noqa: PLC0415 - not for --help
+
+    invocation.terminal.print(f"\n$ reconciler {' '.join(words)}")
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-m", "reconciler", *words],
+        cwd=place,
+        env=dict(environment),
+        check=False,
+        stdout=subprocess.PIPE,
+    )
+    text = done.stdout
+    if shown == "tail":  # the plan was shown already
+        text = text[text.rfind(b"   address") :]
+    invocation.terminal.print(text)
+    if done.returncode:
+        raise ReconcilerError(Message("demo-failed", f"exited with {done.returncode}", f"reconciler {words[0]}"))
