@@ -8,6 +8,7 @@ of connections; if there are too many, the oldest one whose request is not compl
 from __future__ import annotations
 
 import re
+import sys
 import time
 from contextlib import suppress
 from email.utils import formatdate
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,19 +47,23 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\r\n]*)?\r\n")
 Headers = tuple[tuple[str, str], ...]
 
 
-class Response(Struct, frozen=True):
+class Response(Discreet, frozen=True):
     """One response; the server adds Content-Length, Date and Connection."""
+
+    unprinted = ("body",)
 
     status: int
     body: bytes = b""
     headers: Headers = ()
 
 
-class Request(Struct, frozen=True):
+class Request(Discreet, frozen=True):
     """One request. `target` is path and query as sent; `headers` are in order, a name as often as it was sent.
 
     `problem` is the answer to a request that could not be read; its body is empty, and the rest may be.
     """
+
+    unprinted = ("headers", "body")
 
     method: str = ""
     target: str = ""
@@ -190,8 +196,7 @@ class _PacedSocket(RawIOBase):
     """The receiving side of a socket: a sender that trickles gets no more time than one that is silent."""
 
     def __init__(self, connection: socket) -> None:
-        self._connection = connection
-        self._deadline = 0.0
+        self._connection, self._deadline = connection, 0.0
 
     def allow(self, seconds: float) -> None:
         """Allow so many seconds, in all, for everything that is read from now on."""
@@ -221,7 +226,7 @@ class Server(ThreadingHTTPServer):
 
     `handle` answers a request; `failed` gets what it raises, which is a defect. `transmit` sends the head and the body
     of a response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
-    Raises SettingsError if it cannot listen on the port.
+    `url` is where it serves, without a path. Raises SettingsError if it cannot listen on the port.
     """
 
     daemon_threads = True
@@ -251,11 +256,6 @@ class Server(ThreadingHTTPServer):
             what = f"cannot listen on this port: {problem}"
             raise SettingsError(Message("port-unusable", what, f"127.0.0.1:{port}", steps)) from None
 
-    @property
-    def url(self) -> str:
-        """The URL that it serves at, without a path."""
-        return f"http://127.0.0.1:{self.server_port}"
-
     def __enter__(self) -> Self:
         self._acceptor.start()
         return self
@@ -282,6 +282,7 @@ class Server(ThreadingHTTPServer):
         """Bind without looking up the host's full name as HTTPServer does, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.server_port}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
         thread = Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
@@ -319,8 +320,11 @@ class Server(ThreadingHTTPServer):
         """Close a connection. The inherited method ends it in order first, which leaves no reset to send."""
         self.close_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a sender that has closed its connection."""
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
+        """Ignore a sender that has closed its connection, and report anything else."""
+        problem = sys.exception()
+        if isinstance(problem, Exception) and not isinstance(problem, OSError):
+            self.failed(problem)
 
 
 def _shut(connection: socket, how: int) -> None:

@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step
 from reconciler.model.clock import stamp
+from reconciler.values import Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +40,10 @@ _UNRECORDED = ("authorization", "proxy-authorization", "cookie")
 _LEFT_OUT = "(not recorded)"
 
 
-class Captured(Struct, frozen=True):
+class Captured(Discreet, frozen=True):
     """One notification as it was received. `at` is UTC to the second, with a Z; `code` is empty if it has none."""
+
+    unprinted = ("body", "headers")
 
     at: str
     code: str
@@ -99,7 +102,9 @@ def parse_line(line: bytes, where: str) -> Captured:
         elif read.code is None and read.body is None:
             what = "expected `code` or `body`"
     except (ValueError, RecursionError) as problem:
-        what = str(problem) if isinstance(problem, msgspec.ValidationError) else "not a JSON object"
+        what = (
+            str(problem) if isinstance(problem, msgspec.ValidationError) else "expected a JSON object, with a valid URL"
+        )
     if what:
         raise SettingsError(
             Message("bad-capture", f"not a captured notification: {what}", where, (Step("see `listen --record`"),))
@@ -132,8 +137,5 @@ def read_captured(path: Path) -> Iterator[Captured]:
 
 
 def _path_of(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
+    parts = urlsplit(url)
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "") if parts.netloc else ""

@@ -38,9 +38,8 @@ class CaptureFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._batch = path, _Batch()
         self._filling, self._writing = Lock(), Lock()
-        self._batch = _Batch()
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
             sync_directory(path.parent)  # a file whose name is not on the disk is lost

@@ -78,9 +78,8 @@ class Receiver:
     ) -> None:
         self._save, self._report, self._check, self._sleep, self._clock = save, report, check, sleep, clock
         self._behaviour = behaviour or Behaviour()
-        self._lock = Lock()
+        self._lock, self._unverified = Lock(), 0
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
-        self._unverified = 0
 
     def remember(self, earlier: Iterable[Captured]) -> None:
         """Count what was captured earlier as delivered, and what of it is unverified."""
@@ -96,7 +95,8 @@ class Receiver:
         refusal = self._check(request) if self._check and is_sound else None
         verified = refusal is None if self._check and is_sound else None
         host = request.header("host")
-        url = f"http://{host}{request.target}" if host else None
+        scheme = "https" if request.header("x-forwarded-proto") == "https" else "http"  # as tunnels say
+        url = f"{scheme}://{host}{request.target}" if host else None
         at, code = stamp(self._clock()), code_of(request.body)
         captured = Captured(at, code, request.target, url, verified, request.body, request.headers)
         delivery = self._refuse(request, captured, refusal) or self._receive(request, captured, refusal)

@@ -32,7 +32,7 @@ def _fit(url: str, template: str) -> re.Match[str] | None:
         return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def _pattern(template: str, is_path: bool) -> re.Pattern[str]:
     normal = normal_url(template)
     if is_path:

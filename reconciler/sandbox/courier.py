@@ -31,8 +31,7 @@ class Courier:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._closed = False
-        self._lock = Lock()
+        self._closed, self._lock = False, Lock()
         self._open: set[socket] = set()
         self._pool = ThreadPoolExecutor(_WORKERS, "sandbox-delivery")
         self._driver = Thread(target=self._drive, name="sandbox-courier", daemon=True)

@@ -140,9 +140,7 @@ class Service:
     def _remove(self, request: Request) -> Response:
         """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 if there is no such subscription."""
         subscription_id = _json_object(request).get("subscriptionId")
-        if not isinstance(subscription_id, str):
-            raise _Refusal(400, "invalid_request", "subscriptionId must be a string")
-        if not self._world.remove(subscription_id):
+        if not isinstance(subscription_id, str) or not self._world.remove(subscription_id):
             raise _Refusal(404, "not_found", "subscription not found or already removed")
         return _json_response(200, {"removed": subscription_id})
 
@@ -191,9 +189,8 @@ def _subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]
     if set(document) != {"eventCodes", "webhookUrl"}:
         raise _Refusal(400, "invalid_request", "expected exactly the fields eventCodes and webhookUrl")
     codes, url = document["eventCodes"], document["webhookUrl"]
-    if not isinstance(codes, list) or not codes:
-        raise _Refusal(400, "invalid_request", "eventCodes must be a non-empty array")
-    if not all(isinstance(code, str) and _EVENT_CODE.fullmatch(code) for code in codes):
+    sound = isinstance(codes, list) and all(isinstance(code, str) and _EVENT_CODE.fullmatch(code) for code in codes)
+    if not isinstance(codes, list) or not codes or not sound:
         raise _Refusal(400, "invalid_request", "expected event codes of three capital letters and five digits")
     if not isinstance(url, str) or not _is_absolute_url(url):
         raise _Refusal(400, "invalid_request", "webhookUrl must be an absolute http or https URL")

@@ -30,8 +30,7 @@ class Memory:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
-        self._writing = Lock()
-        self._descriptor = -1
+        self._writing, self._descriptor = Lock(), -1
         try:
             private_directory(directory)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 SIGNATURE_HEADER = "X-Signature"
 
-_MESSAGES = {"ONB10011": "Offers Provided"}
 _SAMPLE = (("2000.00", "2240.00", "0.12"), ("5000.00", "5750.50", "0.15"), ("12000.00", "14160.00", "0.18"))
 
 
@@ -25,7 +24,8 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
     """
     if properties is None:
         properties = _sample_offers() if code == "ONB10011" else {}
-    document = {"EventCode": code, "Message": _MESSAGES.get(code, code), "EventProperties": _as_sent(properties)}
+    message = "Offers Provided" if code == "ONB10011" else code
+    document = {"EventCode": code, "Message": message, "EventProperties": _as_sent(properties)}
     return json.dumps(document).encode()
 
 

@@ -118,8 +118,8 @@ class World:
         now = int(self._clock())
         expires_at = now + self.token_lifetime
         claims = {"iss": provider.auth_url, "sub": client_id, "aud": audience, "iat": now, "exp": expires_at}
-        header, payload = ({"alg": "HS256", "typ": "JWT"}, {**claims, "jti": self._new_id()})
-        signed = f"{_base64url(json.dumps(header).encode())}.{_base64url(json.dumps(payload).encode())}"
+        parts = {"alg": "HS256", "typ": "JWT"}, {**claims, "jti": self._new_id()}
+        signed = ".".join(_base64url(json.dumps(part).encode()) for part in parts)
         text = f"{signed}.{_base64url(hmac.digest(provider.key, signed.encode(), hashlib.sha256))}"
         with self.changed:
             revoked = [self.tokens[text] for text in self._revoked]

@@ -75,6 +75,24 @@ def test_repeated_delivery_is_named() -> None:
     assert 3 == later.reported[0].number
 
 
+def test_url_behind_a_tunnel() -> None:
+    """A tunnel says in X-Forwarded-Proto that it was called with https."""
+    bench = Bench()
+    bench.receiver.handle(Request("POST", "/a", (("Host", "t.example"), ("X-Forwarded-Proto", "https")), b"{}"))
+    assert "https://t.example/a" == bench.kept[0].url
+
+
+def test_values_print_no_secret() -> None:
+    """Neither headers nor bodies stand in what is printed of requests, responses and notifications."""
+    headers = (("Authorization", "Bearer s3cret"),)
+    for value in (
+        Request("POST", "/", headers, b"s3cret"),
+        Response(200, b"s3cret"),
+        Captured("", "", "/", body=b"s3cret"),
+    ):
+        assert "s3cret" not in repr(value)
+
+
 def test_not_confirmed_unless_on_disk() -> None:
     """A notification that cannot be saved is a 503, so that the service delivers it again."""
     bench = Bench()

@@ -173,7 +173,7 @@ class TestOperator:
         wanted = {"subscriptionId": answer["subscriptionId"]}
         assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
         assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
-        assert 400 == call("POST", f"{sandbox.url}/_sandbox/remove", {}).status
+        assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", {}).status
         state = call("GET", f"{sandbox.url}/_sandbox/state")
         (shown,) = state.document["subscriptions"]
         assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])
