@@ -1,0 +1,173 @@
+"""Which files are read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.configs import TARGETS, load_files, mistakes_in, write
+
+from reconciler.desired import files, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ["europe/production", "europe/staging", "usa/staging"]
+
+
+def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Path) -> None:
+    """Only *.yaml and *.yml count, at any depth; what begins with a dot, and other files, are left out."""
+    bad = "[not read]"
+    found = load_files(
+        tmp_path,
+        {
+            "deep/er/targets.yml": TARGETS,
+            ".hidden.yaml": bad,
+            ".git/config.yaml": bad,
+            "notes.txt": bad,
+            "x.yaml~": bad,
+        },
+    )
+    assert list(found.targets) == NAMES
+
+
+def test_a_single_file_is_taken(tmp_path: Path) -> None:
+    """The configuration may be one file, whatever it is called."""
+    assert list(load(write(tmp_path, {"targets.conf": TARGETS}) / "targets.conf").targets) == NAMES
+
+
+def test_a_pipe_is_taken_where_it_is_named(tmp_path: Path) -> None:
+    """A process substitution is a pipe, and is read."""
+    reader, writer = os.pipe()
+    os.write(writer, TARGETS.encode())
+    os.close(writer)
+    try:
+        assert list(load(Path(f"/dev/fd/{reader}")).targets) == NAMES
+    finally:
+        os.close(reader)
+
+
+def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
+    """Links within the directory are followed; each directory is read once, by whatever way."""
+    more = "targets: {x/y: {auth_url: https://a.test, base_url: https://b.test}}"
+    config = write(tmp_path, {"a/targets.yaml": TARGETS, ".revision/more.yaml": more, ".revision/file": "parity: {}"})
+    (config / "a" / "loop").symlink_to(config)
+    (config / "linked").symlink_to(config / ".revision")
+    (config / "again").symlink_to(".revision")
+    (config / "link.yaml").symlink_to(".revision/file")
+    (tmp_path / "outer").symlink_to(config)
+    for top in (config, tmp_path / "outer"):
+        assert list(load(top).targets) == [*NAMES, "x/y"]
+
+
+@pytest.mark.parametrize("link", ["a.yaml", "below"])
+def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str) -> None:
+    """What it leads to is neither read nor quoted."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key.yaml").write_text("hunter2: hunter2\nhunter2")
+    config = write(tmp_path, {"z.yaml": "x: 1"})
+    (config / link).symlink_to(tmp_path / "private" / ("key.yaml" if link == "a.yaml" else ""))
+    first, second = mistakes_in(config)
+    assert (f"{config / link}:1:1", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
+    assert "config-link-outside" == first.name
+
+
+def test_what_is_not_configuration_may_lead_out(tmp_path: Path) -> None:
+    """A link to a file of another kind is none of the configuration's."""
+    config = write(tmp_path, {"targets.yaml": TARGETS})
+    (config / "README.md").symlink_to("/etc/hostname")
+    assert list(load(config).targets) == NAMES
+
+
+def test_places_are_named_as_the_user_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is called by the path given and the rest of the way."""
+    write(tmp_path, {"sub/a.yaml": "x: 1"})
+    monkeypatch.chdir(tmp_path)
+    for given, shown in ((Path("config"), "config/sub/a.yaml"), (Path("config/sub/a.yaml"), "config/sub/a.yaml")):
+        assert [shown] == [mistake.place.file for mistake in mistakes_in(given) if mistake.place]
+
+
+def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
+    """A name that cannot be printed on one line is shown escaped."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a\nb.yaml": "x: 1"}))
+    assert mistake.located.endswith("a\\nb.yaml:1:1")
+
+
+def broken_link(config: Path) -> None:
+    """A link to nothing."""
+    (config / "a.yaml").symlink_to(config / "nowhere")
+
+
+def link_to_itself(config: Path) -> None:
+    """A link that leads back to itself."""
+    (config / "a.yaml").symlink_to(config / "a.yaml")
+
+
+def pipe(config: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(config / "a.yaml")
+
+
+def latin_1(config: Path) -> None:
+    """Text in another encoding, from its second line on."""
+    (config / "a.yaml").write_bytes("x: 1\ny: ä é".encode("latin-1"))
+
+
+def utf_16(config: Path) -> None:
+    """Text in UTF-16, with its mark."""
+    (config / "a.yaml").write_text("x: 1", encoding="utf-16")
+
+
+def too_large(config: Path) -> None:
+    """One byte more than is taken."""
+    (config / "a.yaml").write_bytes(b"#" * (files.SIZE_LIMIT + 1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "place", "name"),
+    [
+        (broken_link, "1:1", "config-unreadable"),
+        (link_to_itself, "1:1", "config-unreadable"),
+        (pipe, "1:1", "config-unreadable"),
+        (latin_1, "2:4", "config-not-utf8"),
+        (utf_16, "1:1", "config-not-utf8"),
+        (too_large, "1:1", "config-too-large"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_mistake(
+    tmp_path: Path, spoil: Callable[[Path], None], place: str, name: str
+) -> None:
+    """It is reported at its own place, and the other files are reported too."""
+    config = write(tmp_path, {"z.yaml": "x: 1"})
+    spoil(config)
+    first, second = mistakes_in(config)
+    assert (f"{config / 'a.yaml'}:{place}", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
+    assert name == first.name
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere/a.yaml", "x" * 5000, "a\0b"])
+def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: str) -> None:
+    """A path that leads to nothing names --config, and where an example is."""
+    (mistake,) = mistakes_in(tmp_path / name)
+    assert mistake.located.endswith(":1:1")
+    assert ("reconciler", "init") == mistake.steps[-1].command
+
+
+def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:
+    """Nothing to read is not an empty configuration."""
+    (tmp_path / "config").mkdir()
+    assert ["config-empty"] == [each.name for each in mistakes_in(tmp_path / "config")]
+
+
+def test_a_directory_that_cannot_be_listed_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that the system refuses is reported, and no second mistake made of what it may hold."""
+    config = write(tmp_path, {"a.yaml": TARGETS})
+
+    def refuse(path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    (mistake,) = mistakes_in(config)
+    assert "config-unreadable" == mistake.name

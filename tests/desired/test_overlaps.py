@@ -1,0 +1,188 @@
+"""One event code in two subscriptions of one service."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from support.configs import assert_mistakes, load_files, marked_places, mistakes_in, write
+
+from reconciler.desired import load
+from reconciler.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def targets(one: str = "refuse", other: str = "refuse", other_base: str = "https://API.test:443/") -> str:
+    """Two targets, of one service unless told otherwise."""
+    return f"""\
+targets:
+  a/one: {{auth_url: https://login.test, base_url: https://api.test, overlap: {one}}}
+  a/two: {{auth_url: https://login.test, base_url: "{other_base}", overlap: {other}}}
+"""
+
+
+WITHIN = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001, ONB10002, ONB10003], webhookUrl: https://hooks.test/1}
+    ¦second: {eventCodes: [ONB10003, ONB10002], webhookUrl: https://hooks.test/2}
+"""
+ACROSS = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/1}
+  a/two:
+    ¦first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}
+"""
+ONE_URL = ACROSS.replace("test/2", "test:443/1")
+
+
+def test_one_mistake_for_a_pair(tmp_path: Path) -> None:
+    """A pair is reported once, with all its codes and both addresses, where the later one stands."""
+    (mistake,) = assert_mistakes(tmp_path, WITHIN, "overlap", beside=targets())
+    assert mistake.what.startswith("a/one/second and a/one/first, ")
+    assert mistake.what.endswith(": ONB10002, ONB10003")
+    assert mistake.steps[0].text.endswith("`overlap: allow` under a/one")
+
+
+def test_targets_with_one_base_url_are_one_service(tmp_path: Path) -> None:
+    """Host case, the default port and a trailing slash do not make another service."""
+    (mistake,) = assert_mistakes(tmp_path, ACROSS, "overlap", beside=targets())
+    assert mistake.steps[0].text.endswith("`overlap: allow` under a/one, a/two")
+
+
+def test_one_pattern_for_two_targets_of_one_service(tmp_path: Path) -> None:
+    """One mapping that is wanted on two targets of one service overlaps with itself, and is reported."""
+    text = 'subscriptions: {"a/*": {¦one: {eventCodes: [ONB10001], webhookUrl: "https://hooks.test/{environment}"}}}'
+    assert_mistakes(tmp_path, text, "overlap", beside=targets())
+
+
+@pytest.mark.parametrize("marked", [WITHIN, ACROSS])
+def test_another_service_is_another_matter(tmp_path: Path, marked: str) -> None:
+    """Where `overlap: allow` is said by every target concerned, or the services differ, codes may be shared."""
+    text, _ = marked_places(marked)
+    beside = targets("allow", "allow") if marked is WITHIN else targets(other_base="https://other.test")
+    assert 2 == len(load_files(tmp_path, {"a.yaml": text, "b.yaml": beside}).subscriptions)
+
+
+@pytest.mark.parametrize(("one", "other"), [("allow", "refuse"), ("refuse", "allow")])
+def test_every_target_concerned_must_allow(tmp_path: Path, one: str, other: str) -> None:
+    """One target's word is not enough for a pair across two."""
+    assert_mistakes(tmp_path, ACROSS, "overlap", beside=targets(one, other))
+
+
+@pytest.mark.parametrize("overlap", ["allow", "refuse"])
+def test_one_route_twice_is_never_allowed(tmp_path: Path, overlap: str) -> None:
+    """The same code to the same URL, however written, would be delivered twice: no word allows it."""
+    assert_mistakes(tmp_path, ONE_URL, "same-route", beside=targets(overlap, overlap))
+
+
+def test_every_pair_is_reported(tmp_path: Path) -> None:
+    """Three subscriptions of one code are three pairs."""
+    wanted = "\n".join(f"    s{n}: {{eventCodes: [ONB10001], webhookUrl: https://hooks.test/{n}}}" for n in range(3))
+    config = write(tmp_path, {"a.yaml": f"subscriptions:\n  a/one:\n{wanted}\n", "b.yaml": targets()})
+    assert [(4, "s0"), (5, "s0"), (5, "s1")] == [
+        (mistake.place and mistake.place.line, mistake.what.split()[2].rpartition("/")[2].rstrip(","))
+        for mistake in mistakes_in(config)
+    ]
+
+
+def test_the_later_one_is_reported(tmp_path: Path) -> None:
+    """Files and lines say which of two is the later one, not their names."""
+    files = {
+        "a.yaml": "\n\n\n\nsubscriptions:\n  a/one:\n"
+        "    z: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/z}\n"
+        "    y: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/y}\n",
+        "b.yaml": "subscriptions:\n  a/one:\n    x: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/x}\n",
+        "c.yaml": targets(),
+    }
+    mistakes = mistakes_in(write(tmp_path, files))
+    assert {(8, "y", "z"), (3, "x", "z"), (3, "x", "y")} == {
+        (mistake.place and mistake.place.line, *re.findall(r"a/one/(\w)", mistake.what)) for mistake in mistakes
+    }
+
+
+def test_services_are_judged_apart(tmp_path: Path) -> None:
+    """A code that is held twice at each of two services is two mistakes; no pair reaches across."""
+    text = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/1}
+    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}
+  a/two:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/3}
+    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/4}
+"""
+    assert_mistakes(tmp_path, text, "overlap", "overlap", beside=targets(other_base="https://other.test"))
+
+
+def test_both_reasons_are_reported(tmp_path: Path) -> None:
+    """Where one target allows overlaps, the other target's codes still clash, and so does one URL."""
+    text = """\
+subscriptions:
+  a/one:
+    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/1}
+  a/two:
+    second: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}
+    third: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}
+"""
+    mistakes = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": targets("refuse", "allow")}))
+    pairs = [re.findall(r"a/\w+/(\w+)", mistake.what) for mistake in mistakes]
+    assert [["second", "first"], ["third", "first"], ["third", "second"]] == pairs
+
+
+def test_a_crowd_is_reported_in_bounds(tmp_path: Path) -> None:
+    """A thousand subscriptions of one code are counted, each with ten others, not all of the half million pairs."""
+    wanted = "\n".join(f"    s{n}: {{eventCodes: [ONB10001], webhookUrl: https://hooks.test/{n}}}" for n in range(1000))
+    config = write(tmp_path, {"a.yaml": f"subscriptions:\n  a/one:\n{wanted}\n", "b.yaml": targets()})
+    with pytest.raises(ConfigError) as caught:
+        load(config)
+    assert sum(min(n, 10) for n in range(1000)) == caught.value.count
+
+
+def test_a_target_with_a_mistake_is_not_judged(tmp_path: Path) -> None:
+    """Without a usable base URL there is no saying which service it is."""
+    beside = targets(other_base="https://api.test/?x").replace("a/one", "c/one")
+    text = ACROSS.replace("¦", "").replace("a/one", "c/one")
+    config = write(tmp_path, {"a.yaml": text, "b.yaml": beside})
+    assert ["url-query"] == [mistake.name for mistake in mistakes_in(config)]
+
+
+def test_what_follows_a_target_with_a_mistake_is_judged(tmp_path: Path) -> None:
+    """A target without a usable base URL hides no overlap of those that come after it."""
+    broken = "  a/broken: {auth_url: https://login.test, base_url: https://api.test/?x}\n"
+    text = (
+        WITHIN.replace("¦", "") + "  a/broken:\n    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/3}\n"
+    )
+    found = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": targets() + broken}))
+    assert ["a/one/second", "base_url"] == [mistake.what.split()[0] for mistake in found]
+
+
+def test_one_mistake_for_all_targets(tmp_path: Path) -> None:
+    """A pair of patterns that overlaps on three targets is one mistake, which says where else."""
+    declared = ", ".join(f"a/{name}: {{auth_url: https://l.test, base_url: https://{name}.test}}" for name in "xyz")
+    text = f"""\
+targets: {{{declared}}}
+subscriptions:
+  "*/*":
+    one: {{eventCodes: [ONB10001], webhookUrl: https://hooks.test/1}}
+    ¦two: {{eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}}
+"""
+    (mistake,) = assert_mistakes(tmp_path, text, "overlap", beside="")
+    assert "(likewise on a/y, a/z)" in mistake.what
+
+
+def test_templates_are_compared_as_they_are(tmp_path: Path) -> None:
+    """Two subscriptions with one template deliver to one endpoint, though each attempt has a URL of its own."""
+    text = ONE_URL.replace("/1", "/{attempt}").replace("webhookUrl: ", 'webhookUrl: "').replace("}}", '}"}')
+    assert_mistakes(tmp_path, text, "same-route", beside=targets("allow", "allow"))
+
+
+def test_a_variable_that_joins_two_services_is_named(tmp_path: Path) -> None:
+    """An overridden `base_url` may be the cause."""
+    config = write(tmp_path, {"a.yaml": ACROSS.replace("¦", ""), "b.yaml": targets(other_base="https://other.test")})
+    (mistake,) = mistakes_in(config, {"RECONCILER_A_TWO_BASE_URL": "https://api.test"})
+    assert mistake.steps[0].text.endswith("or correct RECONCILER_A_TWO_BASE_URL")

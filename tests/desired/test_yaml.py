@@ -1,0 +1,115 @@
+"""YAML that is more, or less, than a tree of mappings, lists and text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from support.configs import assert_mistakes, load_beside_targets, mistakes_in, write
+
+from reconciler.desired import nodes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARSERS = {"CSafeLoader": yaml.CSafeLoader, "SafeLoader": yaml.SafeLoader}
+
+
+@pytest.fixture(params=PARSERS, autouse=True)
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both of PyYAML's parsers: the second is what is left where the C library is missing."""
+    monkeypatch.setattr(nodes, "Loader", PARSERS[request.param])
+    return str(request.param)
+
+
+@pytest.mark.parametrize(
+    ("marked", "names"),
+    [
+        ("parity: ¦&here {}", ["yaml-anchor"]),
+        ("recipients: ¦*there", ["yaml-alias"]),
+        ("recipients: [¦*there]", ["yaml-alias"]),
+        ("parity: ¦!local {}", ["yaml-tag"]),
+        ("parity: {ignore: ¦!!seq []}", ["yaml-tag"]),
+        ("¦!!str parity: {}", ["yaml-tag"]),
+        ("¦&a parity: {ignore: ¦&b []}", ["yaml-anchor", "yaml-anchor"]),
+        ("parity: {ignore: ¦¦!x &b []}", ["yaml-anchor", "yaml-tag"]),
+        ("¦<<: ¦*base", ["unknown-key", "yaml-alias"]),
+        ("¦*all", ["yaml-alias"]),
+        ("parity: {}\n¦---\nparity: {}", ["yaml-documents"]),
+        ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown-key", "yaml-documents"]),
+        ("parity: {}\n¦parity: {ignore: []}", ["duplicate-key"]),
+        ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
+        ("a:\n¦\tb: 1", ["yaml-syntax"]),
+        ("*¦/*:\n  one: 1", ["yaml-syntax"]),
+        ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]),
+        ("parity: x¦: y", ["yaml-syntax"]),
+        ('parity: "\n¦', ["yaml-syntax"]),
+        ("parity: {}\nx: ä¦\x07", ["yaml-character"]),
+        ("¦[parity]", ["file-not-mapping"]),
+        ("¦parity", ["file-not-mapping"]),
+        ("¦null", ["file-not-mapping"]),
+    ],
+)
+def test_what_is_no_plain_tree_is_a_mistake(tmp_path: Path, marked: str, names: list[str]) -> None:
+    """Each construct is reported where it stands, with what to do."""
+    assert_mistakes(tmp_path, marked, *names)
+
+
+def test_an_escape_beyond_unicode_is_a_mistake(tmp_path: Path) -> None:
+    """Whatever the parser makes of it, an impossible character is reported and nothing else is raised."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": 'parity: "\\U00110000"'}))
+    assert mistake.located.partition(".yaml:")[2].startswith("1:")
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: "])
+def test_nesting_has_a_limit(tmp_path: Path, opening: str) -> None:
+    """What goes deeper than 64 levels is given up where it does, at once."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": opening * 100_000}))
+    assert mistake.located.endswith(f":1:{nodes.DEPTH_LIMIT * len(opening) + 1}")
+    assert "yaml-too-deep" == mistake.name
+
+
+def test_a_file_may_hold_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of very many nodes is given up before they fill memory."""
+    monkeypatch.setattr(nodes, "EVENT_LIMIT", 1000)
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": "parity: [" + "a," * 1000 + "]"}))
+    assert "yaml-too-many-values" == mistake.name
+
+
+def test_a_syntax_error_hides_nothing_but_its_own_file(tmp_path: Path) -> None:
+    """The other files are reported, but nothing is concluded from what the unreadable one may hold."""
+    broken = "targets:\n  a/b: [¦"
+    others = "subscriptions:\n  a/b:\n    one: {webhookUrl: https://hooks.test}\n    two: {eventCodes: [x]}\n"
+    config = write(tmp_path, {"a.yaml": broken.replace("¦", ""), "b.yaml": others})
+    assert ["a.yaml:2", "b.yaml:4"] == [
+        each.located.rpartition("/")[2].rpartition(":")[0] for each in mistakes_in(config)
+    ]
+
+
+def test_a_field_that_an_unreadable_file_may_give_is_not_missed(tmp_path: Path) -> None:
+    """A subscription is not called incomplete while a file cannot be read."""
+    config = write(
+        tmp_path,
+        {
+            "a.yaml": "targets: {a/b: {auth_url: https://a.test, base_url: https://b.test}}",
+            "b.yaml": "subscriptions: {a/b: {one: {eventCodes: [ONB10001]}}}",
+            "c.yaml": "[",
+        },
+    )
+    (mistake,) = mistakes_in(config)
+    assert "c.yaml:1" in mistake.located
+
+
+def test_columns_count_characters(tmp_path: Path) -> None:
+    """Letters beyond ASCII, in front of a mistake, are one column each."""
+    assert_mistakes(
+        tmp_path,
+        'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}',
+        "missing-key",
+    )
+
+
+def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:
+    """`%YAML`, `---` and `...` around the one document are no mistake."""
+    assert len(load_beside_targets(tmp_path, "%YAML 1.1\n---\nparity: {}\n...\n").targets) == 3
