@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 from typing import TYPE_CHECKING
 
 import pytest
-from support.git_world import GitWorld, snapshot
+from support.git_world import SOMEBODY, GitWorld, snapshot
 from support.records import add, begin, begun, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
 from reconciler.record.chain import link
-from reconciler.stores.git import branch, command
+from reconciler.stores.git import branch, cache, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,6 +199,25 @@ def test_another_run_went_on(plain_world: GitWorld) -> None:
     assert [store.read().second] == pushed
 
 
+def test_second_push_comes_too_late(plain_world: GitWorld) -> None:
+    """A second branch that stayed behind, since another push moved it at that moment, is pushed again."""
+    store = plain_world.open()
+    begin(store)
+    push = store._cache.push  # type: ignore[attr-defined]
+    refused: list[str] = []
+
+    def push_once_in_vain(*updates: tuple[str, str, str], dry: bool = False) -> str:
+        if updates[0][0] == HEAD and not refused:
+            refused.append(HEAD)
+            return "stale info"
+        moved: str = push(*updates, dry=dry)
+        return moved
+
+    store._cache.push = push_once_in_vain  # type: ignore[attr-defined]
+    head = add(store, "x")
+    assert (refused, store.read().second) == ([HEAD], head)
+
+
 # Remotes that misbehave
 
 
@@ -277,8 +297,8 @@ def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
     """A damaged copy in the cache is replaced."""
-    (cache,) = (git_world.root / "cache" / "git").glob("*.git")
-    for file in (cache / "objects").rglob("*"):
+    (copy,) = (git_world.root / "cache" / "git").glob("*.git")
+    for file in (copy / "objects").rglob("*"):
         if file.is_file():
             file.chmod(0o600)
             file.write_bytes(b"garbage")
@@ -288,10 +308,51 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
     assert names_of(store)[2:] == ["x"]
 
 
+def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetch waits for another one of this machine, and not forever."""
+    add(git_world.open(machine="b"), "x")
+    monkeypatch.setattr(cache, "_PATIENCE", 0.05)
+    (copy,) = (git_world.root / "cache" / "git").glob("*.git")
+    with copy.with_suffix(".lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(StoreUnavailable) as raised:
+            store.read()
+    assert name_of(raised) == "git-cache-unusable"
+    assert names_of(store)[2:] == ["x"]
+
+
+def test_cache_unusable(git_world: GitWorld) -> None:
+    """A cache directory that cannot be made is named."""
+    (git_world.root / "cache").symlink_to("nowhere/at/all")
+    with pytest.raises(ReconcilerError) as raised:
+        git_world.open()
+    assert name_of(raised) in ("git-cache-unusable", "unsafe-directory")
+
+
+def test_repository_of_another_user(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a repository that git does not trust the command that changes this is named."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(ReconcilerError) as raised:
+        git_world.open()
+    assert "safe.directory" in raised.value.messages[0].steps[0].command
+
+
+def test_not_a_file(git_world: GitWorld, store: Store) -> None:
+    """A branch on which the record's name is that of a directory is an error, and not one without a record."""
+    tree = git_world.git("rev-parse", "state^{tree}", at=git_world.origin).strip()
+    listed = f"040000 tree {tree}\tstate.jsonl\n".encode()
+    above = git_world.git("mktree", at=git_world.origin, stdin=listed).strip()
+    commit = git_world.git(*SOMEBODY, "commit-tree", above, "-m", "x", at=git_world.origin).strip()
+    git_world.move("state", commit)
+    with pytest.raises(StoreUnavailable) as raised:
+        store.read()
+    assert name_of(raised) == "git-branch-not-read"
+
+
 def test_settings_in_the_cache(git_world: GitWorld, store: Store) -> None:
     """Settings that somebody put into the cache do not count: they could name commands to run."""
-    (cache,) = (git_world.root / "cache" / "git").glob("*.git")
-    (cache / "config").write_text('[core]\n\tbare = true\n\tsshCommand = false\n[url "nowhere"]\n\tinsteadOf = /\n')
+    (copy,) = (git_world.root / "cache" / "git").glob("*.git")
+    (copy / "config").write_text('[core]\n\tbare = true\n\tsshCommand = false\n[url "nowhere"]\n\tinsteadOf = /\n')
     assert git_world.open().read().data == sample()[0]
 
 

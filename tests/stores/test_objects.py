@@ -79,7 +79,7 @@ class FaultyBucket(Bucket):
             raise StoreUnavailable(Message("objects-unavailable", "no answer", self.place))
 
     def delete(self, key: str) -> None:
-        del self.versions[key]
+        self.versions.pop(key, None)
 
     def contents(self) -> bytes:
         return b"".join(versions[-1] for _, versions in sorted(self.versions.items()))
@@ -217,6 +217,18 @@ def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
             step()
         assert name_of(raised) == "objects-untrusted"
     assert bucket.versions == {}
+
+
+def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that refuses what nobody else writes is not usable now."""
+
+    def refuse(*_: object) -> None:
+        raise Conflict
+
+    monkeypatch.setattr(bucket, "put", refuse)
+    with pytest.raises(StoreUnavailable) as raised:
+        ObjectStore(bucket).prepare()
+    assert name_of(raised) == "objects-conflict"
 
 
 def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ class Remote(Discreet, frozen=True):
 
     @property
     def secrets(self) -> list[str]:
-        """What no message may show: the user info of the URL, and the credentials in headers."""
+        """The texts that no message may show: the user info of the URL, and the credentials in headers."""
         user_info = None if _PLAIN.match(self.url) else re.search(r"://([^/]*)@", self.url)
         headers = [value.split()[-1] for name, value in self.settings if name.endswith("extraheader") and value.split()]
         return (user_info[1].split(":") if user_info else []) + headers
