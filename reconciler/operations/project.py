@@ -156,8 +156,7 @@ class Project:
     def _open(self, place: str) -> Store:
         from reconciler.stores.location import open_store  # noqa: PLC0415 - a command pays only for what it uses
 
-        beside = self.config.absolute().parent
-        return open_store(place, beside, self.cache_directory, os.environ)
+        return open_store(place, self.config, self.cache_directory)
 
     def _journal(self, store: Store, expected: str) -> Journal:
         from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
