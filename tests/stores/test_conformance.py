@@ -1,4 +1,4 @@
-"""What every store does; each test runs with a file, a git branch, an S3, an Azurite, a PostgreSQL and a PgBouncer."""
+"""The promises of every store; each test runs with a file, a git branch, an S3, an Azurite, a PostgreSQL and a PgBouncer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nothing_there(site: Site) -> None:
 
 
 def test_place_is_a_place(site: Site) -> None:
-    """What a store calls its place names it again."""
+    """The name of a place opens the same place again."""
     store = site.open()
     begin(store)
     site.place = store.place
@@ -126,7 +126,7 @@ def test_ten_thousand_lines(site: Site) -> None:
 
 
 def test_race_to_begin(site: Site) -> None:
-    """Of many that begin a record at once one wins, and it is the record."""
+    """If many begin a record at once, one wins, and its record is the one that is there."""
     barrier = threading.Barrier(_RACERS)
 
     def run(number: int) -> bool:
@@ -141,7 +141,7 @@ def test_race_to_begin(site: Site) -> None:
 
 
 def test_race_for_a_head(site: Site) -> None:
-    """Of many appends for one head one wins, round after round, and nothing of the others is left."""
+    """If many append to one head, one wins, round after round, and the others leave nothing."""
     stores = [site.open(str(number)) for number in range(_RACERS)]
     begin(stores[0])
     winners = []

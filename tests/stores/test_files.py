@@ -43,7 +43,7 @@ def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
 
 @pytest.mark.parametrize("torn", [b'{"seq":3,"at":"20', b"x" * 200_000, b"\0" * 9000])
 def test_torn_write(path: Path, store: Store, torn: bytes) -> None:
-    """What a writer that died left behind the last newline is returned by a read, and cut off by the next append."""
+    """A read returns a torn write, and the next append cuts it off."""
     path.write_bytes(sample()[0] + torn)
     assert store.read().data == sample()[0] + torn
     store.append(sample()[1][-1], 3, b"", "")
@@ -136,7 +136,7 @@ def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
 def test_odd_files(path: Path, store: Store, kind: str) -> None:
-    """What is no regular file any more is neither read nor written, nor taken for a missing record."""
+    """A path that is no regular file is neither read nor written, nor taken for a missing record."""
     path.rename(path.with_name("elsewhere"))
     match kind:
         case "link":

@@ -73,7 +73,7 @@ def test_other_files_stay(git_world: GitWorld, store: Store) -> None:
 
 
 def test_torn_write(git_world: GitWorld, store: Store) -> None:
-    """What somebody left after the last newline is returned by a read, and cut off by the next append."""
+    """A read returns a torn write, and the next append cuts it off."""
     git_world.commit_file("state.jsonl", sample()[0] + b'{"seq":3')
     assert store.read().data == sample()[0] + b'{"seq":3'
     add(store, "x")
@@ -81,7 +81,7 @@ def test_torn_write(git_world: GitWorld, store: Store) -> None:
 
 
 def test_branch_set_back(git_world: GitWorld, store: Store) -> None:
-    """Of a branch that was set back, the second branch names a head that the record lacks, on any machine."""
+    """If the branch is set back, the second branch names a head that the record lacks, on any machine."""
     old = git_world.tip()
     head = add(store, "x")
     git_world.move("state", old)
@@ -99,7 +99,7 @@ def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
 
 
 def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
-    """Of a deleted branch the second one is left, and an append is refused."""
+    """If the branch is deleted, the second one is left, and an append is refused."""
     git_world.move("state")
     stored = store.read()
     assert (stored.data, stored.second) == (None, sample()[1][-1])
@@ -434,7 +434,7 @@ def test_no_repository(git_world: GitWorld) -> None:
 
 @pytest.mark.parametrize("name", ["", "a..b", "refs/heads/x", "heads/x", "remotes/origin/x", "@{-1}", "-x"])
 def test_branch_names(git_world: GitWorld, name: str) -> None:
-    """What is no plain name of a branch is an error."""
+    """Anything but the plain name of a branch is an error."""
     with pytest.raises(SettingsError) as raised:
         git_world.open(f"git:{name}")
     assert name_of(raised) == "place-no-branch"
@@ -442,7 +442,7 @@ def test_branch_names(git_world: GitWorld, name: str) -> None:
 
 @pytest.mark.parametrize("place", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"])
 def test_urls(git_world: GitWorld, place: str) -> None:
-    """What is no URL of a repository with a branch is an error."""
+    """Anything but the URL of a repository with a branch is an error."""
     with pytest.raises(SettingsError) as raised:
         git_world.open(place)
     assert name_of(raised) == "place-no-repository"

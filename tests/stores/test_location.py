@@ -69,7 +69,7 @@ def test_absolute_paths(tmp_path: Path) -> None:
     ],
 )
 def test_no_places(tmp_path: Path, place: str, name: str) -> None:
-    """What names no place is an error of its own."""
+    """A value that names no place is an error of its own."""
     with pytest.raises(SettingsError) as raised:
         open_store(place, tmp_path / "config", tmp_path / "cache")
     assert [message.name for message in raised.value.messages] == [name]

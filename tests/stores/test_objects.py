@@ -179,7 +179,7 @@ def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
 
 
 def test_torn_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """What follows the last newline is cut off by the next append."""
+    """A read returns a torn write, and the next append cuts it off."""
     bucket.versions["000001.jsonl"].append(sample()[0] + b'{"seq":')
     assert store.read().data == sample()[0] + b'{"seq":'
     add(store, "x")
@@ -337,7 +337,7 @@ def test_generation_of_google(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_endpoint_named_twice(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two variables for the endpoint the more particular counts, and an empty one is an unset one."""
+    """If two variables name the endpoint, the more particular counts; an empty variable is an unset one."""
     monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "")
     begin(s3.open())

@@ -17,7 +17,7 @@ def test_results_in_order() -> None:
 
 @pytest.mark.parametrize("problem", [IndexError("x"), ValueError("x"), KeyboardInterrupt()])
 def test_failure(problem: BaseException) -> None:
-    """What a job raises is raised, whatever it is."""
+    """The exception of a job is raised, of any class."""
 
     def fail() -> None:
         raise problem

@@ -32,7 +32,7 @@ _MOVED = re.compile(
     rb"|reference already exists|incorrect old value|stale info|fetch first|non-fast-forward|atomic transaction failed)"
 )
 _ALONG = re.compile(rb"\[(remote )?rejected\] \(atomic push fail")
-"""What an atomic push says of a branch that is refused because of another one."""
+"""The text of an atomic push for a branch that is refused because of another one."""
 _NO_ATOMIC = "does not support --atomic"
 _Entries = dict[str, tuple[str, str]]
 
