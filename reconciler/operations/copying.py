@@ -18,7 +18,7 @@ from reconciler.errors import HeadMoved, Message, Refused, StoreUnavailable, ste
 from reconciler.operations.statements import CONFLICTS, too_many_conflicts
 from reconciler.record import chain
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened
-from reconciler.record.gates import Obstacle
+from reconciler.record.gates import Obstacle, Standing
 from reconciler.record.merge import missing
 from reconciler.record.obstacles import obstacle_messages
 
@@ -59,8 +59,8 @@ class Copy:
         loss = self._loss(there)
         if continues and there is not None and loss is None and there.record.contains(source.record.head):
             return None, source, there
-        self._refuse_closed_gate(source, there, is_closed=continues)
         self._refuse_in_use(source, there, loss, is_closed=continues)
+        self._refuse_closed_gate(source, there, is_closed=continues)
         if loss is None or there is None:
             return self._begin(source, there), source, there
         if not continues:
@@ -131,8 +131,11 @@ class Copy:
             obstacles.discard(Obstacle.CLOSED)
         if there is not None and all(map(there.record.contains, source.standing.missing)):
             obstacles.discard(Obstacle.HEADS_MISSING)
-        if obstacles or any(loss.cause == "copy" for loss in source.record.open_losses):
-            raise Refused(*obstacle_messages(source.record, source.standing, self._from.expected))
+        standing = source.standing
+        if any(loss.cause == "copy" for loss in source.record.open_losses):
+            obstacles, standing = {Obstacle.LOSS_OPEN}, Standing(self._from.place, (Obstacle.LOSS_OPEN,))
+        if obstacles:
+            raise Refused(*obstacle_messages(source.record, standing))
 
     def _refuse_in_use(self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool) -> None:
         """Raise Refused if TO holds anything but a record that was closed, or this copy as far as it came."""

@@ -107,7 +107,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
 def what_of(attempt: Attempt) -> What:
     """Return the create call that an attempt stands for, whole: a record that lost its intent learns it from there."""
     return What(
-        address=attempt.address,
+        address=str(attempt.address),
         codes=tuple(sorted({*attempt.codes, *attempt.removed_codes})),
         url=attempt.url,
         base_url=attempt.base_url,
@@ -226,7 +226,7 @@ def move(statement: Move, case: Case, record: Record) -> Draft:
     _refuse_other_service(statement, attempts, case, record)
     replaced = tuple(sorted({rename for attempt in attempts for rename in attempt.renames}))
     ids = tuple(sorted(attempt.id for attempt in attempts))
-    return Draft((fact.Renamed(at=case.at, attempts=ids, to=statement.to, replaces=replaced),))
+    return Draft((fact.Renamed(at=case.at, attempts=ids, to=str(statement.to), replaces=replaced),))
 
 
 def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, record: Record) -> None:

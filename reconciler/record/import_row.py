@@ -45,7 +45,7 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
             attempt = wanted.attempt or case.new_id()
             template = wanted.template if has_attempt(wanted.template) else ""
             what = What(
-                address=wanted.address, codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
+                address=str(wanted.address), codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
             )
             facts.append(Exists(at=case.at, attempt=attempt, what=what))
     if notices and not facts:

@@ -185,7 +185,7 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
         not account or not accounts or account in accounts
     ):
         return Draft()
-    fact = Rebound(at=case.at, target=target.name, base_url=target.base_url, account=account)
+    fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)
     what = (
         f"you say that {', '.join(record.base_urls[target.name])} and {target.base_url} are one service (or account):"
         " what is recorded at either is in force at both"

@@ -1,0 +1,204 @@
+"""`state copy`: three durable steps, each of which may be the last before a kill."""
+
+from __future__ import annotations
+
+import pytest
+from support.memory_project import EU, NOW, MemoryProject, created, unknown
+from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
+
+from reconciler.errors import RecordClosed, Refused, StoreUnavailable
+from reconciler.model.clock import stamp
+from reconciler.operations.copying import Copy
+from reconciler.record.facts import Closed, LossOpened
+from reconciler.record.statements import AcceptLoss, Complete
+
+OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
+STEPS = 3
+
+
+class Killed(BaseException):
+    """The process is killed."""
+
+
+class KilledAt:
+    """Stores that kill the process before, or after, the n-th append to any of them."""
+
+    def __init__(self, project: MemoryProject, number: int, *, done: bool) -> None:
+        self.left = number
+        for store in project.stores.values():
+            self._wrap(store, done=done)
+
+    def _wrap(self, store: MemoryStore, *, done: bool) -> None:
+        original = store.append
+
+        def append(head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+            self.left -= 1
+            if self.left or done:
+                original(head, seq, lines, note, second=second)
+            if not self.left:
+                store.append = original  # type: ignore[method-assign]
+                raise Killed
+
+        store.append = append  # type: ignore[method-assign]
+
+
+def project_to_copy(*, second: bool = False) -> MemoryProject:
+    """Return a project with a record at one place, and nothing at another."""
+    data = record_of(*created("a", OFFERS))
+    project = MemoryProject({A: MemoryStore(data, second=second), B: MemoryStore(second=second)})
+    project.journal.read()
+    return project
+
+
+def refusal(project: MemoryProject, source: str = A, to: str = B) -> list[str]:
+    """Return the names of the messages that a copy is refused with."""
+    with pytest.raises(Refused) as caught:
+        Copy(project, source, to).carry_out()
+    return [message.name for message in caught.value.messages]
+
+
+@pytest.mark.parametrize("has_second", [False, True])
+def test_moves_the_record(has_second: bool) -> None:
+    """TO keeps FROM's id and says all that FROM says; FROM is closed; creates go on at TO alone."""
+    project = project_to_copy(second=has_second)
+    assert Copy(project, A, B).carry_out().name == "copied"
+    record = project.record_at(B)
+    assert (record.id, list(record.attempts), record.open_losses) == (RECORD, ["a"], ())
+    assert project.record_at(A).closed_to == B
+    assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
+    assert project.stores[B].second == (record.head if has_second else None)
+    with pytest.raises(RecordClosed):
+        project.add(*created("b", OFFERS))
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("number", range(1, STEPS + 1))
+def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
+    """Killed before or after each append, both places are never open at once, and the next run completes the copy."""
+    project = project_to_copy(second=True)
+    KilledAt(project, number, done=done)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    assert not (project.plan_opens(A) and project.plan_opens(B))
+    fresh = MemoryProject(project.stores)
+    assert not (fresh.plan_opens(A) and fresh.plan_opens(B))
+    Copy(project, A, B).carry_out()
+    assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
+    assert list(project.record_at(B).attempts) == ["a"]
+    assert [message.name for message in Copy(project, A, B).preview()] == ["nothing-to-do"]
+
+
+def test_takes_what_another_run_appends_meanwhile() -> None:
+    """What an apply appends to FROM before it is closed is in TO; conflicts are decided again."""
+    project = project_to_copy()
+    KilledAt(project, 1, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    MemoryProject(project.stores).add(*unknown("b", OFFERS, "ONB10002"))
+    project.stores[A].declare_failures(MOVED)
+    Copy(project, A, B).carry_out()
+    assert set(project.record_at(B).attempts) == {"a", "b"}
+
+
+def test_there_and_back() -> None:
+    """A place that was closed is taken with a loss of its own, so the record can go back."""
+    project = project_to_copy()
+    Copy(project, A, B).carry_out()
+    journal = project.journal_at(B)
+    journal.append(journal.read(), created("b", OFFERS, "ONB10002"), "apply")
+    Copy(project, B, A).carry_out()
+    assert set(project.record_at(A).attempts) == {"a", "b"}
+    assert (project.plan_opens(A), project.plan_opens(B)) == (True, False)
+
+
+def test_preview_names_the_steps_left() -> None:
+    """What is left to do is shown before anybody agrees, and nothing is appended."""
+    project = project_to_copy()
+    before = project.stores[A].data
+    assert [message.where for message in Copy(project, A, B).preview()] == [B, A, B]
+    assert (project.stores[A].data, project.stores[B].data) == (before, None)
+
+
+def test_place_in_use_is_refused() -> None:
+    """A record that is open at TO, or another one that was closed, is not taken."""
+    project = project_to_copy()
+    project.stores[B].data = record_of()
+    assert refusal(project) == ["place-in-use"]
+    assert refusal(project, A, A) == ["copy-to-itself"]
+
+
+def test_first_gate_of_from_must_be_open() -> None:
+    """A record that lacks what this machine knew, or continues at a third place, is not copied."""
+    project = project_to_copy()
+    before = project.stores[A].data
+    project.add(*created("b", OFFERS, "ONB10002"))
+    project.stores[A].data = before
+    assert refusal(project) == ["heads-missing"]
+    project.say(AcceptLoss())
+    project.add(Closed(at=stamp(NOW), to="memory:c"))
+    assert refusal(project) == ["record-closed"]
+
+
+def test_open_losses_stay_open() -> None:
+    """The copy ends its own loss and no other."""
+    project = project_to_copy()
+    project.add(LossOpened(at=stamp(NOW), loss="other", cause="accepted"))
+    Copy(project, A, B).carry_out()
+    assert [loss.id for loss in project.record_at(B).open_losses] == ["other"]
+
+
+def test_lost_copy_is_not_begun_anew() -> None:
+    """Once FROM is closed, a TO that is missing, or was set back, is lost: only `accept-loss` goes on."""
+    project = project_to_copy()
+    Copy(project, A, B).carry_out()
+    project.stores[B].data = None
+    assert refusal(project) == ["copy-lost"]
+    project.say(AcceptLoss())
+    assert project.record_at(A).closed_to == ""
+    assert not project.plan_opens(A)
+
+
+def test_set_back_copy_is_not_completed_again() -> None:
+    """A TO that was set back to before the last step lacks what this machine saw there."""
+    project = project_to_copy()
+    KilledAt(project, STEPS, done=False)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    halfway = project.stores[B].data
+    Copy(project, A, B).carry_out()
+    journal = project.journal_at(B)
+    journal.append(journal.read(), created("b", OFFERS, "ONB10002"), "apply")
+    project.stores[B].data = halfway
+    assert refusal(project) == ["heads-missing"]
+
+
+def test_unfinished_copy_is_copied_no_further() -> None:
+    """A place that a copy has begun is completed first."""
+    project = project_to_copy()
+    KilledAt(project, 1, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    assert refusal(project, B, "memory:c") == ["loss-open"]
+
+
+def test_complete_does_not_end_the_loss_of_a_copy() -> None:
+    """Only the last step of the copy ends it."""
+    project = project_to_copy()
+    KilledAt(project, 2, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    there = MemoryProject(project.stores)
+    there.flags = there.flags.__class__(state=B)
+    with pytest.raises(Refused) as caught:
+        there.say(Complete())
+    assert [message.name for message in caught.value.messages] == ["loss-of-copy"]
+
+
+def test_failure_names_the_way_on() -> None:
+    """A store that fails in the middle ends the run; its message has the command that completes the copy."""
+    project = project_to_copy()
+    project.stores[A].declare_failures(DOWN)
+    with pytest.raises(StoreUnavailable) as caught:
+        Copy(project, A, B).carry_out()
+    assert caught.value.messages[0].steps[-1].command == ("reconciler", "state", "copy", A, B)
+    Copy(project, A, B).carry_out()

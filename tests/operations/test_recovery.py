@@ -1,0 +1,246 @@
+"""What could not be appended is saved and recovered; histories are united; notifications and the log are read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_record import AT, RECORD, MemoryStore, record_of
+
+from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
+from reconciler.model.clock import stamp
+from reconciler.model.desired import Verification
+from reconciler.model.record import Status
+from reconciler.operations.history import attempts_json, history, show, verify
+from reconciler.operations.observing import observed
+from reconciler.operations.recovery_file import recovered, save, saved_files
+from reconciler.operations.statements import prepare
+from reconciler.record.chain import link, parse
+from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
+from reconciler.record.statements import Complete, Recover
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.record.facts import AnyFact
+
+OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
+ID = "0123456789abcdef0123456789abcdef"
+
+
+def project_with(*facts: AnyFact) -> MemoryProject:
+    """Return a project whose record says these facts."""
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
+    project.journal.read()
+    return project
+
+
+class TestRecoveryFile:
+    """Outcomes are saved and recovered."""
+
+    def test_recovered_twice_it_is_there_once(self, tmp_path: Path) -> None:
+        """A saved outcome settles its attempt; the file recovered again, or saved again, adds nothing."""
+        intended, answered = created("a", OFFERS)
+        project = project_with(intended)
+        message = save(tmp_path, RECORD, "memory:a", [answered], "the store is down")
+        assert message.name == "results-in-recovery-file"
+        save(tmp_path, RECORD, "memory:a", [answered], "")
+        (file,) = saved_files(tmp_path)
+        assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
+        assert file.stat().st_mode & 0o777 == 0o600
+        project.say(recovered(project, str(file)))
+        assert project.record_at().attempts["a"].status is Status.LIVE
+        assert project.say(recovered(project, str(file))).facts == ()
+
+    def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
+        """Where no file can be written, the message has the lines, and these can be recovered."""
+        (tmp_path / "unrecorded").write_text("in the way")
+        facts = created("a", OFFERS)
+        message = save(tmp_path, RECORD, "memory:a", facts, "")
+        assert message.name == "results-not-saved"
+        (tmp_path / "lines").write_text(message.steps[0].text.partition(": ")[2])
+        project = project_with()
+        project.say(recovered(project, str(tmp_path / "lines")))
+        assert list(project.record_at().attempts) == ["a"]
+
+    def test_unusable_sources_are_named(self, tmp_path: Path) -> None:
+        """What is no history, a damaged record, or nothing at all, is refused."""
+        project = project_with()
+        (tmp_path / "text").write_text("hello\n")
+        (tmp_path / "empty").write_text("")
+        (tmp_path / "damaged").write_bytes(record_of().replace(b"begun", b"begin", 1))
+        for name, kind in (("text", SettingsError), ("empty", SettingsError), ("damaged", RecordDamaged)):
+            with pytest.raises(kind):
+                recovered(project, str(tmp_path / name))
+        with pytest.raises(SettingsError):
+            recovered(project, "memory:nowhere")
+
+
+class TestRecover:
+    """Histories are united."""
+
+    def test_a_backup_opens_no_gate_but_by_being_what_was_missed(self, tmp_path: Path) -> None:
+        """Recovered, the lost tail is contained again; pasted again, nothing is left to do."""
+        project = project_with()
+        before = project.stores["memory:a"].data
+        project.add(*created("a", OFFERS))
+        (tmp_path / "backup").write_bytes(project.stores["memory:a"].data or b"")
+        project.stores["memory:a"].data = before
+        assert not project.plan_opens()
+        statement = recovered(project, str(tmp_path / "backup"))
+        assert not prepare(project, statement).weakens
+        project.say(statement)
+        assert project.plan_opens()
+        assert project.say(statement).facts == ()
+
+    def test_other_service_is_refused(self) -> None:
+        """A history that has a target at another service is another project's, or a sandbox's."""
+        theirs = record_of(*created("b", OFFERS, base_url="http://127.0.0.1:1"))
+        for project in (project_with(*created("a", OFFERS)), project_with()):
+            with pytest.raises(Refused) as caught:
+                project.say(Recover("backup", parse(theirs, "backup")))
+            assert [message.name for message in caught.value.messages] == ["other-service"]
+
+    def test_place_of_another_record_is_united(self) -> None:
+        """Another place is a source too, whichever record it holds; its open loss opens here."""
+        project = project_with(*created("a", OFFERS))
+        theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
+        project.stores["memory:b"] = MemoryStore(link(None, 0, [*theirs, *created("b", LOANS)])[0])
+        project.say(recovered(project, "memory:b"))
+        assert set(project.record_at().attempts) == {"a", "b"}
+        assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
+
+    def test_closed_record_takes_nothing(self) -> None:
+        """Where the record is closed, the message names the other place."""
+        project = project_with(Closed(at=AT, to="memory:b"))
+        with pytest.raises(Refused) as caught:
+            project.say(Recover("file", parse(record_of(*created("a", OFFERS)), "file")))
+        assert caught.value.messages[0].steps[0].command[-2:] == ("--state", "memory:b")
+
+    def test_unfinished_copy_is_completed_not_recovered(self) -> None:
+        """The loss of a copy could not be ended here."""
+        theirs = record_of(LossOpened(at=AT, loss="c", cause="copy", of="memory:x"))
+        with pytest.raises(Refused) as caught:
+            project_with().say(Recover("memory:y", parse(theirs, "")))
+        assert [message.name for message in caught.value.messages] == ["copy-unfinished"]
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.data())
+    def test_nothing_appended_to_an_older_record_opens_a_gate(self, data: st.DataObject) -> None:
+        """A record that lacks a head stays refused, whatever it is made to say, until the head is there again."""
+        project = project_with(*created("a", OFFERS))
+        store = project.stores["memory:a"]
+        before = store.data
+        project.add(*unknown("lost", LOANS))
+        lost = project.record_at().head
+        store.data = before
+        others = [
+            record_of(*created("b", LOANS)),
+            record_of(Completed(at=AT, losses=("begun",)), *unknown("c", LOANS, "ONB10002")),
+            link(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
+        ]
+        for number in data.draw(st.lists(st.integers(0, len(others) - 1), max_size=4)):
+            project.say(Recover("other", parse(others[number], "other")))
+            with pytest.raises(Refused):
+                project.say(Complete())
+            assert not project.plan_opens()
+            assert not project.record_at().contains(lost)
+
+
+class TestObserve:
+    """Notifications are evidence."""
+
+    def capture(self, path: Path, *lines: dict[str, object]) -> str:
+        """Write a capture file."""
+        file = path / "captured.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return str(file)
+
+    def test_notification_proves_an_attempt(self, tmp_path: Path) -> None:
+        """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
+        url = URL.format(ID)
+        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+        file = self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+        assert project.say(observed(project, file)).facts
+        assert project.record_at().attempts[ID].status is Status.LIVE
+        assert project.say(observed(project, file)).facts == ()
+
+    def test_what_is_left_out_is_told(self, tmp_path: Path) -> None:
+        """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""
+        project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
+        file = self.capture(
+            tmp_path,
+            {"at": stamp(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
+            {"at": stamp(NOW), "url": URL.format(ID), "body": "{}"},
+            {"at": stamp(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
+            {"at": stamp(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
+            {"at": stamp(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
+        )
+        assert {message.name for message in prepare(project, observed(project, file)).shown} == {
+            "notification-unverified",
+            "notification-without-code",
+            "notification-from-future",
+            "notification-unmanaged",
+            "notification-unexplained",
+        }
+
+    def test_enforced_verification_takes_verified_ones_only(self, tmp_path: Path) -> None:
+        """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
+        project = project_with(*created("a", OFFERS))
+        file = self.capture(tmp_path, {"at": stamp(NOW), "url": URL.format("offers"), "code": "ONB10001"})
+        project.__dict__["desired"] = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
+        assert observed(project, file).received == ()
+        lax = Verification("X-Signature", "hmac-sha256", enforce=False)
+        project.__dict__["desired"] = desired_of(verification=lax)
+        assert len(observed(project, file).received) == 1
+
+
+class TestShow:
+    """The record is shown."""
+
+    def test_show(self) -> None:
+        """A pattern shows what is in force or unknown, an address all there was; JSON has the documented fields."""
+        project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
+        rejected = created("c", OFFERS, "ONB10002")[:1]
+        project.add(*rejected)
+        assert [attempt.id for attempt in show(project).attempts] == ["b", "a", "c"]
+        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "c"]
+        assert attempts_json(show(project, "*/*/loans").attempts) == [
+            {
+                "address": LOANS,
+                "attempt": "b",
+                "eventCodes": ("ONB10001",),
+                "webhookUrl": URL.format("loans"),
+                "status": "unknown",
+                "at": stamp(NOW - 1000),
+                "fields": {},
+            }
+        ]
+        with pytest.raises(SelectionError):
+            show(project, f"{EU}/nothing")
+
+    def test_history_follows_renames(self) -> None:
+        """The log of an address has what happened under its former name, and that can be asked for too."""
+        project = project_with(*created("a", OFFERS), Renamed(at=AT, attempts=("a",), to=LOANS))
+        assert [event.kind for event in history(project, LOANS)] == ["intended", "answered", "renamed"]
+        assert len(history(project, OFFERS)) == 2
+        assert [event.entry for event in history(project)] == list(range(1, 7))
+        assert len(history(project, "europe/*")) == 3
+
+    def test_every_kind_of_fact_has_words(self) -> None:
+        """Whatever a record says can be told."""
+        project = project_with(*created("a", OFFERS), Closed(at=AT, to="memory:b"))
+        assert all(event.what for event in history(project))
+
+    def test_verify_names_what_closes_a_gate(self) -> None:
+        """A chain that is whole is told with its head, a torn write, and why it is not the record to go by."""
+        project = project_with(Closed(at=AT, to="memory:b"))
+        store = project.stores["memory:a"]
+        store.data = (store.data or b"") + b'{"seq":'
+        verified = verify(project)
+        assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
+        assert [message.name for message in verified.messages] == ["record-closed"]

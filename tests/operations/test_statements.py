@@ -1,0 +1,618 @@
+"""What people say about the record: what each statement selects, refuses and appends, and when it weakens a gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
+from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
+
+from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, StoreUnavailable
+from reconciler.model.clock import stamp
+from reconciler.model.record import Status
+from reconciler.operations.copying import Copy
+from reconciler.operations.project import Flags, Project
+from reconciler.operations.settings import Sources
+from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
+from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Received, RemovalConfirmed, Renamed
+from reconciler.record.gates import Note
+from reconciler.record.statements import (
+    AcceptLoss,
+    Begin,
+    CancelRemoval,
+    Complete,
+    ConfirmRemoval,
+    Import,
+    Move,
+    Observe,
+    Rebind,
+    RequestRemoval,
+    Resolve,
+    SetSecret,
+)
+
+if TYPE_CHECKING:
+    from reconciler.errors import ReconcilerError
+    from reconciler.model.desired import Desired
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.statements import Statement
+
+OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
+ID = "0123456789abcdef0123456789abcdef"
+OWN = "https://hooks.example/{attempt}"
+
+
+def project_with(*facts: AnyFact, desired: Desired | None = None, complete: bool = True) -> MemoryProject:
+    """Return a project whose record says these facts."""
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts, complete=complete))}, desired)
+    project.journal.read()
+    return project
+
+
+def refusal(project: MemoryProject, statement: Statement, kind: type[ReconcilerError] = Refused) -> list[str]:
+    """Return the names of the messages that a statement is refused with; nothing was appended."""
+    before = project.stores["memory:a"].data
+    with pytest.raises(kind) as caught:
+        project.say(statement)
+    assert before == project.stores["memory:a"].data
+    return [message.name for message in caught.value.messages]
+
+
+def steps(project: MemoryProject, statement: Statement) -> list[str]:
+    """Return the commands that a refusal names."""
+    with pytest.raises(Refused) as caught:
+        prepare(project, statement)
+    return [" ".join(step.command) for message in caught.value.messages for step in message.steps]
+
+
+def status(project: MemoryProject, attempt: str) -> Status:
+    """Return the status of an attempt."""
+    return project.record_at().attempts[attempt].status
+
+
+def names(project: MemoryProject, statement: Statement) -> list[str]:
+    """Return the names of what is shown before a statement is appended."""
+    return [message.name for message in prepare(project, statement).shown]
+
+
+class TestResolve:
+    """Unknown outcomes are settled."""
+
+    def test_settles_what_is_unknown(self) -> None:
+        """Without --attempt, every unknown attempt that the pattern selects is settled."""
+        project = project_with(*unknown("a", OFFERS), *unknown("b", LOANS))
+        project.say(Resolve("europe/*", created=True))
+        assert status(project, "a") is status(project, "b") is Status.LIVE
+
+    @pytest.mark.parametrize("is_created", [True, False])
+    def test_waits_until_the_call_is_settled(self, is_created: bool) -> None:
+        """Before the call is settled at the latest nobody can say, and the message names the attempt."""
+        project = project_with(*unknown("a", OFFERS, settled_by=NOW + 50))
+        assert refusal(project, Resolve(OFFERS, created=is_created)) == ["resolve-too-early"]
+        assert all("--attempt a" in command for command in steps(project, Resolve(OFFERS, created=is_created)))
+        project.clock = NOW + 50
+        assert project.say(Resolve(OFFERS, created=is_created)).facts
+
+    def test_only_not_created_weakens_a_gate(self) -> None:
+        """What was not created is sent again."""
+        project = project_with(*unknown("a", OFFERS))
+        assert prepare(project, Resolve(OFFERS, created=False)).weakens
+        assert not prepare(project, Resolve(OFFERS, created=True)).weakens
+
+    def test_pasted_again_settles_nothing_else(self) -> None:
+        """A command that names an attempt has nothing left to do once that is settled."""
+        project = project_with(*unknown("a", OFFERS))
+        project.say(Resolve(OFFERS, created=False, attempts=("a",)))
+        project.add(*unknown("b", OFFERS))
+        assert project.say(Resolve(OFFERS, created=False, attempts=("a",))).facts == ()
+        assert status(project, "b") is Status.UNKNOWN
+
+    @pytest.mark.parametrize("is_created", [True, False])
+    def test_contradicting_another_person_is_refused(self, is_created: bool) -> None:
+        """The second of two people who say the contrary is told so."""
+        project = project_with(*unknown("a", OFFERS))
+        project.say(Resolve(OFFERS, created=is_created))
+        assert refusal(project, Resolve(OFFERS, created=not is_created, attempts=("a",))) == ["resolve-contradicted"]
+
+    def test_force_corrects_only_towards_created(self) -> None:
+        """A wrong --not-created can be corrected, a --created not: created is never taken back so."""
+        project = project_with(*unknown("a", OFFERS))
+        project.say(Resolve(OFFERS, created=False))
+        project.say(Resolve(OFFERS, created=True, attempts=("a",), force=True))
+        assert status(project, "a") is Status.LIVE
+        assert refusal(project, Resolve(OFFERS, created=False, attempts=("a",), force=True)) == ["resolve-contradicted"]
+
+    def test_proof_overrules_force(self) -> None:
+        """A notification at its own URL proves that it was created."""
+        url = f"https://hooks.example/{ID}"
+        heard = Received(at=stamp(NOW), base_url=API, url=url, code="ONB10001", first=stamp(NOW), last=stamp(NOW))
+        project = project_with(*unknown(ID, OFFERS, url=url, template=OWN), heard)
+        assert refusal(project, Resolve(OFFERS, created=False, attempts=(ID,), force=True)) == ["resolve-disproved"]
+
+    def test_signs_need_force(self) -> None:
+        """Notifications at its URL that nothing else explains are mere signs: --force overrules them."""
+        now, url = stamp(NOW), URL.format("offers")
+        heard = Received(at=now, base_url=API, url=url, code="ONB10001", first=now, last=now)
+        project = project_with(*unknown("a", OFFERS), heard)
+        assert refusal(project, Resolve(OFFERS, created=False)) == ["resolve-against-signs"]
+        project.say(Resolve(OFFERS, created=False, attempts=("a",), force=True))
+        assert status(project, "a") is Status.GONE
+
+    def test_unknown_names_are_told(self) -> None:
+        """What is no address, is not recorded, or names an attempt of elsewhere, is refused."""
+        project = project_with(*unknown("a", OFFERS), *unknown("b", LOANS))
+        assert refusal(project, Resolve("offers", created=True), SelectionError) == ["bad-address"]
+        assert refusal(project, Resolve(f"{EU}/offer", created=True), SelectionError) == ["not-recorded"]
+        assert refusal(project, Resolve(OFFERS, created=True, attempts=("b",))) == ["attempt-unknown"]
+
+
+class TestImport:
+    """What was created by other means is recorded."""
+
+    def test_records_as_desired_and_skips_what_is_recorded(self) -> None:
+        """Only the codes that are missing are recorded; said again, nothing is."""
+        desired = desired_of({OFFERS: (("ONB10001", "ONB10002"), URL.format("offers"))})
+        project = project_with(*created("a", OFFERS), desired=desired)
+        outcome = project.say(Import(OFFERS))
+        assert [fact.what.codes for fact in outcome.facts if isinstance(fact, Exists)] == [("ONB10002",)]
+        assert project.say(Import(OFFERS)).facts == ()
+
+    def test_several_weaken_a_gate(self) -> None:
+        """One import a person can check at a glance, several not."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("o")), LOANS: (("ONB10002",), URL.format("l"))})
+        project = project_with(desired=desired)
+        assert prepare(project, Import("*/*")).weakens
+        assert not prepare(project, Import(OFFERS)).weakens
+
+    def test_what_nobody_wants_needs_url_and_codes(self) -> None:
+        """An address that config/ does not have is imported with a URL and codes."""
+        project = project_with()
+        assert refusal(project, Import(OFFERS), SelectionError) == ["not-desired"]
+        assert refusal(project, Import(OFFERS, url=URL.format("x"))) == ["codes-needed"]
+        project.say(Import(OFFERS, url=URL.format("x"), codes=("ONB10001",)))
+        assert [attempt.url for attempt in project.record_at().attempts.values()] == [URL.format("x")]
+
+    def test_template_needs_an_id(self) -> None:
+        """Of a URL with {attempt} one says which it was, in one of two ways; both record the same."""
+        desired = desired_of({OFFERS: (("ONB10001",), OWN)})
+        project = project_with(desired=desired)
+        assert refusal(project, Import(OFFERS)) == ["attempt-needed"]
+        assert steps(project, Import(OFFERS)) == [
+            f"reconciler state import {OFFERS} --attempt ID",
+            f"reconciler state import {OFFERS} --url URL",
+        ]
+        by_url = prepare(project, Import(OFFERS, url=f"https://hooks.example/{ID}"))
+        assert by_url.digest == prepare(project, Import(OFFERS, attempt=ID)).digest
+        project.say(Import(OFFERS, attempt=ID))
+        assert project.record_at().attempts[ID].own_url
+        assert project.say(Import(OFFERS, attempt=ID)).facts == ()
+        assert project.say(Import(OFFERS)).facts == ()
+
+    def test_unknown_and_renamed_are_not_imported_twice(self) -> None:
+        """A route that may exist already names `resolve`, one under another address `state mv`."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers"))})
+        project = project_with(*unknown("a", OFFERS), desired=desired)
+        assert refusal(project, Import(OFFERS)) == ["outcome-unknown"]
+        project = project_with(*created("a", LOANS, url=URL.format("offers")), desired=desired)
+        assert steps(project, Import(OFFERS)) == [f"reconciler state mv {LOANS} {OFFERS}"]
+
+    def test_pattern_leaves_a_changed_url_out(self) -> None:
+        """What is recorded with another URL is imported only where its address is named."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("new"))})
+        project = project_with(*created("a", OFFERS), desired=desired)
+        assert refusal(project, Import("*/*")) == ["recorded-otherwise"]
+        assert project.say(Import(OFFERS)).facts
+
+    def test_other_service_is_refused(self) -> None:
+        """An import binds no target to another service."""
+        desired = desired_of({OFFERS: (("ONB10009",), URL.format("o"))}, {EU: "https://other.example"})
+        project = project_with(*created("a", OFFERS), desired=desired)
+        assert refusal(project, Import(OFFERS)) == ["other-service"]
+
+    def test_options_need_one_address(self) -> None:
+        """--attempt, --url and --code say something of one subscription."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("o"))}))
+        assert refusal(project, Import("*/*", codes=("ONB10001",))) == ["import-one-address"]
+        assert refusal(project, Import(OFFERS, attempt="x")) == ["bad-attempt"]
+        assert refusal(project, Import(OFFERS, attempt=ID)) == ["no-attempt-in-url"]
+
+
+class TestMove:
+    """Subscriptions are renamed."""
+
+    def test_moves_every_attempt(self) -> None:
+        """All attempts belong to the new address; said again, nothing is left to do."""
+        project = project_with(*created("a", OFFERS), *unknown("b", OFFERS, "ONB10002"))
+        project.say(Move(OFFERS, LOANS))
+        assert {attempt.id for attempt in project.record_at().at_address(LOANS)} == {"a", "b"}
+        assert project.say(Move(OFFERS, LOANS)).facts == ()
+
+    def test_replaces_former_renames(self) -> None:
+        """A second rename takes the place of the first."""
+        project = project_with(*created("a", OFFERS))
+        project.say(Move(OFFERS, LOANS))
+        project.say(Move(LOANS, f"{EU}/third"))
+        attempt = project.record_at().attempts["a"]
+        assert (attempt.address, attempt.other_addresses) == (f"{EU}/third", ())
+
+    def test_settles_rival_names(self) -> None:
+        """Of two names that two histories gave, one can be chosen, the one in use too."""
+        names = [Renamed(at=stamp(NOW), attempts=("a",), to=to) for to in (f"{EU}/x", f"{EU}/y")]
+        project = project_with(*created("a", OFFERS), *names)
+        address = project.record_at().attempts["a"].address
+        project.say(Move(address, address))
+        assert project.record_at().attempts["a"].other_addresses == ()
+
+    def test_address_in_use_is_refused(self) -> None:
+        """Two subscriptions never become one by a rename."""
+        project = project_with(*created("a", OFFERS), *created("b", LOANS))
+        assert refusal(project, Move(OFFERS, LOANS)) == ["address-in-use"]
+
+    def test_other_target_must_be_the_same_service(self) -> None:
+        """To another target it moves only within one service."""
+        targets = {EU: API, "usa/staging": API, "usa/production": "https://us.example"}
+        project = project_with(*created("a", OFFERS), desired=desired_of(targets=targets))
+        assert refusal(project, Move(OFFERS, "usa/production/offers")) == ["other-service"]
+        project.say(Move(OFFERS, "usa/staging/offers"))
+        assert project.record_at().attempts["a"].address == "usa/staging/offers"
+
+
+class TestRebind:
+    """A service has moved."""
+
+    def test_names_what_the_settings_have(self) -> None:
+        """It weakens a gate, and is nothing to do where the settings agree."""
+        project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: "https://new.example"}))
+        assert prepare(project, Rebind(EU)).weakens
+        project.say(Rebind(EU))
+        record = project.record_at()
+        assert record.service_of("https://new.example") == record.service_of(API)
+        assert project.say(Rebind(EU)).facts == ()
+
+    def test_another_account_counts(self) -> None:
+        """The account is bound as well, and an undeclared target is refused."""
+        project = project_with(*created("a", OFFERS, account="sha256:one"))
+        assert project.say(Rebind(EU)).facts == ()
+        project.known_accounts = {next(iter(project.desired.targets)): "sha256:two"}
+        assert project.say(Rebind(EU)).facts
+        assert refusal(project, Rebind("asia/staging")) == ["target-unknown"]
+
+
+class TestLosses:
+    """Losses are accepted and ended."""
+
+    def accepted(self, *facts: AnyFact) -> LossOpened:
+        """Return a loss that was accepted just now."""
+        return LossOpened(at=stamp(NOW), loss="late", cause="accepted")
+
+    def test_complete_names_what_it_ends(self) -> None:
+        """Without --loss it ends those that are open; pasted late, it ends no other."""
+        project = project_with(complete=False)
+        proposal = prepare(project, Complete())
+        assert proposal.weakens
+        assert [fact.losses for fact in proposal.facts if isinstance(fact, Completed)] == [("begun",)]
+        append(project, Complete(), proposal)
+        project.add(LossOpened(at=stamp(NOW - 999), loss="later", cause="accepted"))
+        assert project.say(Complete(("begun",))).facts == ()
+        assert [loss.id for loss in project.record_at().open_losses] == ["later"]
+
+    def test_complete_is_refused_while_something_is_unknown(self) -> None:
+        """An unknown outcome comes first, wherever it is; one that was superseded does not count."""
+        retry = created("b", OFFERS, supersedes=("a",))
+        project = project_with(*unknown("a", OFFERS), complete=False)
+        assert refusal(project, Complete()) == ["outcome-unknown"]
+        assert project_with(*unknown("a", OFFERS), *retry, complete=False).say(Complete()).facts
+
+    def test_complete_waits_for_calls_from_before_a_loss(self) -> None:
+        """An accepted loss ends no sooner than the last call from before it."""
+        project = project_with(self.accepted())
+        assert refusal(project, Complete(("late",))) == ["loss-too-recent"]
+        project.clock = NOW + 375
+        assert project.say(Complete(("late",))).facts
+
+    def test_complete_leaves_the_loss_of_a_copy(self) -> None:
+        """Only the copy ends its loss; the others are named."""
+        copy = LossOpened(at=stamp(NOW), loss="c", cause="copy", of="memory:b")
+        project = project_with(copy, complete=False)
+        assert refusal(project, Complete()) == ["loss-of-copy"]
+        assert steps(project, Complete()) == [
+            "reconciler state copy memory:b memory:a",
+            "reconciler state complete --loss begun",
+        ]
+        assert project.say(Complete(("begun",))).facts
+        assert refusal(project, Complete(("nothing",))) == ["loss-unknown"]
+
+    def test_complete_shows_what_the_next_apply_creates(self) -> None:
+        """What config/ desires beyond the record is shown before anybody agrees."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers")), LOANS: (("ONB10001",), URL.format("l"))})
+        project = project_with(*created("a", OFFERS), desired=desired, complete=False)
+        shown = prepare(project, Complete()).shown
+        assert [message.where for message in shown if message.name == "beyond-record"] == [LOANS]
+
+    def test_accept_loss_names_the_heads_missed(self) -> None:
+        """A record that was set back goes on from what there is, with a loss open; waiting statements are refused."""
+        project = project_with()
+        before = project.stores["memory:a"].data
+        project.add(*created("a", OFFERS))
+        head = project.journal.read().record.head
+        project.stores["memory:a"].data = before
+        assert refusal(project, Complete()) == ["heads-missing"]
+        project.say(AcceptLoss())
+        assert project.record_at().contains(head)
+        assert project.journal.read().standing.first_gate_open
+        assert not project.plan_opens()
+
+    def test_accept_loss_begins_a_missing_record_under_its_id(self) -> None:
+        """From nothing it goes on under the id that the note names, and needs `complete`."""
+        project = project_with(*created("a", OFFERS))
+        head = project.record_at().head
+        project.stores["memory:a"].data = None
+        with pytest.raises(RecordMissing):
+            project.say(Complete())
+        project.say(AcceptLoss())
+        assert (project.record_at().id, project.record_at().contains(head)) == (RECORD, True)
+        assert not project.plan_opens()
+
+    def test_accept_loss_makes_the_second_place_again(self) -> None:
+        """A missing second place closes the gate until the loss is accepted."""
+        project = project_with(*created("a", OFFERS))
+        project.stores["memory:a"].second = ""
+        assert refusal(project, RequestRemoval(OFFERS)) == ["second-missing"]
+        project.say(AcceptLoss())
+        assert project.stores["memory:a"].second == project.record_at().head
+
+    def test_accept_loss_may_be_said_of_a_restored_record(self) -> None:
+        """Whoever restored a bucket says so, though this machine misses nothing; pasted twice, it opens one loss."""
+        project = project_with()
+        assert project.say(AcceptLoss()).facts
+        assert project.say(AcceptLoss()).facts == ()
+
+    def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere(self) -> None:
+        """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
+        project = project_with(Closed(at=stamp(NOW), to="memory:b"))
+        assert refusal(project, Complete()) == ["record-closed"]
+        project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
+        assert refusal(project, AcceptLoss()) == ["record-continues"]
+        project.stores["memory:b"].data = record_of(Closed(at=stamp(NOW), to="memory:c"))
+        project.say(AcceptLoss())
+        assert project.record_at().closed_to == ""
+
+    def test_accept_loss_needs_a_known_record(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where nothing is known, the record begins with `state init`, which a CI runner is not told."""
+        assert steps(MemoryProject(), AcceptLoss()) == ["reconciler state init"]
+        monkeypatch.setenv("CI", "true")
+        assert steps(MemoryProject(), AcceptLoss()) == []
+
+    def test_accept_loss_is_no_way_around_record(self) -> None:
+        """A record that `record:` does not name stays refused."""
+        project = project_with()
+        project.journal.expected = "f" * 32
+        assert refusal(project, AcceptLoss()) == ["other-record"]
+
+
+class TestBegin:
+    """A record begins."""
+
+    def test_begins_with_a_loss(self) -> None:
+        """A new record is not taken for complete, and tells its id for config/."""
+        project = MemoryProject()
+        outcome = project.say(Begin())
+        assert [type(fact) for fact in outcome.facts] == [Begun, LossOpened]
+        assert [message.name for message in outcome.messages] == ["record-begun"]
+        assert project.journal.read().standing.first_gate_open
+        assert not project.plan_opens()
+
+    def test_complete_weakens(self) -> None:
+        """With --complete creates are open, and somebody must have said so."""
+        project = MemoryProject()
+        assert prepare(project, Begin(complete=True)).weakens
+        project.say(Begin(complete=True))
+        assert project.plan_opens()
+
+    def test_refused_where_a_record_is_known(self) -> None:
+        """There is one, config/ names one, this machine or the second place knows one."""
+        project = project_with()
+        assert refusal(project, Begin()) == ["record-exists"]
+        project.stores["memory:a"].data = None
+        assert refusal(project, Begin()) == ["record-known"]
+        fresh = MemoryProject(project.stores)
+        fresh.journal.expected = RECORD
+        assert refusal(fresh, Begin()) == ["record-named"]
+        fresh = MemoryProject({"memory:a": MemoryStore(second=True)})
+        fresh.stores["memory:a"].second = "f" * 64
+        assert refusal(fresh, Begin()) == ["record-known"]
+
+    def test_refused_where_the_services_have_a_record_elsewhere(self) -> None:
+        """One service has one record on a machine, whatever its place."""
+        project = MemoryProject()
+        project.notes.write(Note(RECORD, ("https://api.example",), "memory:z", 2, "f" * 64))
+        project.stores["memory:a"] = MemoryStore()
+        assert refusal(project, Begin()) == ["record-known"]
+
+
+class TestRemoval:
+    """The operator is asked, and answers."""
+
+    def test_request_cancel_confirm(self) -> None:
+        """A request can be taken back; confirmed, the attempt is gone; said again, nothing is left to do."""
+        project = project_with(*created("a", OFFERS))
+        project.say(RequestRemoval(OFFERS))
+        assert status(project, "a") is Status.AWAITING_REMOVAL
+        assert project.say(RequestRemoval(OFFERS)).facts == ()
+        project.say(CancelRemoval(OFFERS))
+        assert status(project, "a") is Status.LIVE
+        assert project.say(CancelRemoval(OFFERS)).facts == ()
+        project.say(RequestRemoval(OFFERS))
+        assert not prepare(project, ConfirmRemoval(OFFERS)).weakens
+        project.say(ConfirmRemoval(OFFERS))
+        assert status(project, "a") is Status.GONE
+        assert project.say(ConfirmRemoval(OFFERS)).facts == ()
+
+    def test_codes(self) -> None:
+        """Some codes of a subscription can be removed, and of a request taken back."""
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002", "ONB10003"))
+        project.say(RequestRemoval(OFFERS, codes=("ONB10001", "ONB10002")))
+        project.say(CancelRemoval(OFFERS, codes=("ONB10002",)))
+        assert project.record_at().attempts["a"].requested_codes == ("ONB10001",)
+        project.say(ConfirmRemoval(OFFERS, codes=("ONB10001",)))
+        assert project.record_at().attempts["a"].codes == ("ONB10002", "ONB10003")
+        assert refusal(project, RequestRemoval(OFFERS, codes=("ONB19999",))) == ["code-unknown"]
+
+    def test_a_persons_request_outlasts_a_plans(self) -> None:
+        """What a plan asked for may be restored by a plan, what a person asked for not."""
+        from reconciler.record.facts import RemovalRequested  # noqa: PLC0415
+
+        asked = RemovalRequested(at=stamp(NOW), attempt="a", codes=("ONB10001",), by_plan=True)
+        project = project_with(*created("a", OFFERS), asked)
+        project.say(RequestRemoval(OFFERS))
+        assert not project.record_at().attempts["a"].by_plan
+
+    def test_live_one_must_be_named(self) -> None:
+        """`confirm` of a live one names it and weakens a gate; pasted again, it does not end what took its place."""
+        project = project_with(*created("a", OFFERS))
+        assert names(project, ConfirmRemoval(OFFERS)) == ["removal-not-requested"]
+        assert prepare(project, ConfirmRemoval(OFFERS, ("a",))).weakens
+        project.say(ConfirmRemoval(OFFERS, ("a",)))
+        project.add(*created("b", OFFERS))
+        for again in (ConfirmRemoval(OFFERS), ConfirmRemoval(OFFERS, ("a",))):
+            assert project.say(again).facts == ()
+        assert status(project, "b") is Status.LIVE
+
+    def test_confirmed_codes_are_not_taken_for_the_rest(self) -> None:
+        """Pasted again after surplus codes were confirmed, it does not end the rest."""
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))
+        project.say(RequestRemoval(OFFERS, codes=("ONB10001",)))
+        project.say(ConfirmRemoval(OFFERS, ("a",)))
+        assert project.say(ConfirmRemoval(OFFERS, ("a",))).facts == ()
+        assert status(project, "a") is Status.LIVE
+
+    def test_unknown_outcome_comes_first(self) -> None:
+        """A removal settles no unknown outcome."""
+        project = project_with(*unknown("a", OFFERS))
+        assert refusal(project, ConfirmRemoval(OFFERS, ("a",))) == ["outcome-unknown"]
+
+
+class TestSecretAndNotifications:
+    """Secrets and notifications belong to attempts."""
+
+    def test_secret(self) -> None:
+        """A secret belongs to one attempt; its ciphertext does not count in the digest."""
+        project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
+        assert refusal(project, SetSecret(OFFERS, "sealed")) == ["attempt-ambiguous"]
+        digests = {prepare(project, SetSecret(OFFERS, text, "a")).digest for text in ("sealed", "sealed otherwise")}
+        assert len(digests) == 1
+        project.say(SetSecret(OFFERS, "sealed", "a"))
+        assert project.record_at().attempts["a"].secrets == ("sealed",)
+
+    def test_spans_that_are_known_are_left_out(self) -> None:
+        """The same file observed twice appends once."""
+        heard = Received(at="", base_url=API, url=URL.format("offers"), code="ONB10001", first=stamp(1), last=stamp(2))
+        project = project_with(*created("a", OFFERS))
+        assert project.say(Observe((heard,))).facts
+        assert project.say(Observe((heard,))).facts == ()
+
+
+class TestAppending:
+    """What was shown is appended, and nothing else."""
+
+    def test_digest_leaves_out_time_person_and_new_ids(self) -> None:
+        """What one person reviewed another one can append later; of other facts the digest differs."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("o")), LOANS: (("ONB10002",), URL.format("l"))})
+        project = project_with(desired=desired)
+        other = MemoryProject(project.stores, desired)
+        other.clock = NOW + 500
+        digest = prepare(project, Import(OFFERS)).digest
+        assert digest == prepare(other, Import(OFFERS)).digest
+        assert digest != prepare(project, Import(LOANS)).digest
+        with pytest.raises(Refused):
+            refuse_unexpected(prepare(project, Import(LOANS)), digest)
+
+    def test_appends_only_what_was_shown(self) -> None:
+        """If the record has changed what a statement comes to, it is refused."""
+        project = project_with(*unknown("a", OFFERS))
+        statement = Resolve(OFFERS, created=False)
+        proposal = prepare(project, statement)
+        project.add(*unknown("b", OFFERS, "ONB10002"))
+        with pytest.raises(Refused) as caught:
+            append(project, statement, proposal)
+        assert caught.value.messages[0].name == "record-changed"
+
+    def test_tells_when_somebody_said_it_meanwhile(self) -> None:
+        """Two people who say the same of one attempt: the second has nothing left to do."""
+        project = project_with(*unknown("a", OFFERS))
+        proposal = prepare(project, Resolve(OFFERS, created=False))
+        MemoryProject(project.stores).say(Resolve(OFFERS, created=False))
+        assert append(project, Resolve(OFFERS, created=False), proposal).facts == ()
+
+    def test_conflicts_are_proposed_again(self) -> None:
+        """Another run's append changes nothing if the statement comes to the same; ten in a row end it."""
+        project = project_with(*unknown("a", OFFERS))
+        store = project.stores["memory:a"]
+        store.declare_failures(MOVED, MOVED)
+        assert project.say(Resolve(OFFERS, created=True)).facts
+        store.declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
+        assert refusal(project, RequestRemoval(OFFERS)) == ["too-many-conflicts"]
+
+    @pytest.mark.parametrize("problem", [MOVED, DOWN])
+    def test_lost_answer_is_believed_once_the_record_shows_it(self, problem: Exception) -> None:
+        """An append that was done and reported as failed is not done twice."""
+        project = project_with(*created("a", OFFERS))
+        project.stores["memory:a"].declare_lost_answers(problem)
+        assert project.say(RequestRemoval(OFFERS)).facts
+        assert len(project.record_at().attempts["a"].requests) == 1
+
+    def test_failure_is_raised_if_the_record_does_not_show_it(self) -> None:
+        """A store that failed is believed."""
+        project = project_with(*created("a", OFFERS))
+        project.stores["memory:a"].declare_failures(DOWN)
+        assert refusal(project, RequestRemoval(OFFERS), StoreUnavailable) == ["store-down"]
+
+    def test_confirmed_facts_carry_time_and_person(self) -> None:
+        """Each fact says when, and who said it."""
+        project = project_with(*created("a", OFFERS))
+        (fact,) = project.say(ConfirmRemoval(OFFERS, ("a",))).facts
+        assert isinstance(fact, RemovalConfirmed)
+        assert (fact.at, fact.by) == (stamp(NOW), {"user": "somebody"})
+
+
+def test_what_survives_in_an_answer_alone() -> None:
+    """`resolve` repeats the whole call, so a record that lost the intent learns it."""
+    project = project_with(*unknown("a", OFFERS))
+    (fact,) = project.say(Resolve(OFFERS, created=True, note="the operator says so")).facts
+    assert isinstance(fact, Exists)
+    assert fact.what == what(OFFERS)
+
+
+class TestFiles:
+    """A record in a file belongs to one machine."""
+
+    def project(self, path: Path) -> Project:
+        """Return a project with a record in a file, and a loss open."""
+        project = Project(Flags(state=str(path)), Sources({}, Path()))
+        project.__dict__["desired"] = desired_of()
+        return project
+
+    def test_file_from_elsewhere_begins_with_accept_loss(self, tmp_path: Path) -> None:
+        """A file that was copied by hand closes the first gate, until someone accepts it with a loss open."""
+        project = self.project(tmp_path / "a.jsonl")
+        append(project, Begin(complete=True), prepare(project, Begin(complete=True)))
+        assert project.journal.read().standing.open
+        (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
+        copied = self.project(tmp_path / "b.jsonl")
+        with pytest.raises(Refused) as caught:
+            prepare(copied, Complete())
+        assert [message.name for message in caught.value.messages] == ["file-not-from-here"]
+        append(copied, AcceptLoss(), prepare(copied, AcceptLoss()))
+        assert copied.journal.read().standing.first_gate_open
+
+    def test_copy_to_another_file(self, tmp_path: Path) -> None:
+        """`state copy` makes the note that the new file needs; the old one is closed."""
+        project = self.project(tmp_path / "a.jsonl")
+        append(project, Begin(complete=True), prepare(project, Begin(complete=True)))
+        to = str(tmp_path / "b.jsonl")
+        Copy(project, project.place, to).carry_out()
+        assert self.project(tmp_path / "b.jsonl").journal.read().standing.open
+        with pytest.raises(Refused):
+            prepare(project, Complete())
