@@ -26,7 +26,9 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tu
 
     fields: list[Field] = []
     sets: dict[tuple[str, bool], list[str]] = {}
-    for kind, levels in DeepDiff(before, after, view="tree", hasher=hash).items():  # its own hasher fails on surrogates
+    for kind, levels in DeepDiff(
+        before, after, view="tree", hasher=hash, threshold_to_diff_deeper=0
+    ).items():  # its own hasher fails on surrogates
         for name, old, new in map(_parts, levels):
             if kind in ("set_item_added", "set_item_removed"):
                 sets.setdefault((name, kind == "set_item_added"), []).append(new or old)

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 def render(document: Any) -> str:
     """Return a document as text: indented, and without `##[`, which a runner of Actions takes for a command."""
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
     return text.replace("##[", r"##\u005b")
 
 
