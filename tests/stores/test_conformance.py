@@ -1,4 +1,4 @@
-"""The promises of every store; each test runs with a file, a git branch, an S3, an Azurite, a PostgreSQL and a PgBouncer."""
+"""The promises of every store, tested with a file, a git branch, an S3, an Azurite, a PostgreSQL and a PgBouncer."""
 
 from __future__ import annotations
 
