@@ -83,7 +83,7 @@ def plan(
     return Plan(
         selection=selection.patterns,
         targets=targets,
-        digest=_digest([[name, planned.digest] for name, planned in targets.items()]),
+        digest=_digest([[str(name), planned.digest] for name, planned in targets.items()]),
         place=standing.place,
         record=record.id,
         head=record.head,
@@ -97,7 +97,7 @@ def plan(
 
 
 class _Beyond(Struct, frozen=True):
-    """What the plans of targets tell beside their changes; `changed` are all addresses with changes, selected or not."""
+    """What the plans of targets tell beside their changes; `changed` are addresses with changes, selected or not."""
 
     changed: set[Address]
     awaiting: Mapping[TargetName, Sequence[Attempt]]
@@ -116,7 +116,7 @@ def _target_plan(
     name = target.name
     return TargetPlan(
         target,
-        digest=_digest([name, [change.digest for change in changes]]),
+        digest=_digest([str(name), [change.digest for change in changes]]),
         changes=tuple(changes),
         unchanged=_unchanged(name, desired, beyond.changed, selection),
         awaiting_removal=tuple(beyond.awaiting.get(name, ())),
@@ -227,7 +227,7 @@ def _with_digest(change: Change, desired: Desired, record: Record) -> Change:
     attempts = sorted(record.at_address(change.address), key=lambda attempt: attempt.id)
     digest = _digest(
         [
-            change.address,
+            str(change.address),
             change.action,
             request and [request.codes, request.template],
             change.concerns,

@@ -1,0 +1,308 @@
+"""What blocks a change, and what is said about it."""
+
+from __future__ import annotations
+
+import pytest
+from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
+
+from reconciler.errors import Refused, SelectionError
+from reconciler.model.desired import Overlap, Replace
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Block
+from reconciler.record.gates import Obstacle
+
+OTHER = "https://api.other.example"
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing desired."""
+    return Scene()
+
+
+# gates 1 and 2: the record
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.HEADS_MISSING, Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING])
+def test_first_gate(scene: Scene, obstacle: Obstacle) -> None:
+    """If this may not be the record, nothing is created, restored or removed; the plan names the way on."""
+    scene.obstacles = (obstacle,)
+    scene.want("new", "ONB10001", hooks("new"))
+    scene.hold("old", "ONB10002", hooks("old"))
+    scene.want("again", "ONB10003", hooks("again"))
+    scene.request(scene.hold("again", "ONB10003", hooks("again")), by_plan=True)
+    plan = scene.plan()
+    assert [Block.GATE] * 3 == [change.block for change in plan.changes]
+    steps = [" ".join(step.command) for message in plan.gates for step in message.steps]
+    assert "reconciler state accept-loss" in steps
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.OTHER_RECORD, Obstacle.CLOSED])
+def test_other_record(scene: Scene, obstacle: Obstacle) -> None:
+    """Another record, or one that was closed, is named as what it is."""
+    scene.obstacles = (obstacle,)
+    assert [obstacle.value] == [message.name for message in scene.plan().gates]
+
+
+def test_second_gate(scene: Scene) -> None:
+    """While a loss is open nothing is created; what needs no call goes on."""
+    scene.want("new", "ONB10001", hooks("new"))
+    scene.hold("old", "ONB10002", hooks("old"))
+    scene.open_loss()
+    blocked, remove = scene.changes()
+    assert (Block.GATE, Action.REMOVE) == (blocked.block, remove.action)
+    assert ("1055",) == scene.plan().losses_open
+    scene.complete("1055")
+    assert Action.CREATE is scene.changes()[0].action
+
+
+def test_second_gate_moves(scene: Scene) -> None:
+    """While a loss is open nothing is removed that a blocked create is to replace, in either mode."""
+    scene.want("offers", "ONB10001", hooks("new"))
+    scene.hold("offers", "ONB10001", hooks("old"))
+    scene.want("to", "ONB10002", hooks("to"))
+    scene.hold("from", "ONB10002", hooks("from"))
+    scene.open_loss()
+    for mode in Replace:
+        scene.set_mode(mode)
+        assert {"from": Block.DEPENDS, "offers": Block.GATE, "to": Block.GATE} == {
+            change.address.name: change.block for change in scene.changes()
+        }
+
+
+def test_gate_of_a_retry(scene: Scene) -> None:
+    """A create that would be sent again, and must not be, is unresolved: complete is refused until that is settled."""
+    scene.retry()
+    scene.want("offers", "ONB10001", hooks("{attempt}"))
+    lost = scene.lose("offers", "ONB10001", hooks("{attempt}"))
+    scene.open_loss()
+    change = scene.change()
+    assert (Block.UNRESOLVED, (scene.attempt(lost),), "unresolved") == (change.block, change.blocking, names(change)[0])
+
+
+# gate 3: the target
+
+
+def test_other_service(scene: Scene) -> None:
+    """A target that is bound to another service creates nothing, until someone says that both are one."""
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.want("more", "ONB10002", hooks("more"))
+    scene.declare(target(base_url=OTHER))
+    plan = scene.plan()
+    assert [(Action.BLOCKED, Block.FOREIGN)] == [(change.action, change.block) for change in plan.changes]
+    (message,) = plan.targets[EUROPE].foreign
+    assert ("reconciler", "state", "rebind", "-t", EUROPE) == message.steps[-1].command
+    scene.rebind(EUROPE)
+    assert (Action.CREATE, ()) == (scene.change().action, scene.plan().targets[EUROPE].foreign)
+
+
+def test_slash_makes_no_other_service(scene: Scene) -> None:
+    """A trailing slash or a default port makes no other service."""
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.declare(target(base_url=f"{SERVICE}:443/"))
+    assert () == scene.plan().targets[EUROPE].foreign
+
+
+@pytest.mark.parametrize(("account", "is_bound"), [("sha256:one", True), ("sha256:two", False), (None, True)])
+def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> None:
+    """A target that is bound to another account creates nothing; where no client id is set, nobody knows."""
+    scene.hear(scene.begin("old", "ONB10002", hooks("old"), account="sha256:one"), Outcome.CREATED)
+    scene.want("offers", "ONB10001", hooks("offers"))
+    accounts = {EUROPE: account} if account else {}
+    change = next(change for change in scene.plan(accounts=accounts).changes if change.address.name == "offers")
+    assert (None if is_bound else Block.FOREIGN) is change.block
+    scene.rebind(EUROPE, account="sha256:two")
+    assert () == scene.plan(accounts=accounts).targets[EUROPE].foreign
+
+
+# gate 4: unknown and in flight
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_unresolved(scene: Scene, *, wanted: bool) -> None:
+    """An unknown outcome blocks its address, desired or not, and says since when, by whom, and how to resolve it."""
+    if wanted:
+        scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.hold("offers", "ONB10002", hooks("offers"))
+    lost = scene.lose("offers", "ONB10001", hooks("offers"))
+    change = scene.change()
+    assert (Action.BLOCKED, Block.UNRESOLVED, None, (scene.attempt(lost),)) == (
+        change.action, change.block, change.request, change.blocking,
+    )  # fmt: skip
+    (message,) = change.reasons
+    assert f"{scene.attempt(lost).since} by {BY['user']} on {BY['host']}" in message.what
+    assert message.what.endswith("outcome unknown; check with the operator, then run:")
+    resolve = "reconciler state resolve europe/staging/offers"
+    assert [f"{resolve} --created --attempt {lost}", f"{resolve} --not-created --attempt {lost}"] == commands(change)
+
+
+def test_in_flight(scene: Scene) -> None:
+    """A call that may be in flight blocks, and says until when; then it is unresolved."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    attempt = scene.attempt(scene.begin("offers", "ONB10001", hooks("offers")))
+    (change,) = scene.plan(now=attempt.settled_by - 1).changes
+    assert (Block.IN_FLIGHT, ["in-flight"]) == (change.block, names(change))
+    assert all(step.text.startswith("from ") for step in change.reasons[0].steps)
+    (change,) = scene.plan(now=attempt.settled_by).changes
+    assert (Block.UNRESOLVED, ["unresolved"]) == (change.block, names(change))
+
+
+def test_unresolved_with_signs(scene: Scene) -> None:
+    """Where notifications arrived since, only `--created` is named: the contrary would be refused."""
+    scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.receive(hooks("offers"), "ONB10001")
+    assert [True] == ["--created" in command for command in commands(scene.change())]
+
+
+@pytest.mark.parametrize(("created", "left"), [(True, []), (False, [Action.CREATE])])
+def test_resolved(scene: Scene, left: list[Action], *, created: bool) -> None:
+    """A person's word unblocks: created is as desired, not created is created."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.resolve(scene.lose("offers", "ONB10001", hooks("offers")), created=created)
+    assert left == [change.action for change in scene.changes()]
+
+
+def test_unresolved_elsewhere(scene: Scene) -> None:
+    """What may be in force under another address blocks, as long as it may still be in flight as such."""
+    attempt = scene.attempt(scene.begin("before", "ONB10001", hooks("offers")))
+    scene.want("after", "ONB10001", hooks("offers"))
+    for now, block in ((attempt.settled_by - 1, Block.IN_FLIGHT), (attempt.settled_by, Block.UNRESOLVED)):
+        changes = scene.plan(now=now).changes
+        assert [(block, (attempt,))] * 2 == [(change.block, change.blocking) for change in changes]
+
+
+# in force elsewhere
+
+
+def test_renamed(scene: Scene) -> None:
+    """A renamed subscription is not created: `state mv` is named, and the old name is not removed meanwhile."""
+    scene.hold("before", "ONB10001", hooks("{attempt}"))
+    scene.want("after", "ONB10001", hooks("{attempt}"))
+    blocked, depends = scene.changes()
+    assert (Block.ELSEWHERE, Block.DEPENDS) == (blocked.block, depends.block)
+    assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(blocked)
+    scene.move("before", "after")
+    assert [] == scene.changes()
+
+
+def test_exchanged_names(scene: Scene) -> None:
+    """Whoever pastes the commands of a plan for two exchanged names gets there, and nothing is created."""
+    scene.hold("a", "ONB10001", hooks("a"))
+    scene.hold("b", "ONB10002", hooks("b"))
+    scene.want("a", "ONB10002", hooks("b"))
+    scene.want("b", "ONB10001", hooks("a"))
+    for _ in range(4):
+        found = [command.split()[-2:] for change in scene.changes() for command in commands(change)]
+        if found:
+            scene.move(*found[0])
+    assert [] == scene.changes()
+
+
+def test_elsewhere_and_desired_there(scene: Scene) -> None:
+    """What is desired under its own address too was not renamed: the removal of the code is named instead."""
+    held = scene.hold("other", "ONB10001 ONB10002", hooks("offers"))
+    scene.want("other", "ONB10002", hooks("offers"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    request = f"reconciler removal request europe/staging/other --attempt {held} --code ONB10001"
+    assert [request] == commands(scene.change())
+    scene.request(held, "ONB10001")
+    assert [request.replace("request", "confirm")] == commands(scene.change())
+    scene.confirm(held, "ONB10001")
+    assert Action.CREATE is scene.change().action
+
+
+def test_elsewhere_awaiting_removal(scene: Scene) -> None:
+    """What awaits removal still delivers; renamed, it is restored. What a person asked to remove is waited for."""
+    held = scene.hold("before", "ONB10001", hooks("offers"))
+    scene.request(held, by_plan=True)
+    scene.want("after", "ONB10001", hooks("offers"))
+    assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(scene.change())
+    scene.request(held)
+    assert [f"reconciler removal confirm europe/staging/before --attempt {held}"] == commands(scene.change())
+
+
+def test_shared_service(scene: Scene) -> None:
+    """A route in force on another target of the service is not created here, whatever is selected."""
+    scene.declare(target(USA, base_url=f"{SERVICE}/"))
+    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert Block.ELSEWHERE is scene.change("europe/*").block
+    assert ["reconciler state mv usa/staging/offers europe/staging/offers"] == commands(scene.change("europe/*"))
+
+
+@pytest.mark.parametrize("other", [None, OTHER])
+def test_target_declared_no_more(scene: Scene, other: str | None) -> None:
+    """What the record says of a service stays true, whether its target is not declared or elsewhere by now."""
+    scene.declare(target(USA))
+    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    if other is None:
+        del scene.targets[USA]
+    else:
+        scene.declare(target(USA, base_url=other))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert Block.ELSEWHERE is scene.change("europe/*").block
+
+
+def test_other_service_has_other_routes(scene: Scene) -> None:
+    """The same route at another service is another route."""
+    scene.declare(target(USA, base_url=OTHER))
+    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert Action.CREATE is scene.change().action
+
+
+@pytest.mark.parametrize("url", [hooks("offers"), hooks("usa")])
+def test_desired_twice_of_united_services(scene: Scene, url: str) -> None:
+    """Two targets that the record says are one service: a code is created for one of them, not for both."""
+    scene.declare(target(USA, base_url=OTHER))
+    scene.rebind(USA, SERVICE)
+    scene.hold("usa/staging/old", "ONB10009", hooks("old"))
+    scene.rebind(USA, SERVICE)
+    scene.want("usa/staging/old", "ONB10009", hooks("old"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", url)
+    europe, usa = scene.changes()
+    assert (Action.CREATE, Block.ELSEWHERE) == (europe.action, usa.block)
+    assert ["desired-twice"] == names(usa)
+    scene.targets = {name: target(name, found.base_url, Overlap.ALLOW) for name, found in scene.targets.items()}
+    assert (url == hooks("offers")) == (Block.ELSEWHERE is scene.changes()[1].block)
+
+
+# which targets and addresses
+
+
+def test_emptied(scene: Scene) -> None:
+    """Nothing desired of a target with something live is refused, unless it is allowed, or not selected."""
+    scene.declare(target(USA, base_url=OTHER))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
+    with pytest.raises(Refused) as caught:
+        scene.plan(allow_empty=False)
+    assert [("nothing-desired", EUROPE)] == [(message.name, message.where) for message in caught.value.messages]
+    assert [("offers", Action.CREATE)] == actions(scene.plan("usa/*", allow_empty=False).changes)
+    scene.apply(scene.plan("europe/*"))
+    assert [] == scene.plan("europe/*", allow_empty=False).changes
+
+
+def test_pattern_that_matches_nothing(scene: Scene) -> None:
+    """A pattern that matches nothing is an error with what may have been meant; what is recorded alone is known."""
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    with pytest.raises(SelectionError) as caught:
+        scene.plan("europe/stagign")
+    (message,) = caught.value.messages
+    assert ("no-match", "-t europe/stagign") == (message.name, message.where)
+    assert EUROPE in message.what
+    assert [("offers", Action.REMOVE)] == actions(scene.changes("*/*/offers"))
+
+
+def test_undeclared_target(scene: Scene) -> None:
+    """What a target has that is not declared is listed with the plan, as far as it is selected."""
+    scene.declare(target(USA))
+    held = scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
+    scene.confirm(scene.hold("usa/staging/gone", "ONB10002", hooks("gone")))
+    del scene.targets[USA]
+    assert ([], (scene.attempt(held),)) == (scene.changes(), scene.plan().undeclared)
+    assert ((), (scene.attempt(held),)) == (scene.plan("europe/*").undeclared, scene.plan("usa/*").undeclared)
+    assert address_of("usa/staging/offers") == scene.plan().undeclared[0].address
