@@ -48,11 +48,12 @@ def demo(invocation: Invocation) -> None:
             environment = _environment(place, dict(sandbox.variables()))
             _run(invocation, place, environment, "state", "init", "--complete", "--yes", "-q")
             _run(invocation, place, environment, "plan")
-            _run(invocation, place, environment, "apply", "--auto-approve", "-q", shown="tail")
+            _run(invocation, place, environment, "apply", "--auto-approve", "-q", shown="Applied")
             _run(invocation, place, environment, "sandbox", "trigger", "ONB10011")
             sandbox.wait_idle(10)
             _run(invocation, place, environment, "state", "observe", captured.name, "-q")
-            _run(invocation, place, environment, "status")
+            _run(invocation, place, environment, "status", shown="europe/staging/")
+            _run(invocation, place, environment, "plan")
     invocation.terminal.print("\nNothing of this is left. To begin a project of your own: reconciler init")
 
 
@@ -74,9 +75,7 @@ def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *w
         check=False,
         stdout=subprocess.PIPE,
     )
-    text = done.stdout
-    if shown == "tail":  # the plan was shown already
-        text = text[text.rfind(b"   address") :]
-    invocation.terminal.print(text)
+    text = done.stdout.decode()
+    invocation.terminal.print("\n".join(line for line in text.splitlines() if shown in line))
     if done.returncode:
         raise ReconcilerError(Message("demo-failed", f"exited with {done.returncode}", f"reconciler {words[0]}"))

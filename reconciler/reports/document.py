@@ -114,7 +114,7 @@ class Document(Struct, frozen=True):
     """A report. `kind` names it; `title` is its verdict with the counts, one sentence or two.
 
     `facts` are what a reader checks first: a page shows them at the top, a terminal only if more is asked for.
-    `alerts` come before the `body`, `summary` lines say what differs still, `next` is what to do now.
+    `alerts` come before the `body`, `summary` says what else to know, `next` is what to do now.
     """
 
     kind: str
@@ -123,6 +123,6 @@ class Document(Struct, frozen=True):
     facts: tuple[tuple[str, str], ...] = ()
     alerts: tuple[Block, ...] = ()
     body: tuple[Block, ...] = ()
-    summary: tuple[Paragraph, ...] = ()
+    summary: tuple[Block, ...] = ()
     next: Commands | None = None
     details: tuple[Details, ...] = ()

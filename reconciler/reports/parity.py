@@ -46,7 +46,7 @@ def parity_document(pairs: Pairs) -> Document:
         _verdict(pairs),
         Tone.ADDED if pairs.in_line else Tone.WARNING,
         alerts=tuple(unpaired),
-        body=tuple(block for parity in pairs.compared for block in _pair(parity)),
+        body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
         next=Commands(tuple(steps)) if steps else None,
         details=tuple(_declared(pairs)),
     )
@@ -63,9 +63,10 @@ def _verdict(pairs: Pairs) -> str:
     return f"{listed([f'{matching} of {len(pairs.compared)} pairs match', *lacking])}."
 
 
-def _pair(parity: Parity) -> Iterator[Block]:
+def _pair(parity: Parity, *, alone: bool) -> Iterator[Block]:
     if parity.in_line:
-        yield Paragraph(f"{parity.a} and {parity.b} match.", Tone.ADDED)
+        if not alone:  # the verdict says it
+            yield Paragraph(f"{parity.a} and {parity.b} match.", Tone.ADDED)
         return
     yield Heading(f"From {parity.a} to {parity.b}")
     views: dict[tuple[str, str, tuple[Field, ...]], list[View]] = {}

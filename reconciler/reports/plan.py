@@ -48,9 +48,9 @@ def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "")
             *([("Selection", listed(plan.selection))] if plan.selection else ()),
             ("Digest", plan.digest),
         ),
-        alerts=(*blocked_alerts(plan), *alerts(warnings, "Warning")),
+        alerts=tuple(blocked_alerts(plan)),
         body=tuple(map(changed, changes)),
-        summary=tuple(_summary(plan)),
+        summary=(*alerts(warnings, "Warning"), *_summary(plan)),
         next=Commands((_next(plan, saved),)) if work else None,
         details=tuple(_details(plan)),
     )
@@ -192,9 +192,11 @@ def _summary(plan: Plan) -> Iterator[Paragraph]:
         yield Paragraph(f"{attempt.address}: removal of {codes} (attempt {attempt.id}) awaited{since}", Tone.WARNING)
     for name in sorted(plan.targets):
         target = plan.targets[name].target
-        for field in target.overridden:
-            url = {"base_url": target.base_url, "auth_url": target.auth_url, "audience_base": target.audience_base}
-            yield Paragraph(f"{name}: {field} {url[field]} overrides config/", Tone.WARNING)
+        urls = {"base_url": target.base_url, "auth_url": target.auth_url, "audience_base": target.audience_base}
+        overridden = [f"{field} {urls[field]}" for field in sorted(target.overridden)]
+        if overridden:
+            verb = "overrides" if len(overridden) == 1 else "override"
+            yield Paragraph(f"{name}: {listed(overridden)} {verb} config/", Tone.WARNING)
 
 
 def twice(route: Duplicate, how: str) -> str:
