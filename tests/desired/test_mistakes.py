@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from desired.mistaken import MISTAKEN
 from support.configs import TARGETS, assert_mistakes, load_beside_targets, marked_places, mistakes_in, write
 
+from desired.mistaken import MISTAKEN
 from reconciler.desired import load, load_sound, merging
 from reconciler.desired.mistakes import shown
 from reconciler.errors import ConfigError
@@ -49,24 +49,32 @@ def test_a_misspelt_key_is_explained(tmp_path: Path) -> None:
         (f"¦target: {{a/b: {{{PLACES}}}}}\nsubscriptions: {{a/b: {{x: {WHOLE}}}}}", ["unknown-key"]),
         (f"targets: {{¦A/b: {{{PLACES}}}}}\nsubscriptions: {{a/b: {{x: {WHOLE}}}}}", ["invalid-name"]),
         (
-            f"targets: {{a/b: {{{PLACES}, ¦hooks: https://x.test}}}}\n"
-            'subscriptions: {a/b: {x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/a"}}}',
+            (
+                f"targets: {{a/b: {{{PLACES}, ¦hooks: https://x.test}}}}\n"
+                'subscriptions: {a/b: {x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/a"}}}'
+            ),
             ["unknown-key"],
         ),
         (
-            f"targets: {{a/b: {{{PLACES}, ¦var: {{hooks: https://x.test}}}}}}\n"
-            'subscriptions: {a/b: {x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/a"}}}',
+            (
+                f"targets: {{a/b: {{{PLACES}, ¦var: {{hooks: https://x.test}}}}}}\n"
+                'subscriptions: {a/b: {x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/a"}}}'
+            ),
             ["unknown-key"],
         ),
         ("targets: {a/b: {¦authUrl: https://login.test, base_url: https://api.test}}", ["unknown-key"]),
         (
-            f"targets: {{a/b: {{{PLACES}}}}}\n"
-            "subscriptions: {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: https://x.test}}}",
+            (
+                f"targets: {{a/b: {{{PLACES}}}}}\n"
+                "subscriptions: {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: https://x.test}}}"
+            ),
             ["unknown-key"],
         ),
         (
-            f"targets: {{a/b: {{{PLACES}}}}}\n"
-            "subscriptions: {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x.test}}}",
+            (
+                f"targets: {{a/b: {{{PLACES}}}}}\n"
+                "subscriptions: {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x.test}}}"
+            ),
             ["undeclared-target"],
         ),
         (
@@ -78,9 +86,11 @@ def test_a_misspelt_key_is_explained(tmp_path: Path) -> None:
             ["wrong-type"],
         ),
         (
-            f"targets: {{a/b: {{{PLACES}, vars: ¦[]}}}}\nsubscriptions:\n  a/b:\n"
-            '    x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/x"}\n'
-            "    y: {eventCodes: [ONB10002], webhookUrl: ¦ftp://two.test/}",
+            (
+                f"targets: {{a/b: {{{PLACES}, vars: ¦[]}}}}\nsubscriptions:\n  a/b:\n"
+                '    x: {eventCodes: [ONB10001], webhookUrl: "{hooks}/x"}\n'
+                "    y: {eventCodes: [ONB10002], webhookUrl: ¦ftp://two.test/}"
+            ),
             ["wrong-type", "url-scheme"],
         ),
         ("recipients: [¦~, ¦age1short]", ["no-value", "bad-recipient"]),

@@ -1,0 +1,148 @@
+"""Credentials in the configuration are reported, and never shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
+from support.configs import TARGETS, assert_mistakes, load_beside_targets, load_files, mistakes_in, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "hunter2-tr0ub4dor"
+PASTED = "Zk3v+Qw8/r'T5uX2yB9nM4cL"
+AGE_KEY = str(x25519.Identity.generate())
+PEM = "-----BEGIN PRIVATE KEY-----\n" + f"{'MIGHAgEAMBMGByqGSM49' * 3}abcd\n" * 3 + "-----END PRIVATE KEY-----\n"
+TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzk3vqw8rt5ux2yb9nm4cl.c2lnbmF0dXJlzk3vqw8rt5ux2yb9nm4cl"
+
+PLACES = {
+    "a comment": "# {}\n",
+    "a comment behind a value": "state: x # {}\n",
+    "a code": 'subscriptions: {{"*/*": {{others: {{eventCodes: ["{}"], webhookUrl: https://h.test/}}}}}}\n',
+    "a key": '"{}": x\n',
+    "a key twice": '"{0}": x\n"{0}": y\n',
+    "a name": 'subscriptions: {{"*/*": {{"{}": {{eventCodes: [ONB10001], webhookUrl: https://h.test/}}}}}}\n',
+    "a pattern": 'subscriptions: {{"{}": {{}}}}\n',
+    "a URL": 'subscriptions: {{"*/*": {{others: {{eventCodes: [ONB10001], webhookUrl: "{}"}}}}}}\n',
+    "a target": 'targets: {{"europe/{}": {{auth_url: https://l.test, base_url: https://b.test}}}}\n',
+    "an address": 'targets: {{usa/test: {{auth_url: "{}", base_url: https://b.test}}}}\n',
+    "a variable": 'targets: {{usa/test: {{vars: {{hooks: "{}"}}}}}}\n',
+    "a password": 'targets: {{usa/test: {{client_secret: "{}"}}}}\n',
+    "a recipient": 'recipients: ["{}"]\n',
+    "a header": 'verification: {{header: "{}", algorithm: hmac-sha256}}\n',
+    "an exception": 'parity: {{ignore: [{{address: "{}", reason: x}}]}}\n',
+    "a broken file": 'targets: {{"{}": [\n',
+}
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["client_id", "clientId", "CLIENT-SECRET", "secret", "password", "Passwd", "passphrase", "pwd", "token",
+     "accessToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    ["{}", "targets: {{a/b: {{auth_url: https://a.test, base_url: https://b.test, {}}}}}", "targets: {{a/b: {}}}",
+     "parity: {{ignore: [{{address: x, reason: y, {}}}]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}"],
+)  # fmt: skip
+def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str) -> None:
+    """However its key is spelt and wherever it is, the variable to use is named and the value is not."""
+    entry = f'"{key}": {SECRET}'
+    text = where.format("{" + entry + "}" if where in ("{}", "targets: {{a/b: {}}}") else entry)
+    found = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS}))
+    (mistake,) = (each for each in found if each.name == "credential")
+    assert f"a.yaml:1:{text.index(f'{chr(34)}{key}') + 1}" in mistake.located
+    prefix = "RECONCILER_A_B_" if "a/b" in where else "RECONCILER_<REGION>_<ENVIRONMENT>_"
+    name = f"{prefix}CLIENT_{'ID' if key.lower().endswith('id') else 'SECRET'}"
+    assert name in mistake.steps[0].text
+    assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"clientSecret: {SECRET}",
+        f"unknown: {SECRET}",
+        f"unknown: {{deeper: [{SECRET}, {{x: {SECRET}}}]}}",
+        f"targets: {{a/b: {{auth_url: 'https://me:{SECRET}@login.test', base_url: https://b.test}}}}",
+        f"targets: {{a/b: {{auth_url: 'https://b.test/?key={SECRET}', base_url: https://b.test}}}}",
+        f"targets: {{a/b: {{auth_url: https://a.test, base_url: https://b.test, vars: {{v: 'https://{SECRET}@x'}}}}}}",
+        f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://{SECRET}@h.test"}}}}}}',
+        f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "h.test?{SECRET}"}}}}}}',
+        f'subscriptions: {{"*/*": {{token: {SECRET}}}}}',
+        f"recipients: [AGE-SECRET-KEY-1{SECRET}]",
+        f"recipients: [{SECRET}]",
+        f"recipients: {{a: {SECRET}}}",
+        f"verification: {{header: X, algorithm: hmac-sha1, key: {SECRET}}}",
+        f"state: postgresql://me:{SECRET}@db.test/records",
+        f"state: postgresql://db.test/records?user=me&password={SECRET}",
+        f"state: git+https://{SECRET}@git.test/x.git#state",
+    ],
+)
+def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
+    """Values of unknown keys, user info, passwords and queries are in no message."""
+    assert SECRET not in str(mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})))
+
+
+@pytest.mark.parametrize("state", ["git+ssh://git@git.test/x.git#state", "postgresql://me@db.test/records", "s3://b/p"])
+def test_a_place_may_name_a_user(tmp_path: Path, state: str) -> None:
+    """Without a password it is no credential."""
+    assert state == load_files(tmp_path, {"a.yaml": f"state: {state}"}).state
+
+
+def test_user_info_is_reported_once_where_it_is(tmp_path: Path) -> None:
+    """A URL with user info is one mistake, whatever else is wrong with it."""
+    text = 'subscriptions: {"*/*": {one: {eventCodes: [ONB10001], webhookUrl: ¦"https://me@hooks.test/#x"}}}'
+    assert_mistakes(tmp_path, text, "url-user-info")
+    listed = "¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]"
+    assert_mistakes(tmp_path / "more", listed, "unknown-key", "url-user-info")
+
+
+def test_names_that_only_sound_like_credentials_are_taken(tmp_path: Path) -> None:
+    """A subscription may be called token, and a variable may hold the host of one."""
+    text = """\
+targets: {a/b: {auth_url: https://a.test, base_url: https://b.test, vars: {token_host: hooks.test}}}
+subscriptions:
+  a/b:
+    token: {eventCodes: [ONB10001], webhookUrl: "https://{token_host}"}
+    secret: null
+"""
+    assert ["a/b/token"] == list(load_beside_targets(tmp_path, text).subscriptions)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("secret", "what"),
+    [
+        (PASTED, "the value of RECONCILER_EUROPE_STAGING_CLIENT_SECRET"),
+        (AGE_KEY, "an age secret key"),
+        (AGE_KEY.lower(), "an age secret key"),
+        (TOKEN, "an access token"),
+    ],
+)
+def test_a_pasted_secret_is_covered(tmp_path: Path, place: str, secret: str, what: str) -> None:
+    """Wherever it is, in comments too, its place is reported and no part of it is shown."""
+    text = "# a line\n" + PLACES[place].format(secret)
+    config = write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})
+    found = mistakes_in(config, {"RECONCILER_EUROPE_STAGING_CLIENT_SECRET": PASTED})
+    secrets = [each for each in found if each.name == "secret"]
+    assert secrets[0].located.startswith(f"{config}/a.yaml:2:")
+    assert secrets[0].what.endswith(what)
+    assert secret[8:16] not in str(found)
+
+
+@pytest.mark.parametrize("text", [PEM, f"key: |\n  {PEM.replace(chr(10), chr(10) + '  ')}\n", f'key: "{PEM!r}"\n'])
+def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
+    """A key in PEM is recognised, however it is quoted."""
+    found = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS}))
+    assert "secret" in [each.name for each in found]
+    assert "MIGHAg" not in str(found)
+
+
+@pytest.mark.parametrize("value", ["short", "europe-staging"])
+def test_a_value_that_any_text_may_contain_is_no_secret(tmp_path: Path, value: str) -> None:
+    """Short values and plain words are not searched for."""
+    variables = {"RECONCILER_EUROPE_STAGING_CLIENT_SECRET": value}
+    assert load_files(tmp_path, {"a.yaml": f"{TARGETS}# {value}"}, variables).targets

@@ -1,0 +1,243 @@
+"""The files of a new project, and what is added to one that exists."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from pyrage import x25519  # type: ignore[import-untyped]
+from support.configs import ROOT
+
+from reconciler.desired import load
+from reconciler.errors import ConfigError, Refused, SettingsError
+from reconciler.operations.init import BRANCH, WORKFLOW, Choices, Written, initialize, proposed_state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEW = ("config/targets.yaml", "config/subscriptions.yaml", "config/.schema.json", ".gitignore")
+
+
+def git(directory: Path, *words: str) -> None:
+    """Run git there."""
+    directory.mkdir(exist_ok=True)
+    identity = ("-c", "user.name=x", "-c", "user.email=x@x.test")
+    subprocess.run(("git", "-C", str(directory), *identity, *words), check=True, capture_output=True)
+
+
+def repository(directory: Path, branch: str = "trunk") -> Path:
+    """Make a work tree with a remote."""
+    git(directory, "init", "-q", "-b", branch)
+    git(directory, "remote", "add", "origin", "https://git.test/x.git")
+    return directory
+
+
+def init(directory: Path, choices: Choices | None = None) -> Written:
+    """Initialize there, with a data directory beside it."""
+    return initialize(directory, choices or Choices(), directory.parent / "data")
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    """Return all files, by name."""
+    files = (path for path in directory.rglob("*") if path.is_file() and ".git/" not in str(path))
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def test_a_new_project_is_valid(tmp_path: Path) -> None:
+    """The files are those of the example, but for the place of the record, and say what comes next."""
+    written = init(tmp_path / "new")
+    assert NEW == written.files
+    assert {*NEW} == {*tree(tmp_path / "new")}
+    desired = load(tmp_path / "new" / "config")
+    assert ("state.jsonl", 4, 8, ()) == (
+        desired.state,
+        len(desired.targets),
+        len(desired.subscriptions),
+        desired.unread,
+    )
+    commands = [" ".join(step.command) for step in written.steps if step.command]
+    assert [f"cd {tmp_path / 'new'}", "reconciler validate", "reconciler state init", "reconciler plan"] == commands
+
+
+def test_the_example_is_what_init_writes(tmp_path: Path) -> None:
+    """The `config/` at the top of the project is a new project whose record is on a branch."""
+    init(tmp_path / "new", Choices(state=BRANCH))
+    example = {name: data for name, data in tree(ROOT / "config").items() if name != "README.md"}
+    assert example == tree(tmp_path / "new" / "config")
+
+
+def test_names_and_the_place_are_taken(tmp_path: Path) -> None:
+    """Each region in each environment is a target; the record is where it was asked for."""
+    init(tmp_path / "new", Choices(("asia", "asia"), ("test",), "s3://bucket/records#1"))
+    desired = load(tmp_path / "new" / "config")
+    assert (["asia/test"], "s3://bucket/records#1") == (list(desired.targets), desired.state)
+    assert "RECONCILER_ASIA_TEST_CLIENT_ID" in (tmp_path / "new/config/targets.yaml").read_text()
+
+
+@pytest.mark.parametrize("url", ["{hooks}/{region}/{name}/{attempt}", "{hooks}/{region}/{name}?attempt={attempt}"])
+def test_the_attempt_is_explained(tmp_path: Path, url: str) -> None:
+    """A comment beside the URLs shows both ways, and each is valid."""
+    init(tmp_path / "new")
+    path = tmp_path / "new/config/subscriptions.yaml"
+    text = path.read_text()
+    assert f'"{url}"' in text
+    assert "`replace`" in text
+    path.write_text(text.replace('webhookUrl: "{hooks}/{region}/{name}"', f'webhookUrl: "{url}"'))
+    assert 7 == sum("{attempt}" in each.template for each in load(path.parent).subscriptions.values())
+
+
+def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) -> None:
+    """Without a remote, or outside of git, it is a file; the project need not exist yet."""
+    git(tmp_path / "alone", "init", "-q")
+    repository(tmp_path / "shared")
+    (tmp_path / "plain").mkdir()
+    places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
+    assert ["state.jsonl", "state.jsonl", BRANCH, BRANCH] == places
+    init(tmp_path / "shared")
+    assert BRANCH == load(tmp_path / "shared/config").state
+
+
+def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
+    """git ignores `.env` and what a sandbox leaves, but neither the record nor the configuration."""
+    init(repository(tmp_path / "new"), Choices(state="state.jsonl"))
+    names = [
+        ".env",
+        "sandbox.env",
+        "sandbox/x",
+        "notifications.jsonl",
+        "plan.json",
+        "state.jsonl",
+        "config/targets.yaml",
+    ]
+    done = subprocess.run(
+        ("git", "-C", str(tmp_path / "new"), "check-ignore", *names), check=True, capture_output=True, text=True
+    )
+    assert names[:5] == done.stdout.split()
+
+
+def test_an_existing_gitignore_is_left_alone(tmp_path: Path) -> None:
+    """A step says what to add to it."""
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/.gitignore").write_text("mine\n")
+    written = init(tmp_path / "new")
+    assert ".gitignore" not in written.files
+    assert "mine\n" == (tmp_path / "new/.gitignore").read_text()
+    assert any(".env" in step.text for step in written.steps)
+
+
+def test_an_age_key_is_private_and_outside(tmp_path: Path) -> None:
+    """The public key is a recipient; the private one belongs to it, in a file that only its owner can read."""
+    written = init(tmp_path / "new", Choices(age_key=True))
+    assert written.key
+    assert 0o600 == stat.S_IMODE(written.key.stat().st_mode)
+    assert not written.key.is_relative_to(tmp_path / "new")
+    identity = x25519.Identity.from_str(written.key.read_text().splitlines()[1])
+    assert (str(identity.to_public()),) == load(tmp_path / "new/config").recipients
+    assert str(identity) not in str(written)
+    assert any(str(written.key) in step.text for step in written.steps)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """A project that exists is refused, by the names of its files, and stays as it is."""
+    init(tmp_path / "new")
+    before = tree(tmp_path / "new")
+    with pytest.raises(Refused) as caught:
+        init(tmp_path / "new")
+    (message,) = caught.value.messages
+    assert "project-exists" == message.name
+    assert "config/subscriptions.yaml, config/targets.yaml" in message.what
+    assert before == tree(tmp_path / "new")
+
+
+def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
+    """A file in the place of the directory, or a schema alone: nothing is written, no key is left."""
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/config").write_text("")
+    with pytest.raises(Refused):
+        init(tmp_path / "new", Choices(age_key=True))
+    assert {"config"} == {*tree(tmp_path / "new")}
+    assert [] == list((tmp_path / "data/identities").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("choices", "name"),
+    [
+        (Choices(regions=("Europe",)), "invalid-name"),
+        (Choices(environments=("a/b",)), "invalid-name"),
+        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"),
+        (Choices(state="s3"), "place-is-kind"),
+        (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
+        (Choices(state="state.jsonl", github=True), "record-on-runner"),
+    ],
+)
+def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: str) -> None:
+    """Names that would not be valid, or share variables, and places are refused before anything is written."""
+    with pytest.raises(SettingsError) as caught:
+        init(tmp_path / "new", choices)
+    assert name == caught.value.messages[0].name
+    assert "hunter2" not in str(caught.value)
+    assert {} == tree(tmp_path)
+
+
+def test_what_is_missing_is_added(tmp_path: Path) -> None:
+    """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
+    directory = repository(tmp_path / "new")
+    init(directory)
+    before = tree(directory)
+    written = init(directory, Choices(age_key=True, github=True))
+    assert ("config/recipients.yaml", WORKFLOW) == written.files
+    assert before == {name: data for name, data in tree(directory).items() if name not in written.files}
+    assert 1 == len(load(directory / "config").recipients)
+    again = init(directory, Choices(age_key=True, github=True))
+    assert ((), None) == (again.files, again.key)
+
+
+def test_a_project_with_mistakes_is_not_added_to(tmp_path: Path) -> None:
+    """Its recipients and its record are not known."""
+    (tmp_path / "new/config").mkdir(parents=True)
+    (tmp_path / "new/config/a.yaml").write_text("x: 1")
+    with pytest.raises(ConfigError):
+        init(tmp_path / "new", Choices(age_key=True))
+
+
+@pytest.mark.parametrize("head", [None, "main", "release/2"])
+def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None) -> None:
+    """The branch is that of origin/HEAD, else the current one; each environment is a job, after the one before."""
+    directory = repository(tmp_path / "new")
+    if head:
+        git(directory, "commit", "-q", "--allow-empty", "-m", "x")
+        git(directory, "update-ref", f"refs/remotes/origin/{head}", "HEAD")
+        git(directory, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{head}")
+    written = init(directory, Choices(github=True))
+    assert WORKFLOW in written.files
+    workflow = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)
+    assert [head or "trunk"] == workflow["on"]["push"]["branches"]
+    assert {"plan", "staging", "production"} <= {*workflow["jobs"]}
+    assert "staging" in str(workflow["jobs"]["production"]["needs"])
+
+
+def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
+    """GitHub would never read it."""
+    repository(tmp_path / "top")
+    with pytest.raises(SettingsError) as caught:
+        init(tmp_path / "top/below", Choices(github=True))
+    assert "not-repository-top" == caught.value.messages[0].name
+
+
+def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a file cannot be written, those before it and the key are removed."""
+    path_open = os.mkdir
+
+    def refuse(path: Path, *rest: int) -> None:
+        if str(path).endswith(".github"):
+            raise OSError(28, "No space left on device")
+        path_open(path, *rest)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(OSError, match="No space"):
+        init(tmp_path / "new", Choices(age_key=True, github=True))
+    assert {} == tree(tmp_path)
