@@ -21,6 +21,7 @@ from reconciler.record.facts import Begun, Closed, Completed, LossOpened
 from reconciler.record.gates import Obstacle, Standing
 from reconciler.record.merge import missing
 from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.proposing import Proposal, digest_of
 
 if TYPE_CHECKING:
     from reconciler.model.record import Loss
@@ -70,17 +71,24 @@ class Copy:
         ended = Completed(at=self._project.at(), by=self._project.by(), losses=(loss.id,))
         return Step(True, (*facts, ended)), source, there
 
-    def preview(self) -> tuple[Message, ...]:
-        """Return what is left to do, step by step. Raises what `next_step` does."""
+    def prepare(self) -> Proposal:
+        """Return the facts of the next step, and all that is left to do in words. Raises what `next_step` does."""
         taken, source, there = self.next_step()
         if taken is None:
-            return (Message("nothing-to-do", "the copy is complete", self._to.place),)
-        opens = "begins it with a loss open" if there is None else "opens a loss of its own there"
-        messages = [Message("copy-step", opens, self._to.place)] if taken.at_to and self._loss(there) is None else []
+            done = Message("nothing-to-do", "the copy is complete", self._to.place)
+            return Proposal((), (done,), weakens=False, digest=digest_of(source.record.id, (), ()))
+        shown = []
+        if self._loss(there) is None:
+            what = "opens a loss of its own there" if there else "begins the record there, with a loss open"
+            shown.append(Message("copy-step", what, self._to.place))
         if not source.record.closed_to:
-            messages.append(Message("copy-step", "closes it: it names the other place from then on", self._from.place))
-        count = len(source.lines)
-        return (*messages, Message("copy-step", f"merges {count} entries, and ends that loss", self._to.place))
+            shown.append(Message("copy-step", "closes the record here: it names the other place", self._from.place))
+        merges = f"merges what is missing of {len(source.lines)} entries, and ends that loss"
+        shown.append(Message("copy-step", merges, self._to.place))
+        drawn = [fact.loss for fact in taken.facts if isinstance(fact, LossOpened) and not fact.origin]
+        return Proposal(
+            taken.facts, tuple(shown), weakens=False, digest=digest_of(source.record.id, taken.facts, drawn)
+        )
 
     def carry_out(self) -> Message:
         """Take the steps that are left, and return what a person must do then. Raises what `next_step` does."""

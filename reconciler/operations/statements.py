@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, StoreUnavailable, step
+from reconciler.desired.fields import CODE
+from reconciler.desired.urls import fault as url_fault
+from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, SettingsError, StoreUnavailable, step
 from reconciler.planning.evidence import received
 from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
 from reconciler.record.proposing import propose
-from reconciler.record.statements import AcceptLoss, Begin, Case
+from reconciler.record.statements import AcceptLoss, Begin, Case, Import
 
 if TYPE_CHECKING:
     from reconciler.model.record import Record
@@ -37,7 +40,21 @@ class Outcome(Struct, frozen=True):
 
 def prepare(project: Project, statement: Statement) -> Proposal:
     """Read the record, and return what the statement would append. Raises ReconcilerError."""
+    if isinstance(statement, Import):
+        _refuse_bad_values(statement)
     return propose(statement, _case(project, statement, _read(project.journal, statement)))
+
+
+def _refuse_bad_values(statement: Import) -> None:
+    """Raise SettingsError for a URL or a code that config/ would not take either."""
+    problems = []
+    if statement.url and (fault := url_fault(statement.url)):
+        problems.append(Message(fault.name, f"the URL {fault.what}", "--url", (step(fault.remedy),)))
+    bad = ", ".join(repr(code) for code in statement.codes if not re.fullmatch(CODE.pattern, code))
+    if bad:
+        problems.append(Message("bad-code", f"expected {CODE.expected}, got {bad}", "--code"))
+    if problems:
+        raise SettingsError(*problems)
 
 
 def refuse_unexpected(proposal: Proposal, digest: str) -> None:

@@ -48,10 +48,19 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
 
 
-def resolve_step(attempt: Attempt, text: str = "check with the operator, then run", outcome: str = "") -> Step:
-    """Return the step that settles an unknown outcome; without an `outcome`, the person fills it in."""
-    word = outcome or "--created|--not-created"
-    return step(text, "reconciler", "state", "resolve", attempt.address, word, "--attempt", attempt.id)
+def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
+    """Return the step that settles the outcome of an attempt, which it names."""
+    return step(text, "reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
+
+
+def unresolved(attempt: Attempt, now: float) -> Message:
+    """Return the message of an attempt that someone must settle first, and from when that may be."""
+    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
+    steps = (
+        resolve_step(attempt, f"{after}if it exists, run", "--created"),
+        resolve_step(attempt, f"{after}if it certainly does not, run", "--not-created"),
+    )
+    return Message("outcome-unknown", f"attempt {attempt.id}: outcome unknown", attempt.address, steps)
 
 
 def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
@@ -132,7 +141,7 @@ def removal(statement: Removal, case: Case, record: Record) -> Draft:
         for attempt in selected(record, statement.where, statement.attempts)
         if attempt.in_force or (statement.attempts and attempt.unresolved)
     ]
-    unknown = [unresolved(attempt) for attempt in attempts if attempt.unresolved]
+    unknown = [unresolved(attempt, case.now) for attempt in attempts if attempt.unresolved]
     if unknown:
         raise Refused(*unknown)
     known = {code for attempt in attempts for code in (*attempt.codes, *attempt.removed_codes)}
@@ -146,11 +155,6 @@ def removal(statement: Removal, case: Case, record: Record) -> Draft:
             return _cancel(statement, attempts, case)
         case _:
             return _confirm(statement, attempts, case)
-
-
-def unresolved(attempt: Attempt) -> Message:
-    """Return the message of an attempt that someone must settle first."""
-    return Message("outcome-unknown", "outcome unknown", attempt.address, (resolve_step(attempt),))
 
 
 def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> Draft:

@@ -64,6 +64,8 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         if statement.attempt and (statement.url or not _ID.fullmatch(statement.attempt)):
             raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits, and no --url besides", "--attempt"))
     if statement.url:
+        if has_attempt(statement.url):
+            raise Refused(Message("attempt-needed", "expected the URL as it was sent, without {attempt}", "--url"))
         desired = subscriptions.get(Address(where))
         codes = statement.codes or (desired.codes if desired else ())
         if not codes:

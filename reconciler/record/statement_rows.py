@@ -132,7 +132,7 @@ def _complete(statement: statements.Complete, case: Case, record: Record) -> Dra
     if not losses:
         return Draft()
     refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, case, record))]
-    refusals += [unresolved(attempt) for attempt in record.attempts.values() if attempt.blocks]
+    refusals += [unresolved(attempt, case.now) for attempt in record.attempts.values() if attempt.blocks]
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=case.at, losses=tuple(sorted(loss.id for loss in losses)))

@@ -85,7 +85,7 @@ def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
     Copy(project, A, B).carry_out()
     assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
     assert list(project.record_at(B).attempts) == ["a"]
-    assert [message.name for message in Copy(project, A, B).preview()] == ["nothing-to-do"]
+    assert [message.name for message in Copy(project, A, B).prepare().shown] == ["nothing-to-do"]
 
 
 def test_takes_what_another_run_appends_meanwhile() -> None:
@@ -111,11 +111,11 @@ def test_there_and_back() -> None:
     assert (project.plan_opens(A), project.plan_opens(B)) == (True, False)
 
 
-def test_preview_names_the_steps_left() -> None:
+def test_prepare_names_the_steps_left() -> None:
     """What is left to do is shown before anybody agrees, and nothing is appended."""
     project = project_to_copy()
     before = project.stores[A].data
-    assert [message.where for message in Copy(project, A, B).preview()] == [B, A, B]
+    assert [message.where for message in Copy(project, A, B).prepare().shown] == [B, A, B]
     assert (project.stores[A].data, project.stores[B].data) == (before, None)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
-from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, StoreUnavailable
+from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
 from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.operations.copying import Copy
@@ -210,6 +213,13 @@ class TestImport:
         desired = desired_of({OFFERS: (("ONB10009",), URL.format("o"))}, {EU: "https://other.example"})
         project = project_with(*created("a", OFFERS), desired=desired)
         assert refusal(project, Import(OFFERS)) == ["other-service"]
+
+    def test_values_are_checked_as_in_config(self) -> None:
+        """A URL or a code that config/ would not take is not recorded either; nor is a template."""
+        project = project_with()
+        bad = Import(OFFERS, url="http://hooks.example/x", codes=("onb1",))
+        assert refusal(project, bad, SettingsError) == ["url-http", "bad-code"]
+        assert refusal(project, Import(OFFERS, url=OWN, codes=("ONB10001",))) == ["attempt-needed"]
 
     def test_options_need_one_address(self) -> None:
         """--attempt, --url and --code say something of one subscription."""
@@ -583,6 +593,43 @@ def test_what_survives_in_an_answer_alone() -> None:
     (fact,) = project.say(Resolve(OFFERS, created=True, note="the operator says so")).facts
     assert isinstance(fact, Exists)
     assert fact.what == what(OFFERS)
+
+
+class TestTwice:
+    """Whatever is pasted again settles nothing else."""
+
+    STATEMENTS = (
+        *(Resolve(where, created=said, attempts=("u",)) for where in (OFFERS, "*/*") for said in (True, False)),
+        *(kind(OFFERS, ("a",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
+        *(kind(OFFERS, ("a",), ("ONB10002",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
+        Import(LOANS),
+        Move(OFFERS, f"{EU}/moved"),
+        Rebind(EU),
+        Complete(("begun",)),
+        AcceptLoss(),
+    )
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))
+    def test_said_again_it_changes_nothing(self, statements: list[Statement]) -> None:
+        """After any statements, one that was accepted changes no attempt and no loss when it is said once more."""
+        desired = desired_of({LOANS: (("ONB10003",), URL.format("loans"))})
+        facts = [*created("a", OFFERS, "ONB10001", "ONB10002"), *unknown("u", OFFERS, "ONB10004")]
+        facts += created("b", OFFERS, "ONB10005")
+        project = project_with(*facts, desired=desired, complete=False)
+        for statement in statements:
+            try:
+                project.say(statement)
+            except (Refused, SelectionError):
+                continue
+            before = project.record_at()
+            project.add(*created("later", f"{EU}/later"))
+            with suppress(Refused, SelectionError):
+                assert project.say(statement).facts == ()
+            after = project.record_at()
+            assert {name: after.attempts[name] for name in before.attempts} == dict(before.attempts)
+            assert after.open_losses == before.open_losses
+            assert after.attempts["b"].status is Status.LIVE
 
 
 class TestFiles:
