@@ -1,0 +1,226 @@
+"""Codes that move between subscriptions, codes too many, and codes delivered twice."""
+
+from __future__ import annotations
+
+import pytest
+from support.scene import EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
+
+from reconciler.model.desired import Overlap, Replace
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Block, Duplicate, Surplus
+from reconciler.model.record import Status
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target with an empty record, and nothing desired."""
+    return Scene()
+
+
+@pytest.mark.parametrize("taker", ["new", f"{USA}/new"])
+def test_move_code(scene: Scene, taker: str) -> None:
+    """`overlap`: a code that moves is created beside the old one, also on another target, which goes only after that."""
+    scene.declare(target(USA))
+    scene.hold("old", "ONB10001", hooks("old"))
+    scene.want(taker, "ONB10001", hooks("new"))
+    changes = {change.address.name: change for change in scene.changes()}
+    create, remove = changes["new"], changes["old"]
+    assert (Action.CREATE, ["moving-codes"]) == (create.action, warned(create))
+    assert (Action.REMOVE, (address_of(taker),)) == (remove.action, remove.depends_on)
+    assert ["not-desired", "after-takers"] == names(remove)
+    scene.apply()
+    assert [] == scene.changes()
+
+
+def test_move_code_wait(scene: Scene) -> None:
+    """`wait`: the old subscription is removed first, the new one is created once that is confirmed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    blocked, remove = scene.changes()
+    assert (Block.WAITS, (scene.attempt(held),)) == (blocked.block, blocked.blocking)
+    assert (Action.REMOVE, ()) == (remove.action, remove.depends_on)
+    assert [] == commands(blocked)
+    assert [f"reconciler removal request europe/staging/old --attempt {held}"] == commands(scene.change("*/*/new"))
+    scene.apply()
+    assert [f"reconciler removal confirm europe/staging/old --attempt {held}"] == commands(scene.change())
+    scene.confirm(held)
+    assert Action.CREATE is scene.change().action
+
+
+def test_move_code_between_desired_wait(scene: Scene) -> None:
+    """`wait`: a code too many of a desired subscription blocks until just that code is removed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    words = f"europe/staging/old --attempt {held} --code ONB10001"
+    assert [f"reconciler removal request {words}"] == commands(scene.change())
+    scene.request(held, "ONB10001")
+    assert [f"reconciler removal confirm {words}"] == commands(scene.change())
+    scene.confirm(held, "ONB10001")
+    assert [("new", Action.CREATE)] == actions(scene.changes())
+
+
+def test_swap_codes_wait(scene: Scene) -> None:
+    """Codes change places, `wait`: whoever does what is named gets there, and no route is created twice."""
+    scene.set_mode(Replace.WAIT)
+    a, b = scene.hold("a", "ONB10001", hooks("a")), scene.hold("b", "ONB10002", hooks("b"))
+    scene.want("a", "ONB10002", hooks("a"))
+    scene.want("b", "ONB10001", hooks("b"))
+    for held in (a, b):
+        assert any(
+            f"request {scene.attempt(held).address}" in command for c in scene.changes() for command in commands(c)
+        )
+        scene.request(held)
+        scene.confirm(held)
+        scene.apply()
+    assert [] == scene.changes()
+
+
+def test_waits_for_what_is_restored(scene: Scene) -> None:
+    """What the plan restores has to be requested again before it can be removed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.request(held, by_plan=True)
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    blocked, restore = scene.changes()
+    assert (Block.WAITS, Action.RESTORE) == (blocked.block, restore.action)
+    assert [f"reconciler removal request europe/staging/old --attempt {held} --code ONB10001"] == commands(blocked)
+
+
+def test_move_code_between_desired(scene: Scene) -> None:
+    """A code moves between two desired subscriptions: created in one, surplus in the other, nothing is removed."""
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.want("old", "ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    assert [("new", Action.CREATE)] == actions(scene.changes())
+    assert (Surplus(address_of("old"), held, ("ONB10001",)),) == scene.plan().targets[EUROPE].surplus
+
+
+def test_move_code_and_url(scene: Scene) -> None:
+    """A URL changes and one code moves away: the old attempt goes only once both creates are done."""
+    old = scene.hold("one", "ONB10001 ONB10002", hooks("old"))
+    scene.want("one", "ONB10001", hooks("new"))
+    scene.want("two", "ONB10002", hooks("two"))
+    remove, replaced, create = sorted(scene.changes(), key=lambda change: (change.address, change.action != "remove"))
+    assert (Action.REPLACE, (), Action.CREATE) == (replaced.action, replaced.concerns, create.action)
+    assert (Action.REMOVE, (old,), (address_of("one"), address_of("two"))) == (
+        remove.action, remove.concerns, remove.depends_on,
+    )  # fmt: skip
+    scene.apply(become=lambda change: Outcome.REJECTED if change.address.name == "two" else Outcome.CREATED)
+    assert Status.LIVE is scene.attempt(old).status
+    scene.apply()
+    assert [] == scene.changes()
+
+
+def test_removal_that_depends(scene: Scene) -> None:
+    """A removal whose codes move to a change that is blocked, or not selected, is blocked itself."""
+    scene.hold("old", "ONB10001", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    alone = scene.change("*/*/old")
+    assert (Block.DEPENDS, ["not-desired", "waits-for-unselected"]) == (alone.block, names(alone))
+    assert ["reconciler apply -t europe/staging/new"] == commands(alone)
+    scene.lose("new", "ONB10001", hooks("new"))
+    new, old = scene.changes()
+    assert (Block.UNRESOLVED, Block.DEPENDS, ["not-desired", "waits-for-blocked"]) == (new.block, old.block, names(old))
+
+
+def test_removal_of_what_stays_desired(scene: Scene) -> None:
+    """A removal waits for creates of codes that leave its address alone."""
+    scene.declare(target(overlap=Overlap.ALLOW))
+    scene.hold("one", "ONB10001", hooks("old"))
+    scene.hold("one", "ONB10001", hooks("one"))
+    scene.want("one", "ONB10001", hooks("one"))
+    scene.want("two", "ONB10001", hooks("two"))
+    create, remove = sorted(scene.changes(), key=lambda change: change.action)
+    assert (Action.CREATE, [], Action.REMOVE, ()) == (create.action, warned(create), remove.action, remove.depends_on)
+
+
+@pytest.mark.parametrize("mode", Replace)
+def test_exchanged_urls(scene: Scene, mode: Replace) -> None:
+    """Two subscriptions that exchange their URLs in one plan: each of the two asks if that is intended."""
+    scene.set_mode(mode)
+    for name, other, code in (("a", "b", "ONB10001"), ("b", "a", "ONB10002")):
+        scene.hold(name, code, hooks(name))
+        scene.want(name, code, hooks(other))
+    warnings = [change for change in scene.changes() if "urls-exchanged" in warned(change)]
+    assert ["a", "b"] == [change.address.name for change in warnings]
+    scene.want("b", "ONB10002", hooks("c"))
+    assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]
+
+
+# surplus and duplicates
+
+
+def test_surplus(scene: Scene) -> None:
+    """A code no longer desired of a desired subscription is surplus, and no change; requested, it is said so."""
+    scene.want("offers", "ONB10011", hooks("offers"))
+    held = scene.hold("offers", "ONB10011 ONB10012 ONB10013", hooks("offers"))
+    scene.request(held, "ONB10012")
+    plan = scene.plan()
+    assert ([], 1) == (plan.changes, plan.unchanged)
+    address = address_of("offers")
+    assert (
+        Surplus(address, held, ("ONB10013",)),
+        Surplus(address, held, ("ONB10012",), requested=True),
+    ) == plan.targets[EUROPE].surplus
+
+
+@pytest.mark.parametrize("secret", ["none", "second", "set"])
+def test_delivered_twice(scene: Scene, secret: str) -> None:
+    """Two creates of one route are both live: the older one is kept, or the one whose secret is stored."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    first = scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.resolve(first, created=False)
+    second = scene.hold("offers", "ONB10001", hooks("offers"), response="sealed" if secret == "second" else None)
+    if secret == "set":
+        scene.keep_secret(second)
+    scene.hear(first, Outcome.CREATED)
+    kept, extra = (first, second) if secret == "none" else (second, first)
+    planned = scene.plan().targets[EUROPE]
+    assert (Duplicate(EUROPE, "ONB10001", hooks("offers"), (kept, extra)),) == planned.duplicates
+    assert ((), (Surplus(address_of("offers"), extra, ("ONB10001",)),)) == (planned.changes, planned.surplus)
+    scene.request(extra)
+    planned = scene.plan().targets[EUROPE]
+    assert ((), ()) == (planned.duplicates, planned.surplus)
+
+
+def test_recorded_twice(scene: Scene) -> None:
+    """An import and an attempt with equal codes and URL are one subscription: neither surplus nor delivered twice."""
+    scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.bring("offers", "ONB10001 ONB10002", hooks("offers"))
+    planned = scene.plan().targets[EUROPE]
+    assert ((), (), ()) == (planned.duplicates, planned.surplus, planned.changes)
+    (found,) = scene.status().targets
+    assert ["ONB10001", "ONB10002"] == [route.code for route in found.recorded_twice]
+    scene.bring("offers", "ONB10001", hooks("offers"))
+    assert ["ONB10001"] == [route.code for route in scene.plan().targets[EUROPE].duplicates]
+
+
+def test_delivered_twice_on_two_targets(scene: Scene) -> None:
+    """A route that two targets of one service deliver is listed for both, as far as they are selected."""
+    scene.declare(target(USA, base_url=f"{SERVICE}/"))
+    for name in ("offers", "usa/staging/offers"):
+        scene.want(name, "ONB10001", hooks("offers"))
+        scene.hold(name, "ONB10001", hooks("offers"))
+    plan = scene.plan()
+    assert [EUROPE, USA] == [route.target for planned in plan.targets.values() for route in planned.duplicates]
+    assert 1 == len(scene.plan("usa/*").targets[USA].duplicates)
+    scene.declare(target(USA, base_url="https://api.other.example"))
+    assert 1 == len(scene.plan("europe/*").targets[EUROPE].duplicates)
+
+
+def test_narrowed(scene: Scene) -> None:
+    """A narrowed plan names what awaits removal, what is surplus and what is twice at its addresses only."""
+    for name in ("a", "b"):
+        scene.want(name, "ONB10001" if name == "a" else "ONB10002", hooks(name))
+        scene.hold(name, "ONB10001 ONB10002", hooks(name))
+        scene.hold(name, "ONB10001 ONB10002", hooks(name))
+        scene.request(scene.hold(name, "ONB10003", hooks("old")), by_plan=True)
+    planned = scene.plan("*/*/a").targets[EUROPE]
+    assert {"a"} == {extra.address.name for extra in planned.surplus}
+    assert ["a"] == [attempt.address.name for attempt in planned.awaiting_removal]
+    assert {hooks("a")} == {route.url for route in planned.duplicates}
