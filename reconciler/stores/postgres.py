@@ -128,7 +128,8 @@ class PostgresStore:
             try:
                 connection.execute(self._statement(_LAST))
             except errors.UndefinedTable:
-                with suppress(errors.UniqueViolation):  # another run creates it at this moment
+                # Another run may create it at this moment.
+                with suppress(errors.UniqueViolation, errors.DuplicateObject, errors.DuplicateTable):
                     connection.execute(self._statement(_CREATE))
 
         self._in_connection(work)
