@@ -90,6 +90,10 @@ class Copy:
             taken.facts, tuple(shown), weakens=False, digest=digest_of(source.record.id, taken.facts, drawn)
         )
 
+    def preview(self) -> tuple[Message, ...]:
+        """Return all that is left to do in words. Raises what `next_step` does."""
+        return self.prepare().shown
+
     def carry_out(self) -> Message:
         """Take the steps that are left, and return what a person must do then. Raises what `next_step` does."""
         for _ in range(CONFLICTS + _STEPS):

@@ -95,11 +95,5 @@ def recovery_lines(data: bytes, where: str) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def saved_files(directory: Path) -> list[Path]:
-    """Return the recovery files of this machine, sorted."""
-    folder = directory / _FOLDER
-    return sorted(folder.glob("*.jsonl"))
-
-
 def _origin(record: str, fact: AnyFact) -> str:
     return sha256(f"{record} ".encode() + encode(fact)).hexdigest()

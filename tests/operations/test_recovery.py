@@ -17,7 +17,7 @@ from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
 from reconciler.operations.observing import observed
-from reconciler.operations.recovery_file import recovered, save, saved_files
+from reconciler.operations.recovery_file import recovered, save
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
@@ -49,7 +49,7 @@ class TestRecoveryFile:
         message = save(tmp_path, RECORD, "memory:a", [answered], "the store is down")
         assert message.name == "results-in-recovery-file"
         save(tmp_path, RECORD, "memory:a", [answered], "")
-        (file,) = saved_files(tmp_path)
+        (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
         assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
         assert file.stat().st_mode & 0o777 == 0o600
         project.say(recovered(project, str(file)))
