@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Limits, Ports, carry_out
-from reconciler.errors import Message, Refused, SettingsError, Step
+from reconciler.errors import Message, ReconcilerError, Refused, SettingsError, Step
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.interrupts import interrupts
@@ -148,7 +149,13 @@ class _ServiceCaller:
         self, attempt: str, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool
     ) -> tuple[Answer, str | None, bool]:
         answer = self._service.create_subscription(codes, url, may_send, renew=renew)
-        return self._responses.kept(attempt, answer)
+        if answer.outcome is not Outcome.CREATED:
+            return answer, None, False
+        try:
+            return answer, self._responses.keep(attempt, answer), False
+        except ReconcilerError as problem:
+            detail = f"the response, which may hold the only copy of a secret, could not be saved: {problem}"
+            return replace(answer, detail=detail), None, True
 
 
 def _callers(project: Project, planned: Planned) -> Mapping[TargetName, _ServiceCaller]:
@@ -163,7 +170,8 @@ def _callers(project: Project, planned: Planned) -> Mapping[TargetName, _Service
 
     responses = Responses(project.data_directory / "responses", planned.plan.recipients)
     responses.prepare()
-    callers, problems = {}, []
+    callers: dict[TargetName, _ServiceCaller] = {}
+    problems: list[Message] = []
     for target in sending:
         try:
             credentials = credentials_of(target.name, project.sources)

@@ -10,6 +10,7 @@ from reconciler.errors import ConfigError, Message, ReconcilerError, Step
 from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.model.selection import Selection
+from reconciler.record.obstacles import obstacle_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -123,14 +124,12 @@ def _tokens(project: Project, targets: Iterable[Target]) -> list[Callable[[], li
 
 
 def _record(project: Project, *, write: bool) -> Iterator[Finding]:
-    from reconciler.planning.gates import gate_messages  # noqa: PLC0415 - a command pays only for what it uses
-
     journal = project.journal
     reading = journal.read()
     record = reading.record
     what = f"{record.entries} entries, record {record.id}"
     yield _finding(Health.OK, "record", what, journal.place)
-    for message in gate_messages(record, reading.standing):
+    for message in obstacle_messages(record, reading.standing, journal.expected):
         yield Finding("record", Health.FAILED, message)
     if reading.torn:
         yield _finding(Health.WARNING, "record", f"{reading.torn} bytes of a torn write: left out", journal.place)

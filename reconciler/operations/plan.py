@@ -83,7 +83,7 @@ def load_plan(file: Path) -> SavedPlan:
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:
-    """Raise Refused unless the digest of what would be done now is the one that was reviewed; say what of it changed."""
+    """Raise Refused unless the digest of the plan is the one that was reviewed; say what of it changed."""
     if plan.digest == digest:
         return
     review = Step("review the plan as it is now", ("reconciler", "plan", *_selected(plan)))

@@ -128,7 +128,7 @@ class Project:
         return os.environ.get("GITHUB_ACTIONS") == "true"
 
     def by(self) -> Mapping[str, str]:
-        """Return who runs the command, for facts: in a step of Actions its actor, run and commit, else user and host."""
+        """Return who runs the command: in a step of Actions its actor, run and commit, else user and host."""
         if self.in_actions:
             return _run_of_actions()
         try:
@@ -161,7 +161,7 @@ class Project:
     def _journal(self, store: Store, expected: str) -> Journal:
         from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
 
-        return Journal(store, self.notes, self.desired.services, expected)
+        return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
 
 
 def home(variable: str, below: str) -> Path:

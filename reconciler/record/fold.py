@@ -1,8 +1,8 @@
 """The fold: what the facts of a record add up to. It does not depend on the order in which histories were merged.
 
-Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says so,
-and a notification at an attempt's own URL proves it. A confirmed removal ends an attempt, unless a notification arrived
-at its own URL later.
+Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says
+so, and a notification at an attempt's own URL proves it. A confirmed removal ends an attempt, unless a notification
+arrived at its own URL later.
 """
 
 from __future__ import annotations

@@ -43,14 +43,24 @@ class Journal:
     """One place with the record in it.
 
     `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" if it is not to be looked at.
+    `expected` is the id that `record:` names, "" if it is not to be looked at. `begins_here`: a person is here who may
+    begin a record; not in CI, where nobody knows what exists.
     """
 
-    def __init__(self, store: Store, notes: Notes, services: frozenset[str], expected: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        notes: Notes,
+        services: frozenset[str],
+        expected: str = "",
+        *,
+        begins_here: bool = True,
+    ) -> None:
         self.store = store
         self.notes = notes
         self.expected = expected
         self._services = services
+        self._begins_here = begins_here
 
     @property
     def place(self) -> str:
@@ -164,7 +174,10 @@ class Journal:
                 ),
             )
             return Message("record-lost", "the record is missing", self.place, steps)
-        steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
+        if self._begins_here:
+            steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
+        else:
+            steps = (Step("begin the record once, on a machine of a person; then run this again"),)
         return Message("record-missing", "there is no record yet", self.place, steps)
 
 
