@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 from reconciler.desired.fields import STATE
 from reconciler.desired.files import File, place_after
 from reconciler.desired.mistakes import FILE_LIMIT, MASK, Mistakes
-from reconciler.desired.nodes import ListNode, MapNode, Node, Scalar
+from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.desired.reading import is_plain
 from reconciler.desired.urls import USER_INFO
 from reconciler.model.address import TARGET, TargetName
@@ -69,12 +69,11 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
     return {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
 
 
-def _forms(secret: str) -> Iterable[str]:
+def _forms(secret: str) -> set[str]:
     """Return `secret` plain, quoted for YAML, and percent-encoded: every sign or those that a URL must not have."""
-    for escaped in (quote(secret, safe=""), quote_plus(secret), quote(secret), quote(secret, safe="!#$&'()*+,/:;=?@")):
-        yield escaped
-        yield re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), escaped)
-    yield from (secret, json.dumps(secret)[1:-1], secret.replace("'", "''"))
+    escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
+    lower = {re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), form) for form in escaped}
+    return {secret, json.dumps(secret)[1:-1], secret.replace("'", "''"), *escaped, *lower}
 
 
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
@@ -102,37 +101,37 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     A credential is a value under a key that is named like one, in any spelling. A URL with user info is reported and
     stays. `prefix` begins the names of the variables to use instead.
     """
-    if isinstance(node, MapNode):
-        _remove_members(node, mistakes, prefix)
-    elif isinstance(node, ListNode):
+    if isinstance(node, ListNode):
         for item in node.items:
-            if not isinstance(item, Scalar) or "@" in item.value:
+            if type(item) is not Scalar or "@" in item.value:
                 remove(item, mistakes, prefix)
     elif isinstance(node, Scalar) and re.search(_USER_INFO, node.value):
         mistakes.add(USER_INFO.name, node, "the value " + USER_INFO.what, USER_INFO.remedy)
+    elif isinstance(node, MapNode):
+        for name, member in [*node.members.items()]:
+            if isinstance(member.value, MapNode):
+                is_target = "/" in name and TARGET.fullmatch(name)
+                remove(member.value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
+            elif _is_refused(member, mistakes, prefix):
+                del node.members[name]
 
 
-def _remove_members(node: MapNode, mistakes: Mistakes, prefix: str) -> None:
-    credentials = []
-    for name, member in node.members.items():
-        value = member.value
-        if isinstance(value, MapNode):
-            is_target = "/" in name and TARGET.fullmatch(name)
-            _remove_members(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
-        elif _is_credential(name) and not is_plain(value, "null"):
-            field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"
-            remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace it"
-            mistakes.add("credential", member, "credentials are not allowed in the configuration", remedy)
-            credentials.append(name)
-        elif name == STATE.name and isinstance(value, Scalar):
-            if re.search(_PASSWORD, value.value):
-                remedy = "remove it; set RECONCILER_STATE, or the variables of the store, in the environment"
-                mistakes.add("state-password", value, "state: the place contains a password", remedy)
-                credentials.append(name)
-        elif not isinstance(value, Scalar) or "@" in value.value:
-            remove(value, mistakes, prefix)
-    for name in credentials:
-        del node.members[name]
+def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:
+    """True if a member is a credential, which is reported."""
+    name, value = member.key, member.value
+    if _is_credential(name) and not is_plain(value, "null"):
+        field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"
+        remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace it"
+        mistakes.add("credential", member, "credentials are not allowed in the configuration", remedy)
+        return True
+    if name == STATE.name and isinstance(value, Scalar):
+        if re.search(_PASSWORD, value.value):
+            remedy = "remove it; set RECONCILER_STATE, or the variables of the store, in the environment"
+            mistakes.add("state-password", value, "state: the place contains a password", remedy)
+            return True
+    elif type(value) is not Scalar or "@" in value.value:
+        remove(value, mistakes, prefix)
+    return False
 
 
 @lru_cache(maxsize=1024)

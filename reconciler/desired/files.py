@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from errno import EINVAL
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -80,11 +81,9 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
 def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
     """Read one file. A pipe is read only if it was named itself: in a directory the read would never return."""
     at = _top(path)
-    if not explicit and not path.is_file():
-        what = "not a regular file, or a broken symbolic link"
-        mistakes.hide("config-unreadable", at, what, *_UNREADABLE)
-        return None
     try:
+        if not explicit and not path.is_file():
+            raise OSError(EINVAL, "not a regular file, or a broken symbolic link")  # noqa: TRY301 - reported below
         with path.open("rb") as stream:
             data = stream.read(SIZE_LIMIT + 1)
         if len(data) > SIZE_LIMIT:

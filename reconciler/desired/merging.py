@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from reconciler.desired import urls
-from reconciler.desired.mistakes import Mistakes, Positioned, listed, nearest, place, question, shown
-from reconciler.desired.patches import Codes, Patch, Url, attempts, read
+from reconciler.desired.mistakes import Mistakes, Positioned, listed, place, question, shown
+from reconciler.desired.patches import Given, Patch, attempts, read
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Subscription, Unknown
 from reconciler.model.url import ATTEMPT, has_attempt
@@ -28,8 +28,8 @@ Layer = dict[str, Patch]
 NOWHERE: Final = "https://nowhere.invalid/"
 """Begins the stand-in for a URL that has a mistake; a configuration with one is never applied."""
 
-ROUTE_LIMIT: Final = 500_000
-"""Routes on all targets, which bound time and memory: a small file can want very many things on very many targets."""
+LIMIT: Final = 200_000
+"""Subscriptions on all targets, which bound time and memory: a small file can want very many on very many targets."""
 
 _PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECASE)
 
@@ -43,15 +43,10 @@ def merge(
     _refuse_undeclared(unmatched, patterns, targets, mistakes)
     lost = {name: patch for pattern in unmatched for name, patch in layers[pattern].items()}
     for url in [patch.url for pattern in unmatched for patch in layers[pattern].values() if patch.url]:
-        if url.value is not None and "{" not in url.value:  # no target is there to substitute variables
+        if url.sound and "{" not in url.value:  # no target is there to substitute variables
             _has_fault(url.value, url.node, mistakes)
-    if _are_too_many(layers, targets):
-        largest = max(patterns.values(), key=lambda pattern: len(pattern.members))
-        what = f"the configuration defines more than {ROUTE_LIMIT} routes"
-        mistakes.hide("too-many-routes", largest.keys[0], what, "split it into several projects")
-        return {}
     wanted: list[Subscription] = []
-    hosts: dict[str, list[Node]] = {}
+    hosts: set[str] = set()
     for target, declared in targets.items():
         given = declared.variables
         usable = {name: value for name, value in (given or {}).items() if value is not None}
@@ -59,10 +54,11 @@ def merge(
         subscriptions = _Merger(target, usable, unusable, mistakes, lost.keys(), hosts).merge(layers)
         _refuse_retry(target, declared, subscriptions, mistakes)
         wanted += subscriptions
-    for host, nodes in hosts.items():
-        first = min(nodes, key=attrgetter("file", "line", "column"))
-        what = f"webhookUrl: the host {host} is a placeholder: no name under .example exists"
-        mistakes.warn("placeholder-host", first, what, "replace it with your own")
+        if len(wanted) > LIMIT:
+            largest = max(patterns.values(), key=lambda pattern: len(pattern.members))
+            what = f"the configuration defines more than {LIMIT} subscriptions"
+            mistakes.hide("too-many-subscriptions", largest.keys[0], what, "split it into several projects")
+            return {}
     wanted.sort(key=attrgetter("address"))
     return {subscription.address: subscription for subscription in wanted}
 
@@ -79,8 +75,7 @@ def _refuse_undeclared(
     for name in unmatched:
         what = f"{name} matches no declared target" if "*" in name else f"target {name} is not declared"
         for key in patterns[name].keys:
-            meant = None if mistakes.crowd(key) else nearest(name, targets)
-            mistakes.add("undeclared-target", key, what + question(meant), remedy)
+            mistakes.add("undeclared-target", key, what + question(mistakes.nearest(name, targets, key)), remedy)
 
 
 def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
@@ -89,15 +84,6 @@ def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
     if fault is not None:
         mistakes.add_first(fault.name, node, f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
     return fault is not None
-
-
-def _are_too_many(layers: Mapping[str, Layer], targets: Iterable[TargetName]) -> bool:
-    """True if the patterns come to more routes than are allowed; a patch without codes counts as one."""
-    sizes = {
-        name: sum(len(patch.codes.value or "-") if patch.codes else 1 for patch in layer.values())
-        for name, layer in layers.items()
-    }
-    return sum(sizes.get(name, 0) for target in targets for name in _patterns_of(target)) > ROUTE_LIMIT
 
 
 def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
@@ -122,7 +108,7 @@ class _Merger(Struct):
     """The subscriptions of one target.
 
     `unusable` are variables with a mistake, None if any may be one. `lost` are names of subscriptions under patterns
-    that match no target: they may be meant for this one. `hosts` collects the placeholders.
+    that match no target: they may be meant for this one. `hosts` are the placeholders that were warned of.
     """
 
     target: TargetName
@@ -130,7 +116,7 @@ class _Merger(Struct):
     unusable: AbstractSet[str] | None
     mistakes: Mistakes
     lost: AbstractSet[str]
-    hosts: dict[str, list[Node]]
+    hosts: set[str]
 
     def merge(self, layers: Mapping[str, Layer]) -> list[Subscription]:
         general, of_region, of_environment, particular = (layers.get(name, {}) for name in _patterns_of(self.target))
@@ -149,16 +135,13 @@ class _Merger(Struct):
             if first.wanted != later.wanted:
                 what = f"only one of the two excludes {name} with null"
                 self._refuse_conflict("null-conflict", what, first.key, later.key)
-            if first.codes and later.codes and first.codes.sound and later.codes.sound:
-                self._compare(name, "eventCodes", first.codes, later.codes)
+            self._compare(name, "eventCodes", first.codes, later.codes)
             self._compare(name, "webhookUrl", first.url, later.url)
             agreed[name] = first.over(later)
         return agreed
 
-    def _compare(self, name: str, field: str, first: Codes | Url | None, later: Codes | Url | None) -> None:
-        if first is None or later is None or first.value is None or later.value is None:
-            return
-        if first.value != later.value:
+    def _compare(self, name: str, field: str, first: Given[Any] | None, later: Given[Any] | None) -> None:
+        if first and later and first.sound and later.sound and first.value != later.value:
             self._refuse_conflict("rank-conflict", f"they set {field} of {name} differently", first.node, later.node)
 
     def _refuse_conflict(self, kind: str, conflict: str, first: Positioned, later: Positioned) -> None:
@@ -171,12 +154,12 @@ class _Merger(Struct):
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)
-        written = url.value if url else None
-        template = self._expand(name, written, url.node) if url and written is not None else None
+        written = url.value if url else ""
+        template = self._expand(name, written, url.node) if url and url.sound else None
         if codes is None:
             return None
         address = Address.of(self.target, name)
-        return Subscription(address, codes.value, template or NOWHERE + address, written or "", place(patch.key))
+        return Subscription(address, codes.value, template or NOWHERE + address, written, place(patch.key))
 
     def _refuse_incomplete(self, name: str, patch: Patch) -> None:
         if self.mistakes.hidden or name in self.lost:
@@ -200,14 +183,16 @@ class _Merger(Struct):
             remedy = f"for the text write %7Battempt%7D; for the id of the attempt write {ATTEMPT} in webhookUrl itself"
             self.mistakes.add_first("literal-attempt", node, what, remedy)
             return None
-        if ".example" in url and (match := _PLACEHOLDER.match(url)):
-            self.hosts.setdefault(match[1].lower(), []).append(node)
+        if ".example" in url and (match := _PLACEHOLDER.match(url)) and match[1].lower() not in self.hosts:
+            self.hosts.add(match[1].lower())
+            what = f"webhookUrl: the host {match[1]} is a placeholder: no name under .example exists"
+            self.mistakes.warn("placeholder-host", node, what, "replace it with your own")
         return url
 
     def _refuse_variable(self, name: str, node: Node) -> None:
         if self.unusable is None or name in self.unusable:
             return
-        known = [] if self.mistakes.crowd(node) else [*self.variables]
-        what = f"webhookUrl: unknown variable {name} for {self.target}{question(nearest(name, known))}"
-        remedy = f"available: {listed(known)}; define more under `vars` of the target"
+        meant = question(self.mistakes.nearest(name, self.variables, node))
+        what = f"webhookUrl: unknown variable {name} for {self.target}{meant}"
+        remedy = f"available: {listed(self.variables)}; define more under `vars` of the target"
         self.mistakes.add_first("unknown-variable", node, what, remedy)

@@ -93,9 +93,12 @@ class Mistakes:
         """Add a warning."""
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
-    def crowd(self, at: Positioned) -> bool:
-        """True if the file has so many mistakes that no advice on another one would be read."""
-        return self._in_file[at.file] > FILE_LIMIT
+    def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
+        """Return the name that `word` was probably meant to be; none if the file has very many mistakes."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
+
+        candidates = [] if self._in_file[at.file] > FILE_LIMIT else islice(known, _COMPARED)
+        return next(iter(get_close_matches(word[:_SHOWN], candidates, n=1)), None)
 
     @property
     def count(self) -> int:
@@ -141,13 +144,6 @@ def listed(names: Iterable[str]) -> str:
     known = sorted(names)
     more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
     return ", ".join(known[:_NAMES_SHOWN] + more) or "none"
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the name that `word` was probably meant to be."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
-
-    return next(iter(get_close_matches(word[:_SHOWN], islice(known, _COMPARED), n=1)), None)
 
 
 def question(meant: str | None) -> str:

@@ -5,7 +5,7 @@ Targets with the same `base_url` are one service, so this is checked over all ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from reconciler.desired.mistakes import Mistakes, listed
 from reconciler.model.desired import Overlap, Subscription, Target
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from reconciler.desired.targets import Declared
     from reconciler.model.address import TargetName
-
-RIVALS_LIMIT: Final = 10
-"""How many others a subscription is reported against for one code: more mistakes would not help."""
 
 _Conflict = tuple[Subscription, Subscription, list[str]]
 
@@ -66,20 +63,21 @@ def _shared(
 def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """Yield the pairs, among those that have one code, that may not: a target refuses it, or they have the same URL."""
-    earlier: list[Subscription] = []
-    refusing: list[Subscription] = []
+    """Yield each of the holders of one code that may not have it, after the first of those that it conflicts with.
+
+    Two conflict if the target of either refuses overlaps, or if they have the same URL.
+    """
+    refusing: Subscription | None = None
     at_url: dict[str, Subscription] = {}
     for holder in holders:
-        allows = targets[holder.address.target].overlap is Overlap.ALLOW
-        rivals = (refusing if allows else earlier)[:RIVALS_LIMIT]
-        twin = at_url.setdefault(normal_url(holder.template), holder)
-        if twin is not holder and twin not in rivals:
-            rivals.append(twin)
-        yield from ((rival, holder) for rival in rivals)
-        earlier.append(holder)
-        if not allows:
-            refusing.append(holder)
+        refuses = targets[holder.address.target].overlap is Overlap.REFUSE
+        rival = at_url.setdefault(normal_url(holder.template), holder)
+        if rival is holder:
+            rival = holders[0] if refuses else refusing or holder
+        if rival is not holder:
+            yield rival, holder
+        if refuses:
+            refusing = refusing or holder
 
 
 def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -17,24 +17,22 @@ if TYPE_CHECKING:
     from reconciler.desired.sections import Pattern
 
 _FAMILIAR = re.compile("(?:LOA|ONB)[0-9]{5}")
+_Value = TypeVar("_Value", str, tuple[str, ...])
+
 _KEYS: Final = SUBSCRIPTION.known
 _SOUND = re.compile(rf"(?:[^{{}}]++|\{{\{{|\}}\}}|\{{{VARIABLE}\}})*+")
 _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 
 
-class Codes(Struct, frozen=True, gc=False):
-    """`eventCodes` as given: sorted, without those that have mistakes. `sound` is false if there are such."""
+class Given(Struct, Generic[_Value], frozen=True, gc=False):
+    """A field as it is given, and its node; not `sound` if it has a mistake.
 
-    value: tuple[str, ...]
+    `eventCodes` are sorted, without those that have mistakes; `webhookUrl` is not substituted yet.
+    """
+
+    value: _Value
     node: Node
     sound: bool = True
-
-
-class Url(Struct, frozen=True, gc=False):
-    """`webhookUrl` as given, before substitution, or None if it has a mistake."""
-
-    value: str | None
-    node: Node
 
 
 class Patch(Struct, frozen=True, gc=False):
@@ -42,8 +40,8 @@ class Patch(Struct, frozen=True, gc=False):
 
     key: Member
     wanted: bool = True
-    codes: Codes | None = None
-    url: Url | None = None
+    codes: Given[tuple[str, ...]] | None = None
+    url: Given[str] | None = None
 
     def over(self, general: Patch) -> Patch:
         """Return this patch laid over a more general one, field by field; over `null` it starts afresh."""
@@ -67,7 +65,7 @@ def _patch(member: Member, mistakes: Mistakes) -> Patch:
         return Patch(
             member,
             codes=None if codes is None else _codes(codes, mistakes),
-            url=None if url is None else Url(_template(url, mistakes), url),
+            url=None if url is None else _template(url, mistakes),
         )
     if reading.is_plain(node, "null"):
         return Patch(member, wanted=False)
@@ -76,14 +74,14 @@ def _patch(member: Member, mistakes: Mistakes) -> Patch:
         mistakes.add("empty-subscription", node, f"{member.key}: no value", remedy)
     else:
         reading.members(node, member.key, mistakes)
-    return Patch(member, codes=Codes((), node, sound=False), url=Url(None, node))
+    return Patch(member, codes=Given((), node, sound=False), url=Given("", node, sound=False))
 
 
-def _template(node: Node, mistakes: Mistakes) -> str | None:
+def _template(node: Node, mistakes: Mistakes) -> Given[str]:
     template = reading.text(node, WEBHOOK_URL.name, mistakes)
     if template is None:
-        return None
-    if len(template) > urls.LENGTH_LIMIT:
+        pass
+    elif len(template) > urls.LENGTH_LIMIT:
         mistakes.add(urls.TOO_LONG.name, node, f"webhookUrl {urls.TOO_LONG.what}", urls.TOO_LONG.remedy)
     elif not _SOUND.fullmatch(template):
         what = f"webhookUrl: unmatched brace in {shown(template)}"
@@ -91,8 +89,8 @@ def _template(node: Node, mistakes: Mistakes) -> str | None:
     elif "attempt" in template and attempts(template) > 1:
         mistakes.add("attempt-twice", node, f"webhookUrl: {ATTEMPT} occurs more than once", "remove all but one")
     else:
-        return template
-    return None
+        return Given(template, node)
+    return Given("", node, sound=False)
 
 
 def attempts(template: str) -> int:
@@ -102,17 +100,17 @@ def attempts(template: str) -> int:
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))
 
 
-def _codes(node: Node, mistakes: Mistakes) -> Codes:
+def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
     items = reading.items(node, EVENT_CODES.name, mistakes)
     if items is None:
-        return Codes((), node, sound=False)
+        return Given((), node, sound=False)
     values = [item.value for item in items if type(item) is Scalar]
     if values and len(set(values)) == len(items) and all(map(_FAMILIAR.fullmatch, values)):
-        return Codes(tuple(sorted(values)), node)
+        return Given(tuple(sorted(values)), node)
     return _odd_codes(node, items, mistakes)
 
 
-def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Codes:
+def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
     """Return codes that something is reported about."""
     if not items:
         remedy = "add a code, or write null for the subscription to exclude it"
@@ -128,4 +126,4 @@ def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Codes:
         elif not _FAMILIAR.fullmatch(code):
             what = f"event code {code} is not in a documented family (LOA, ONB)"
             mistakes.warn("unfamiliar-code", item, what, "check for a typo")
-    return Codes(tuple(sorted(codes)), node, 0 < len(codes) == len(items))
+    return Given(tuple(sorted(codes)), node, 0 < len(codes) == len(items))

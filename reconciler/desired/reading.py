@@ -3,46 +3,54 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reconciler.desired.fields import Field, Shape
-from reconciler.desired.mistakes import Mistakes, listed, nearest, question, shown
+from reconciler.desired.mistakes import Mistakes, listed, question, shown
 from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_Kind = TypeVar("_Kind", Scalar, ListNode, MapNode)
 
-_REMEDIES: Final = {
-    "text": "write a single value; quote text that begins with { or [",
-    "a list": "write [one, two], or one `- ` line for each",
-    "a mapping": "write `key: value` lines, indented beneath it",
+_NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_KINDS: Final = {
+    Scalar: ("text", "write a single value; quote text that begins with { or ["),
+    ListNode: ("a list", "write [one, two], or one `- ` line for each"),
+    MapNode: ("a mapping", "write `key: value` lines, indented beneath it"),
 }
 
 
-def text(node: Node, name: str, mistakes: Mistakes) -> str | None:
-    """Return a scalar as it was written: `no` and `0123` are text."""
-    if type(node) is Scalar and not (node.plain and node.value in _NO_VALUE):
-        return node.value
-    _refuse(node, name, "text", mistakes)
+def expect(node: Node, kind: type[_Kind], name: str, mistakes: Mistakes) -> _Kind | None:
+    """Return the node if it is of this kind, and a scalar as it was written: `no` and `0123` are text."""
+    if type(node) is kind and not is_empty(node):
+        return node
+    expected, remedy = _KINDS[kind]
+    if is_empty(node):
+        what = f"{name}: expected {expected}, got no value"
+        mistakes.add("no-value", node, what, "add a value, or remove the key")
+    elif not isinstance(node, Broken):
+        mistakes.add("wrong-type", node, f"{name}: expected {expected}, got {_KINDS[type(node)][0]}", remedy)
     return None
+
+
+def text(node: Node, name: str, mistakes: Mistakes) -> str | None:
+    """Return the text of a scalar."""
+    scalar = expect(node, Scalar, name, mistakes)
+    return None if scalar is None else scalar.value
 
 
 def items(node: Node, name: str, mistakes: Mistakes) -> list[Node] | None:
     """Return the elements of a list."""
-    if isinstance(node, ListNode):
-        return node.items
-    _refuse(node, name, "a list", mistakes)
-    return None
+    listed = expect(node, ListNode, name, mistakes)
+    return None if listed is None else listed.items
 
 
 def members(node: Node, name: str, mistakes: Mistakes) -> dict[str, Member] | None:
     """Return the members of a mapping."""
-    if isinstance(node, MapNode):
-        return node.members
-    _refuse(node, name, "a mapping", mistakes)
-    return None
+    mapped = expect(node, MapNode, name, mistakes)
+    return None if mapped is None else mapped.members
 
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
@@ -74,7 +82,7 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
 
 def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> str | None:
     """Report a key that `name` does not have; return the key that was probably meant, if any."""
-    meant = None if mistakes.crowd(member) else nearest(member.key, known)
+    meant = mistakes.nearest(member.key, known, member)
     what = f"unknown key {shown(member.key)} in {name}{question(meant)}"
     mistakes.add("unknown-key", member, what, f"valid keys: {listed(known)}")
     return meant
@@ -125,22 +133,3 @@ def is_plain(node: Node, word: str) -> bool:
 def is_empty(node: Node) -> bool:
     """True if the node is no value: nothing at all, `~`, or a null where none is allowed."""
     return type(node) is Scalar and node.plain and node.value in _NO_VALUE
-
-
-def _refuse(node: Node, name: str, expected: str, mistakes: Mistakes) -> None:
-    match node:
-        case Broken():
-            return
-        case MapNode():
-            kind = "a mapping"
-        case ListNode():
-            kind = "a list"
-        case Scalar():
-            kind = "text"
-        case _:
-            assert_never(node)
-    if is_empty(node):
-        what, remedy = f"{name}: expected {expected}, got no value", "add a value, or remove the key"
-        mistakes.add("no-value", node, what, remedy)
-    else:
-        mistakes.add("wrong-type", node, f"{name}: expected {expected}, got {kind}", _REMEDIES[expected])

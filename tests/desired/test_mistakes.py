@@ -208,8 +208,8 @@ subscriptions:
     assert 3 == problem.count
 
 
-def test_too_many_routes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns that come to too many routes are one mistake, at the pattern with most subscriptions."""
+def test_too_many_subscriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns that come to too many subscriptions are one mistake, at the pattern with most subscriptions."""
     text = """\
 subscriptions:
   "europe/*":
@@ -218,9 +218,9 @@ subscriptions:
     two: {eventCodes: [ONB10002], webhookUrl: https://two.test/}
     three: {eventCodes: [ONB10003], webhookUrl: https://three.test/}
 """
-    monkeypatch.setattr(merging, "ROUTE_LIMIT", 7)
-    assert_mistakes(tmp_path, text, "too-many-routes")
-    monkeypatch.setattr(merging, "ROUTE_LIMIT", 8)
+    monkeypatch.setattr(merging, "LIMIT", 4)
+    assert_mistakes(tmp_path, text, "too-many-subscriptions")
+    monkeypatch.setattr(merging, "LIMIT", 6)
     load_beside_targets(tmp_path / "fewer", text.replace("¦", ""))
 
 
