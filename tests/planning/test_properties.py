@@ -1,0 +1,247 @@
+"""What holds of every plan, whatever is desired and whatever has happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from support.histories import addresses, scenes
+
+from reconciler.model.desired import Desired, Overlap, Replace
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.record import Status
+from reconciler.model.selection import Selection
+from reconciler.model.url import normal_url
+from reconciler.planning.planner import plan as make_plan
+from reconciler.record.chain import link
+from reconciler.record.facts import Begun
+from reconciler.record.fold import fold
+from reconciler.record.gates import Obstacle, Standing
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from support.scene import Scene
+
+    from reconciler.model.address import Address
+    from reconciler.model.plan import Change
+
+quick = settings(max_examples=40, deadline=None)
+
+
+@quick
+@given(scenes(), st.randoms(use_true_random=False))
+def test_order_of_facts(scene: Scene, random: Random) -> None:
+    """The order in which facts, targets and subscriptions are handed in makes no difference."""
+    before = scene.plan()
+    first, *facts = scene.facts
+    random.shuffle(facts)
+    targets, wanted = list(scene.targets.items()), list(scene.wanted.items())
+    random.shuffle(targets)
+    random.shuffle(wanted)
+    record = fold(link(None, 0, [first, *facts])[1])
+    desired = Desired(dict(targets), dict(wanted))
+    again = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=scene.now + 120, allow_empty=True)
+    if len({fact.at for fact in facts}) == len(facts) and not _requests(scene):
+        assert replace(again, head=before.head) == before
+
+
+def _requests(scene: Scene) -> bool:
+    """True if a fact names another by its id, which depends on the line it is in."""
+    return any(attempt.cancelled or attempt.renames or attempt.requests for attempt in scene.attempts)
+
+
+@quick
+@given(scenes())
+def test_applied_is_done(scene: Scene) -> None:
+    """Applied, and planned again: within a few applies nothing is left but what waits for a person."""
+    for _ in range(4):
+        scene.apply()
+    assert [] == [change for change in scene.changes() if change.action is not Action.BLOCKED]
+
+
+@quick
+@given(scenes())
+def test_never_twice(scene: Scene) -> None:
+    """No route is requested that is in force, unknown or in flight anywhere at the service, nor is one twice.
+
+    But for those of unknown attempts that are superseded, or that this very change supersedes.
+    """
+    superseded = {attempt for change in scene.changes() if change.action is Action.RETRY for attempt in change.concerns}
+    held = {
+        (attempt.service, *route)
+        for attempt in scene.attempts
+        if (attempt.in_force or attempt.blocks) and attempt.id not in superseded
+        for route in attempt.routes
+    }
+    for change in scene.changes():
+        if change.request is not None:
+            service = scene.targets[change.address.target].service
+            url = normal_url(change.request.template)
+            requested = {(service, code, url) for code in change.request.codes}
+            assert not requested & held
+            held |= requested
+
+
+@quick
+@given(scenes())
+def test_superseded(scene: Scene) -> None:
+    """Only attempts with a URL of their own, unknown and settled, are superseded, and never after three retries."""
+    for change in scene.changes():
+        for attempt in map(scene.attempt, change.concerns) if change.action is Action.RETRY else ():
+            assert (attempt.unresolved, attempt.own_url, attempt.settled(scene.now + 120)) == (True, True, True)
+            assert attempt.retries < 3
+
+
+@quick
+@given(scenes())
+def test_removal_on_purpose(scene: Scene) -> None:
+    """No plan restores what a person asked to remove."""
+    restored = {found for change in scene.changes() if change.action is Action.RESTORE for found in change.concerns}
+    assert all(scene.attempt(found).by_plan for found in restored)
+
+
+@quick
+@given(scenes())
+def test_desired_is_in_force(scene: Scene) -> None:
+    """Once a plan is applied, every desired route is live at its address, or a blocked change says why not."""
+    for _ in range(2):
+        scene.apply()
+    blocked = {change.address for change in scene.changes() if change.action is Action.BLOCKED}
+    for wanted in scene.wanted.values():
+        attempts = scene.record.at_address(wanted.address)
+        live = [found for found in attempts if found.status is Status.LIVE and found.is_at(wanted.template)]
+        delivered = {code for found in live for code in found.codes}
+        assert delivered.issuperset(wanted.codes) or wanted.address in blocked
+
+
+@quick
+@given(scenes(), st.sets(addresses))
+def test_nothing_falls_between(scene: Scene, failing: set[Address]) -> None:
+    """`overlap`: a desired code that is live on a service stays live there, whatever creates of an apply fail."""
+    scene.set_mode(Replace.OVERLAP)
+    wanted = {
+        (scene.targets[found.address.target].service, code) for found in scene.wanted.values() for code in found.codes
+    }
+    before = _live_codes(scene)
+    scene.apply(become=lambda change: Outcome.REJECTED if change.address in failing else Outcome.CREATED)
+    assert set() == wanted & before - _live_codes(scene)
+
+
+def _live_codes(scene: Scene) -> set[tuple[str, str]]:
+    return {(found.service, code) for found in scene.attempts if found.status is Status.LIVE for code in found.codes}
+
+
+@quick
+@given(scenes(), st.sampled_from(Obstacle))
+def test_closed_gate(scene: Scene, obstacle: Obstacle) -> None:
+    """With an obstacle nothing is created; but for an open loss, nothing is done at all."""
+    scene.obstacles = (obstacle,)
+    allowed = (Action.RESTORE, Action.REMOVE) if obstacle is Obstacle.LOSS_OPEN else ()
+    assert all(change.action in (Action.BLOCKED, *allowed) for change in scene.changes())
+    assert scene.plan().gates
+
+
+@quick
+@given(scenes(), st.sets(addresses, min_size=1, max_size=4))
+def test_selection(scene: Scene, chosen: set[Address]) -> None:
+    """A selection gives the changes of the selected addresses, but for removals that depend on others."""
+    known = {*scene.wanted, *(found.address for found in scene.attempts)}
+    chosen &= known
+    if not chosen:
+        return
+    whole, part = scene.plan(), scene.plan(*chosen)
+    assert [_done(change) for change in whole.changes if change.address in chosen and _is_free(change)] == [
+        _done(change) for change in part.changes if _is_free(change)
+    ]
+    changed = {change.address for change in whole.changes}
+    assert len((chosen & {*scene.wanted}) - changed) == part.unchanged
+
+
+def _done(change: Change) -> tuple[object, ...]:
+    return change.address, change.action, change.request, change.block, change.digest
+
+
+def _is_free(change: Change) -> bool:
+    return change.action in SENDS or change.action is Action.RESTORE
+
+
+@quick
+@given(scenes())
+def test_shape(scene: Scene) -> None:
+    """Each action has what it needs and nothing else, everything is sorted, and no kind of change is there twice."""
+    known = {found.id for found in scene.attempts}
+    changes = scene.changes()
+    assert sorted(changes, key=lambda change: (change.address, change.action)) == changes
+    assert {1} >= {*Counter((change.address, change.action) for change in changes).values()}
+    for change in changes:
+        assert (change.action in SENDS) == (change.request is not None)
+        assert (change.action is Action.BLOCKED) == (change.block is not None)
+        assert change.reasons
+        assert known.issuperset(change.concerns)
+        assert [*change.concerns] == sorted(change.concerns)
+        if change.action in (Action.REMOVE, Action.RESTORE, Action.REPLACE):
+            assert {*change.concerns} <= {found.id for found in change.before}
+        if change.action in (Action.REMOVE, Action.RESTORE, Action.RETRY):
+            assert change.concerns
+        if change.block in (Block.UNRESOLVED, Block.IN_FLIGHT):
+            assert all(found.blocks for found in change.blocking)
+            assert change.blocking
+
+
+@quick
+@given(scenes())
+def test_digest_is_what_is_done(scene: Scene) -> None:
+    """Two changes of one plan have one digest only if they are one; a second plan gives the same digests."""
+    changes = scene.changes()
+    assert len(changes) == len({change.digest for change in changes})
+    assert [change.digest for change in changes] == [change.digest for change in scene.plan().changes]
+
+
+@quick
+@given(scenes())
+def test_commands_name_attempts(scene: Scene) -> None:
+    """Each command about attempts names them."""
+    messages = [message for change in scene.changes() for message in (*change.reasons, *change.warnings)]
+    steps = [step.command for message in messages for step in message.steps]
+    assert all("--attempt" in command for command in steps if {"resolve", "removal"} & {*command[1:3]})
+
+
+@quick
+@given(scenes())
+def test_status(scene: Scene) -> None:
+    """The status has every attempt that is in force or unresolved, once, with evidence for each of its codes."""
+    observed = [found for target in scene.status().targets for found in target.attempts]
+    expected = {found.id for found in scene.attempts if found.status is not Status.GONE}
+    assert Counter(expected) == Counter(found.attempt.id for found in observed)
+    assert all({*found.attempt.codes} == {*found.evidence} for found in observed)
+
+
+@quick
+@given(scenes())
+def test_overlap(scene: Scene) -> None:
+    """`overlap: refuse`: no two desired subscriptions of one service share a code, once applied, but for pairs."""
+    strict = all(found.overlap is Overlap.REFUSE for found in scene.targets.values())
+    requests: Counter[tuple[str, str]] = Counter(
+        (scene.targets[change.address.target].service, code)
+        for change in scene.changes()
+        if change.request
+        for code in change.request.codes
+    )
+    assert not strict or {1} >= {*requests.values()}
+
+
+def test_no_target() -> None:
+    """Nothing desired, nothing recorded, no target: an empty plan."""
+    desired = Desired({}, {})
+    record = fold(link(None, 0, [_begun()])[1])
+    plan = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=0.0)
+    assert ([], {}, 0) == (plan.changes, plan.targets, plan.unchanged)
+
+
+def _begun() -> Begun:
+    return Begun(at="2026-11-20T13:30:00Z", record="c0ffee")

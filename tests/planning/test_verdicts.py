@@ -1,0 +1,113 @@
+"""What a plan and a status come to, for exit codes; and what the operator is told."""
+
+from __future__ import annotations
+
+import pytest
+from support.scene import EUROPE, USA, Scene, hooks, target
+
+from reconciler.model.result import Verdict
+from reconciler.planning.removals import removals
+from reconciler.planning.verdict import verdict_of_plan, verdict_of_status
+from reconciler.record.gates import Obstacle
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One subscription, as desired."""
+    scene = Scene()
+    scene.want("offers", "ONB10011", hooks("offers"))
+    scene.hold("offers", "ONB10011", hooks("offers"))
+    return scene
+
+
+def verdicts(scene: Scene, *patterns: str, now: float | None = None) -> tuple[Verdict, Verdict]:
+    """Return what plan and status come to."""
+    now = scene.now + 120 if now is None else now
+    return verdict_of_plan(scene.plan(*patterns, now=now), now), verdict_of_status(scene.status(*patterns, now=now))
+
+
+DIFFERS = {
+    "a change": lambda scene: scene.want("more", "ONB10001", hooks("more")),
+    "surplus": lambda scene: scene.hold("offers", "ONB10001", hooks("offers")),
+    "delivered twice": lambda scene: scene.hold("offers", "ONB10011", hooks("offers")),
+    "another service": lambda scene: scene.declare(target(base_url="https://other.example")),
+    "a loss": lambda scene: scene.open_loss(),
+    "a closed gate": lambda scene: setattr(scene, "obstacles", (Obstacle.NOT_FROM_HERE,)),
+    "an undeclared target": lambda scene: scene.hold(f"{USA}/offers", "ONB10001", hooks("usa")),
+}
+
+
+@pytest.mark.parametrize("act", DIFFERS.values(), ids=DIFFERS)
+def test_differs(scene: Scene, act: object) -> None:
+    """What is in force is not what is desired, or nobody knows: 2."""
+    assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
+    act(scene)  # type: ignore[operator]
+    assert (Verdict.CHANGES, Verdict.CHANGES) == verdicts(scene)
+
+
+def test_awaited(scene: Scene) -> None:
+    """A removal that the operator has been asked for is no change."""
+    scene.request(scene.hold("old", "ONB10001", hooks("old")), by_plan=True)
+    assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
+
+
+def test_unresolved(scene: Scene) -> None:
+    """An unknown or overdue create among the selected addresses is 3; one in flight for plan alone."""
+    scene.want("more", "ONB10001", hooks("more"))
+    attempt = scene.attempt(scene.begin("more", "ONB10001", hooks("more")))
+    assert (Verdict.UNRESOLVED, Verdict.CHANGES) == verdicts(scene, now=attempt.settled_by - 1)
+    assert (Verdict.UNRESOLVED, Verdict.UNRESOLVED) == verdicts(scene)
+    assert (Verdict.DONE, Verdict.DONE) == verdicts(scene, "*/*/offers")
+
+
+def test_retried(scene: Scene) -> None:
+    """What is sent again counts no more as unknown."""
+    scene.retry()
+    scene.want("more", "ONB10001", hooks("{attempt}"))
+    scene.lose("more", "ONB10001", hooks("{attempt}"))
+    assert Verdict.CHANGES is verdicts(scene)[0]
+    scene.apply()
+    assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
+
+
+def test_unresolved_undeclared(scene: Scene) -> None:
+    """An unknown create of a target that is not declared is 3 too."""
+    scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
+    assert (Verdict.UNRESOLVED, Verdict.UNRESOLVED) == verdicts(scene)
+
+
+# letters to the operator
+
+
+def test_removals(scene: Scene) -> None:
+    """What awaits removal is told with its codes and since when, beside what stays at the same URL."""
+    twin = scene.hold("offers", "ONB10011 ONB10012", hooks("offers"))
+    scene.request(twin, "ONB10011")
+    old = scene.hold("old", "ONB10001", hooks("old"))
+    scene.request(old, by_plan=True)
+    (found,) = removals(scene.status())
+    part, whole = found.awaiting
+    assert (twin, ("ONB10011",), (scene.attempts[0],)) == (part.attempt.id, part.codes, part.staying)
+    assert (old, ("ONB10001",), ()) == (whole.attempt.id, whole.codes, whole.staying)
+    assert scene.attempt(old).requested == whole.since
+    assert EUROPE == found.target
+
+
+def test_what_must_stay(scene: Scene) -> None:
+    """What a plan restores, and what was cancelled lately, is to be kept; unknown creates are asked about."""
+    held = scene.attempts[0].id
+    scene.request(held, by_plan=True)
+    (found,) = removals(scene.status())
+    assert ((), (held,)) == (found.awaiting, tuple(attempt.id for attempt in found.restored))
+    scene.apply()
+    lost = scene.lose("leads", "ONB10001", hooks("leads"))
+    (found,) = removals(scene.status())
+    assert ((held,), (lost,)) == (
+        tuple(attempt.id for attempt in found.cancelled), tuple(attempt.id for attempt in found.unknown),
+    )  # fmt: skip
+
+
+def test_nothing_to_tell(scene: Scene) -> None:
+    """Where nothing is to be told, there is no letter."""
+    scene.begin("leads", "ONB10001", hooks("leads"))
+    assert [] == removals(scene.status(now=scene.now))
