@@ -14,7 +14,7 @@ from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Overl
 class Shape(Enum):
     """The shape of a value. The keys of MAPPING are known; the user chooses those of NAMES."""
 
-    TEXT, WORD, FLAG, LIST, MAPPING, NAMES = range(6)
+    TEXT, FLAG, LIST, MAPPING, NAMES = range(5)
 
 
 class Field(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Field(Struct, frozen=True):
         return {key.name: key for key in self.keys}
 
 
-_TEXT, _WORD, _FLAG, _LIST, _MAPPING, _NAMES = Shape
+_TEXT, _FLAG, _LIST, _MAPPING, _NAMES = Shape
 
 RESERVED: Final = ("attempt", "environment", "name", "region")
 """The variables that every webhook URL has."""
@@ -94,15 +94,15 @@ VARS: Final = Field(
     item=Field("vars", _TEXT, "", r"[\s\S]{0,2048}", "printable text of at most 2048 characters"),
 )  # fmt: skip
 OVERLAP: Final = Field(
-    "overlap", _WORD, "One event code in two subscriptions of one service: refuse (default) or allow.",
+    "overlap", _TEXT, "One event code in two subscriptions of one service: refuse (default) or allow.",
     words=tuple(Overlap),
 )  # fmt: skip
 REPLACE: Final = Field(
-    "replace", _WORD, "If a URL changes: overlap (default) creates the new subscription beside the old one; wait"
+    "replace", _TEXT, "If a URL changes: overlap (default) creates the new subscription beside the old one; wait"
     " creates it after the old one is removed.", words=tuple(Replace),
 )  # fmt: skip
 UNKNOWN: Final = Field(
-    "unknown", _WORD, "If the outcome of a create is unknown: wait (default) for a person, or retry, for which every"
+    "unknown", _TEXT, "If the outcome of a create is unknown: wait (default) for a person, or retry, for which every"
     " webhookUrl needs {attempt}.", words=tuple(Unknown),
 )  # fmt: skip
 TARGET_KEYS: Final = (AUTH_URL, BASE_URL, AUDIENCE_BASE, VARS, OVERLAP, REPLACE, UNKNOWN)
@@ -126,15 +126,18 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a token of RFC 9110, sec
 _CONTENT = rf"([^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}([^{{}}]|\{{header:{_TOKEN}\}})*"
 _SIGNATURE = (
     Field("header", _TEXT, "The HTTP header with the signature.", _TOKEN, "an HTTP header name", required=True),
-    Field("algorithm", _WORD, "How the signature is computed.", words=tuple(ALGORITHMS), required=True),
+    Field("algorithm", _TEXT, "How the signature is computed.", words=tuple(ALGORITHMS), required=True),
     Field("prefix", _TEXT, "Text before the signature in the header.", "[ -~]*", "printable ASCII"),
-    Field("encoding", _WORD, "The signature's encoding; default: hex.", words=ENCODINGS),
-    Field("key_encoding", _WORD, "The secret's encoding; default: utf8.", words=KEY_ENCODINGS),
+    Field("encoding", _TEXT, "The signature's encoding; default: hex.", words=ENCODINGS),
+    Field("key_encoding", _TEXT, "The secret's encoding; default: utf8.", words=KEY_ENCODINGS),
     Field(
         "content", _TEXT, "The signed text: {body}, {header:NAME} and other text; default: {body}.", _CONTENT,
         "{body} exactly once; otherwise only {header:NAME} and text without braces",
     ),
-    Field("enforce", _FLAG, "Refuse notifications without a valid signature; default: true."),
+    Field(
+        "enforce", _FLAG, "Refuse notifications without a valid signature; default: true.", "true|false",
+        "true or false, without quotes",
+    ),
 )  # fmt: skip
 VERIFICATION: Final = Field("verification", _MAPPING, "How notifications are signed.", keys=_SIGNATURE)
 _ADDRESS = Field(

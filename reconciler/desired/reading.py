@@ -101,26 +101,18 @@ def mapping(node: Node, rule: Field, mistakes: Mistakes) -> dict[str, Any] | Non
 
 
 def scalar(node: Node, rule: Field, mistakes: Mistakes) -> Any:
-    """Return a value: text, a word or a flag."""
-    value = text(node, rule.name, mistakes)
+    """Return a value that is text, one of several words, or a flag."""
+    value, is_flag = text(node, rule.name, mistakes), rule.shape is Shape.FLAG
     if value is None:
         return None
-    match rule.shape:
-        case Shape.FLAG if is_plain(node, "true") or is_plain(node, "false"):
-            return value == "true"
-        case Shape.FLAG:
-            expected = "true or false, without quotes"
-        case Shape.WORD if value in rule.words:
-            return value
-        case Shape.WORD:
-            expected = " or ".join(rule.words)
-        case Shape.TEXT if re.fullmatch(rule.pattern, value) and " ".join(value.split()).isprintable():
-            return value
-        case Shape.TEXT:
-            expected = rule.expected
-        case _:
-            raise AssertionError(rule.name)
-    what = f"{rule.name}: expected {expected}, got {shown(value)}"
+    is_printable = " ".join(value.split()).isprintable()
+    if (
+        re.fullmatch("|".join(rule.words) or rule.pattern, value)
+        and is_printable
+        and (not is_flag or is_plain(node, value))
+    ):
+        return value == "true" if is_flag else value
+    what = f"{rule.name}: expected {' or '.join(rule.words) or rule.expected}, got {shown(value)}"
     mistakes.add("invalid-value", node, what, *filter(None, [rule.remedy]))
     return None
 

@@ -25,11 +25,11 @@ def schema() -> dict[str, Any]:
 def _schema_of(field: Field) -> dict[str, Any]:
     schema: dict[str, Any] = {"description": field.description} if field.description else {}
     match field.shape:
+        case Shape.TEXT if field.words:
+            schema["enum"] = list(map(str, field.words))
         case Shape.TEXT:
             like_number = any(re.fullmatch(field.pattern, digits) for digits in ("1", "1" * 32))
             schema |= {"type": _SCALAR if like_number else "string", "pattern": f"^({field.pattern})$"}
-        case Shape.WORD:
-            schema["enum"] = list(map(str, field.words))
         case Shape.FLAG:
             schema["type"] = "boolean"
         case Shape.LIST if field.item:
