@@ -32,17 +32,18 @@ class Excess(Struct, frozen=True):
 
 def excess(record: Record) -> Excess:
     """Return the routes that several live attempts of one service stand for. Each is listed for every target it has."""
+    services: dict[str, str] = {}
+    first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
-    service_of = record.service_of
     for attempt in record.attempts.values():
         if attempt.status is Status.LIVE:
-            groups.setdefault((attempt.base_url, normal_url(attempt.template)), []).append(attempt)
-    if len({service_of(base_url) for base_url, _ in groups}) < len({base_url for base_url, _ in groups}):
-        united: dict[tuple[str, str], list[Attempt]] = {}
-        for (base_url, url), attempts in groups.items():
-            united.setdefault((service_of(base_url), url), []).extend(attempts)
-        groups = united
-    routes = [route for attempts in groups.values() if len(attempts) > 1 for route in _shared_routes(attempts)]
+            if attempt.base_url not in services:
+                services[attempt.base_url] = record.service_of(attempt.base_url)
+            key = services[attempt.base_url], normal_url(attempt.template)
+            earlier = first.setdefault(key, attempt)
+            if earlier is not attempt:
+                groups.setdefault(key, [earlier]).append(attempt)
+    routes = [route for attempts in groups.values() for route in _shared_routes(attempts)]
     return Excess(
         tuple(sorted((found for found, is_twice in routes if is_twice), key=_order)),
         tuple(sorted((found for found, is_twice in routes if not is_twice), key=_order)),

@@ -19,7 +19,7 @@ def scene() -> Scene:
 
 @pytest.mark.parametrize("taker", ["new", f"{USA}/new"])
 def test_move_code(scene: Scene, taker: str) -> None:
-    """`overlap`: a code that moves is created beside the old one, also on another target, which goes only after that."""
+    """`overlap`: a code that moves is created beside the old one, on whichever target, which goes only after that."""
     scene.declare(target(USA))
     scene.hold("old", "ONB10001", hooks("old"))
     scene.want(taker, "ONB10001", hooks("new"))

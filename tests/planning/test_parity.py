@@ -31,7 +31,7 @@ def pairs(scene: Scene, a: str = EUROPE, b: str = USA, **options: bool | float) 
 
 def compared(scene: Scene, **options: bool | float) -> Parity:
     """Compare the two targets."""
-    (found,) = pairs(scene, **options).compared
+    (found,) = pairs(scene, EUROPE, USA, **options).compared
     return found
 
 
@@ -123,7 +123,7 @@ def test_gate_is_closed(scene: Scene, happens: str) -> None:
 
 
 def test_proven(scene: Scene) -> None:
-    """Each code must have been received in the first target, of the attempts in force, and for as long as it is said."""
+    """Each code must have been received in the first target, of the attempts in force, and for as long as said."""
     scene.drop(f"{USA}/applications")
     old = scene.hold("offers", "ONB10011", hooks("offers"))
     scene.receive(hooks("offers"), "ONB10011")
