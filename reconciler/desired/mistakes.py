@@ -105,15 +105,9 @@ class Mistakes:
         return self._in_file.total()
 
     def first_of_each_file(self) -> list[Message]:
-        """Return the mistakes, sorted by place: of each file the first, and how many more it has."""
-        mistakes: list[Message] = []
-        for file, of_file in groupby(sorted(self.found, key=position), lambda mistake: position(mistake)[0].file):
-            first = list(islice(of_file, FILE_LIMIT + 1))
-            mistakes += first[:FILE_LIMIT]
-            for rest in first[FILE_LIMIT:]:
-                what = f"{self._in_file[file] - FILE_LIMIT} more mistakes not shown"
-                mistakes.append(Message("more-mistakes", what, "", (Step("fix the ones above first"),), rest.place))
-        return mistakes
+        """Return the mistakes, sorted by place: of each file the first ones."""
+        files = groupby(sorted(self.found, key=position), lambda mistake: position(mistake)[0].file)
+        return [mistake for _, of_file in files for mistake in islice(of_file, FILE_LIMIT)]
 
 
 def _message(name: str, at: Place, what: str, remedy: Iterable[str | Step]) -> Message:

@@ -229,10 +229,9 @@ def test_very_many_mistakes_are_counted(tmp_path: Path) -> None:
     config = write(tmp_path, {"a.yaml": "".join(f"key{n}: 1\n" for n in range(5000)), "b.yaml": "x: 1"})
     with pytest.raises(ConfigError) as caught:
         load(config)
-    *first, more, other = caught.value.messages
+    *first, other = caught.value.messages
     assert 5001 == caught.value.count
     assert list(range(1, 101)) == [each.place.line for each in first if each.place]
-    assert ("more-mistakes", "4900 more mistakes not shown") == (more.name, more.what)
     assert f"{config}/b.yaml:1:1" == str(other.place)
 
 

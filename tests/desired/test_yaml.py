@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,8 +120,6 @@ def test_aliases_fill_no_memory(tmp_path: Path) -> None:
     """Nine lists of nine aliases each would be 400 million elements; each anchor and alias is a mistake instead."""
     names = "abcdefghi"
     lines = [f"{names[0]}: &{names[0]} [x]"]
-    lines += [
-        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in zip(names, names[1:], strict=False)
-    ]
+    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in itertools.pairwise(names)]
     found = {each.name for each in mistakes_in(write(tmp_path, {"a.yaml": "\n".join(lines)}))}
     assert {"yaml-anchor", "yaml-alias", "unknown-key"} == found
