@@ -131,7 +131,10 @@ cli = click.version_option(__version__, prog_name="reconciler", message="%(prog)
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, and end the process with its exit code, whatever becomes of its streams."""
-    code = run(args)
+    try:
+        code = run(args)
+    except BaseException as problem:  # noqa: BLE001 - a signal that came while the first was told
+        code = getattr(problem, "exit_code", 1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # what is done is done: a signal must not make another code of it
     for stream in (sys.stdout, sys.stderr):
@@ -154,8 +157,6 @@ def run(args: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # how click ends if the reader of a help text has left
         return end.code if isinstance(end.code, int) else 0
     except BaseException as problem:  # noqa: BLE001 - no traceback ever reaches a user
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # it ends by now, and says why
         return _explain(problem, invocation)
     return code if isinstance(code, int) else 0
 

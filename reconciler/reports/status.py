@@ -12,7 +12,7 @@ from reconciler.reports.apply import unresolved_message
 from reconciler.reports.document import Commands, Details, Document, Heading, Paragraph, Table, Todo, Tone
 from reconciler.reports.messages import alerts
 from reconciler.reports.plan import blocked_alerts, differing, selected, settled, twice
-from reconciler.reports.words import STATUS, capital, counted, listed
+from reconciler.reports.words import STATUS, ago, capital, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,9 @@ def status_document(status: Status) -> Document:
         ),
         alerts=(*blocked_alerts(status.plan), *alerts(_unsettled(status)), *alerts(_doubts(status), "Warning")),
         body=tuple(block for target in status.targets for block in _target(target)),
-        summary=tuple(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target)),
+        summary=tuple(
+            Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)
+        ),
         next=Commands((look,)) if changes else None,
         details=(Details("Event codes by subscription and target", (_matrix(status),)),) if status.targets else (),
     )
@@ -99,11 +101,11 @@ def _doubts(status: Status) -> Iterator[Message]:
             yield Message("target-undeclared", "not declared in config/: not planned", target.name)
 
 
-def _differing(target: TargetStatus) -> Iterator[str]:
+def _differing(target: TargetStatus, now: float) -> Iterator[str]:
     yield from (twice(route, "delivered") for route in target.duplicates)
     yield from (twice(route, "recorded") for route in target.recorded_twice)
     for attempt in target.awaiting_removal:
-        since = attempt.requested and f" since {attempt.requested}"
+        since = attempt.requested and f" since {ago(attempt.requested, now)}"
         yield f"{attempt.address}: removal (attempt {attempt.id}) awaited{since}"
 
 

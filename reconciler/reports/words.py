@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from reconciler.model.plan import Action
@@ -59,12 +59,6 @@ def ago(at: str, now: float) -> str:
     if seconds < 0:
         return f"{at} (in the future by this machine's clock)"
     return f"{at} ({_distance(seconds) or 'less than a minute'} ago)"
-
-
-def until(at: float, now: float) -> str:
-    """Return a time (epoch seconds) as a stamp, with how far it is ahead of `now`."""
-    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{stamp} (in {_distance(at - now) or counted(max(round(at - now), 1), 'second')})" if at > now else stamp
 
 
 def _distance(seconds: float) -> str:

@@ -1,0 +1,274 @@
+"""The documents of everything but a plan: what is told first, once, and with the commands to run."""
+
+from __future__ import annotations
+
+import pytest
+from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
+
+from reconciler.errors import Message, Place, step
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import ParityException
+from reconciler.model.outcome import Outcome
+from reconciler.model.parity import Difference, Pairs, Parity, Side, Unpaired, View
+from reconciler.model.plan import Action, Block
+from reconciler.model.record import Status
+from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
+from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, TargetStatus
+from reconciler.model.status import Status as TargetsStatus
+from reconciler.reports import terminal
+from reconciler.reports.apply import apply_document
+from reconciler.reports.difference import differences
+from reconciler.reports.doctor import doctor_document, validation_document
+from reconciler.reports.document import Alert, Changed, Field
+from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
+from reconciler.reports.messages import alerts, sentence
+from reconciler.reports.parity import parity_document
+from reconciler.reports.record import history_document, record_document
+from reconciler.reports.removals import removals_document
+from reconciler.reports.status import status_document
+from reconciler.reports.words import ago, counted, listed
+
+PRODUCTION = TargetName("europe/production")
+NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
+UNKNOWN = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN)
+
+
+def result(outcome: Done, address: str = OFFERS, **values: object) -> Result:
+    """Return what became of a create."""
+    return Result(Address(address), Action.CREATE, outcome, **values)  # type: ignore[arg-type]
+
+
+def status_of(*attempts: ObservedAttempt, **values: object) -> TargetsStatus:
+    """Return the status of `europe/staging`."""
+    made = values.pop("plan", plan(unchanged=len(attempts)))
+    return TargetsStatus(NOW, (TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
+
+
+def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
+    """One cause is one message."""
+    failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
+    (alert,) = apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts
+    assert isinstance(alert, Alert)
+    assert alert.where == ("europe/staging/a", "europe/staging/b")
+
+
+def test_an_unresolved_create_is_told_with_both_ways_to_settle_it() -> None:
+    """The verdict names the exit code, and the letter asks the operator."""
+    document = apply_document(Applied((result(Done.UNKNOWN),), Verdict.UNRESOLVED, unresolved=(UNKNOWN,)))
+    text = terminal.render(document)
+    assert document.title == "Applied: 1 outcome unknown. 1 unresolved create (exit 3)."
+    assert f"reconciler state resolve {OFFERS} --created --attempt {UNKNOWN.id}" in text
+    assert f"reconciler state resolve {OFFERS} --not-created --attempt {UNKNOWN.id}" in text
+    assert "Does this webhook subscription of europe/staging exist?" in text
+
+
+def test_a_conflict_names_the_import() -> None:
+    """409 may mean that the subscription exists."""
+    document = apply_document(Applied((result(Done.REJECTED, status=409, detail="conflict"),), Verdict.FAILED))
+    assert f"reconciler state import {OFFERS}" in terminal.render(document)
+
+
+def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
+    """It repeats what differs, and only else that all matches."""
+    assert apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2))).title == (
+        "No changes. 2 subscriptions match the configuration."
+    )
+    left = plan(duplicates=(duplicate(),))
+    assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route is delivered twice."
+
+
+def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
+    """The request is ready to send, and the command that confirms it follows."""
+    text = terminal.render(apply_document(Applied((result(Done.REQUESTED),), Verdict.DONE, removal=(attempt(),))))
+    assert "Send to the operator (europe/staging):" in text
+    assert "reconciler removal confirm 'europe/staging/*'" in text
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
+    """The operator finds it by either."""
+    text = one_line(letter([attempt(fields={"subscriptionId": "s1"})], purpose))
+    assert all(found in text for found in (URL, ID, "ONB10011", "subscriptionId s1"))
+
+
+def test_a_letter_about_several_numbers_them() -> None:
+    """One function writes the letter about one and about many."""
+    lines = letter([attempt(), attempt(url="https://x.example")], Purpose.DELETE)
+    assert lines[0] == "Please delete these webhook subscriptions of europe/staging:"
+    assert [line[:2] for line in lines if "URL:" in line] == ["1.", "2."]
+
+
+def test_a_letter_about_some_codes_says_which_to_keep() -> None:
+    """The rest of the subscription stays."""
+    text = one_line(letter([attempt(codes=("A", "B"), requested_codes=("A",))], Purpose.DELETE))
+    assert "event codes: A please keep its other 1 code: B" in text
+
+
+def test_there_is_one_letter_for_each_target() -> None:
+    """Operators differ."""
+    found = [attempt(), attempt("europe/production/offers"), attempt("europe/staging/x")]
+    assert [made.title for made in letters_by_target(found, Purpose.ASK)] == [
+        "Ask the operator (europe/production)",
+        "Ask the operator (europe/staging)",
+    ]
+
+
+def test_a_status_gives_codes_in_one_line() -> None:
+    """How many there are, and what is known of them."""
+    evidence = {"A": Evidence(Proof.PROVEN, AT), "B": Evidence(Proof.NEVER_SEEN), "C": Evidence(Proof.NEVER_SEEN)}
+    text = terminal.render(status_document(status_of(ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))))
+    assert "3 codes: 1 proven, 2 never seen" in text
+    assert text.endswith("No changes. 1 subscription matches the configuration.\n")
+
+
+@pytest.mark.parametrize(
+    ("known", "verdict"),
+    [
+        (status_of(ObservedAttempt(UNKNOWN, {})), "0 attempts in force. 1 unresolved create."),
+        (status_of(plan=plan(change())), "0 attempts in force. 1 change pending."),
+        (status_of(plan=plan(surplus=(surplus(),))), "0 attempts in force. 1 surplus code."),
+        (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 attempt in force."),
+    ],
+)
+def test_a_status_never_says_less_than_is_known(known: TargetsStatus, verdict: str) -> None:
+    """All matches only if nothing differs and nothing is unknown."""
+    assert status_document(known).title == verdict
+
+
+def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
+    """The reason of the change says it, and else the status does."""
+    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
+    known = status_of(ObservedAttempt(UNKNOWN, {}), plan=plan(blocked))
+    assert len(status_document(known).alerts) == 1
+    assert len(status_document(status_of(ObservedAttempt(UNKNOWN, {}))).alerts) == 1
+
+
+def test_a_request_that_was_cancelled_is_doubted() -> None:
+    """The operator may have removed it all the same."""
+    known = status_of(ObservedAttempt(attempt(), {}), cancelled=(attempt(cancelled=AT),))
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID}" in terminal.render(status_document(known))
+
+
+def test_a_removal_list_says_what_to_run_then() -> None:
+    """Only the codes that are to be removed are confirmed, and what stays beside is named."""
+    staying = attempt(id="d" * 32)
+    partial = attempt(codes=("A", "B"), requested_codes=("A",))
+    document = removals_document([Removals(STAGING, AT, (AwaitingRemoval(partial, ("A",), AT, (staying,)),))])
+    text = terminal.render(document)
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
+    assert f"our reference {staying.id}" in text
+    assert document.title == "1 removal awaited."
+
+
+def test_nothing_awaits_removal() -> None:
+    """The list says so."""
+    assert removals_document([]).title == "Nothing awaits removal."
+
+
+def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
+    """The difference goes from the first target to the second."""
+    sides = Side(("A",), "u1"), Side(("A", "B"), "u2")
+    found = [Difference("offers", view, *sides) for view in (View.DESIRED, View.IN_FORCE)]
+    document = parity_document(Pairs((Parity(STAGING, PRODUCTION, tuple(found), unapplied=(OFFERS,)),)))
+    (shown,) = [block for block in document.body if isinstance(block, Changed)]
+    assert shown.action == "desired and in force"
+    assert shown.fields == (Field("eventCodes", after="B"), Field("webhookUrl", "u1", "u2"))
+    assert document.title == "europe/staging and europe/production differ in 1 subscription."
+    assert document.next is not None
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (Difference("o", View.DESIRED, Side(("A",)), None), "desired in europe/staging only"),
+        (Difference("o", View.GATE, None, Side(("A",))), "not so in force in europe/staging"),
+        (Difference("o", View.PROVEN, Side(()), Side(("A",)), {"A": ""}), "A: + never observed"),
+    ],
+)
+def test_parity_says_in_which_target_something_is_missing(difference: Difference, words: str) -> None:
+    """A gate and proof are judged in the first target."""
+    assert words in terminal.render(parity_document(Pairs((Parity(STAGING, PRODUCTION, (difference,)),))))
+
+
+def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
+    """Declared exceptions are folded, with those that nothing needs."""
+    exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
+    parity = Parity(STAGING, PRODUCTION, (), ((Difference("offers", View.DESIRED, None, None), exception),))
+    pairs = Pairs((parity, parity), (Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
+    document = parity_document(pairs)
+    assert document.title == "2 of 2 pairs match and 1 target without a counterpart."
+    assert [details.title for details in document.details] == [
+        "Declared exceptions",
+        "Declared exceptions that are not needed",
+    ]
+
+
+def test_failures_of_one_cause_are_one_finding() -> None:
+    """What is fine is only shown on request."""
+    failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
+    document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
+    assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
+    assert document.title == "Checked: 2 failed and 1 ok."
+    assert "right" not in terminal.render(document)
+    assert "right" in terminal.render(document, terminal.Layout(verbose=True))
+
+
+def test_a_validation_names_every_mistake_with_its_place() -> None:
+    """The count is of all, though not all are shown."""
+    mistake = Message("m", "expected a list, got text", "", (), Place("config/a.yaml", 3, 5))
+    document = validation_document([mistake], [], 0, 40)
+    assert "Error: config/a.yaml:3:5: expected a list, got text" in terminal.render(document)
+    assert document.title == "Not valid: 40 mistakes."
+    assert validation_document([], [mistake], 2).title == "Valid: 2 subscriptions, 1 warning."
+
+
+def test_messages_with_one_cause_have_their_commands_together() -> None:
+    """The text of a step is said once."""
+    messages = [Message("m", "unknown", name, (step("to settle it, run", "reconciler", name),)) for name in "ab"]
+    (alert,) = alerts(messages)
+    assert alert.where == ("a", "b")
+    assert [todo.commands for todo in alert.todos] == [(("reconciler", "a"), ("reconciler", "b"))]
+
+
+def test_a_message_is_one_sentence_for_logs() -> None:
+    """Its commands have the global flags in use."""
+    message = Message("m", "not found", "config", (step("run", "reconciler", "init"), step("or look")))
+    assert sentence(message, ("--config", "x y")) == "config: not found; run reconciler --config 'x y' init; or look"
+
+
+def test_the_record_shows_an_address_whole() -> None:
+    """Everything that is known of each attempt."""
+    text = terminal.render(record_document([attempt(fields={"subscriptionId": "s1"})], [], whole=True))
+    assert ["subscriptionId", "s1"] in [line.split() for line in text.splitlines()]
+    table = terminal.render(record_document([attempt(), UNKNOWN], [], whole=False))
+    assert table.endswith("1 subscription in force, 1 unresolved create.\n")
+
+
+def test_the_history_counts_its_entries() -> None:
+    """A table with a row for each."""
+    assert history_document([("1", AT, "ada", OFFERS, "created")]).title == "1 entry."
+
+
+def test_equal_sides_do_not_differ() -> None:
+    """And nothing is imported for them."""
+    assert differences({"a": {"x"}}, {"a": {"x"}}) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (counted(1, "code"), "1 code"),
+        (counted(2, "entry", "entries"), "2 entries"),
+        (listed([]), ""),
+        (listed("a"), "a"),
+        (listed("abc"), "a, b and c"),
+        (listed("abcde", 2), "a, b and 3 more"),
+        (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
+        (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
+        (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future by this machine's clock)"),
+        (ago("no time", NOW), "no time"),
+    ],
+)
+def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
+    """They stand once, for every report."""
+    assert text == expected

@@ -1,0 +1,143 @@
+"""The document of a plan."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate, plan, surplus
+
+from reconciler.errors import Message, step
+from reconciler.model.plan import Action, Block, Plan, Request
+from reconciler.model.record import Status
+from reconciler.reports import terminal
+from reconciler.reports.document import Alert, Field
+from reconciler.reports.plan import changed, plan_document
+
+GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
+AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
+NEW_URL = "https://hooks.partner.example/new"
+
+
+def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
+    """The text of a plan is the difference, one line for each consequence, the counts, the command."""
+    both = Message("both-deliver", "both deliver until the operator removes the old one")
+    replace = change(
+        Action.REPLACE, before=(attempt(),), after=Request(("ONB10011", "ONB10012"), NEW_URL), warnings=(both,)
+    )
+    assert terminal.render(plan_document(plan(replace, selection=("europe/*",)))) == dedent(f"""\
+          ± europe/staging/offers  replace
+              eventCodes: + ONB10012
+              webhookUrl: "{URL}" -> "{NEW_URL}"
+              both deliver until the operator removes the old one
+
+        Plan: 1 to replace; 1 create call.
+
+        To carry it out, run:
+          reconciler apply -t 'europe/*'
+        """)
+
+
+@pytest.mark.parametrize(
+    ("differs", "verdict"),
+    [
+        (plan(unchanged=3), "No changes. 3 subscriptions match the configuration."),
+        (plan(unchanged=1), "No changes. 1 subscription matches the configuration."),
+        (plan(surplus=(surplus(),)), "Nothing to apply. 1 surplus code."),
+        (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route is delivered twice."),
+        (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
+        (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on targets not in config/."),
+        (plan(gates=(GATE,)), "Nothing to apply. No create is possible."),
+        (plan(change(Action.BLOCKED, block=Block.GATE)), "Nothing to apply. 1 blocked."),
+        (plan(change(), surplus=(surplus(),)), "Plan: 1 to create, 1 surplus code; 1 create call."),
+    ],
+)
+def test_the_verdict_never_says_less_than_is_known(differs: Plan, verdict: str) -> None:
+    """There are no changes only if what is in force is exactly what is desired; else it says what differs."""
+    assert plan_document(differs).title == verdict
+
+
+def test_blocked_changes_come_first_with_their_reason_told_once() -> None:
+    """Two addresses with one reason are one alert, which names both."""
+    reason = Message("waits", "waiting for the operator")
+    blocked = [
+        change(Action.BLOCKED, f"europe/staging/{name}", block=Block.WAITS, reasons=(reason,)) for name in ("b", "c")
+    ]
+    document = plan_document(plan(change(address="europe/staging/a"), *blocked))
+    assert [block.where for block in document.alerts if isinstance(block, Alert)] == [
+        ("europe/staging/b", "europe/staging/c")
+    ]
+    assert [getattr(block, "sign", "") for block in document.body] == ["!", "!", "+"]
+
+
+def test_a_closed_gate_is_told_once() -> None:
+    """The reasons of changes that it blocks repeat nothing."""
+    blocked = change(Action.BLOCKED, block=Block.GATE, reasons=(Message("loss-open", "a loss is open"),))
+    assert [block.what for block in plan_document(plan(blocked, gates=(GATE,))).alerts if isinstance(block, Alert)] == [
+        "a loss is open"
+    ]
+
+
+def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
+    """It asks for just those codes of that attempt."""
+    (alert,) = plan_document(plan(surplus=(surplus(),))).alerts
+    assert isinstance(alert, Alert)
+    assert alert.todos[0].commands == (
+        ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code", "LOA10013"),
+    )
+
+
+def test_surplus_that_was_requested_names_no_command() -> None:
+    """The operator was asked already."""
+    (alert,) = plan_document(plan(surplus=(surplus(requested=True),))).alerts
+    assert isinstance(alert, Alert)
+    assert alert.todos == ()
+
+
+def test_an_overridden_address_is_always_shown() -> None:
+    """It is said without -v, the others with it alone."""
+    document = plan_document(plan(overridden=("base_url",)))
+    assert "base_url https://api.staging.example overrides config/" in terminal.render(document)
+    assert "login.staging.example" not in terminal.render(document)
+    assert "login.staging.example" in terminal.render(document, terminal.Layout(verbose=True))
+
+
+def test_a_saved_plan_is_applied_from_its_file() -> None:
+    """The next command names the file."""
+    following = plan_document(plan(change()), saved="plan.json").next
+    assert following is not None
+    assert following.todos[0].commands == (("reconciler", "apply", "plan.json"),)
+
+
+def test_nothing_to_do_names_no_command() -> None:
+    """A plan whose changes are all blocked has no next command."""
+    assert plan_document(plan(change(Action.BLOCKED, block=Block.WAITS))).next is None
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [
+        (Action.CREATE, (Field("eventCodes", after="ONB10011, ONB10012"), Field("webhookUrl", after=URL))),
+        (Action.EXTEND, (Field("eventCodes", after="ONB10012"),)),
+        (Action.REPLACE, (Field("eventCodes", after="ONB10012"), Field("eventCodes", before="LOA10013"))),
+        (Action.RESTORE, ()),
+        (Action.REMOVE, (Field("eventCodes", before="LOA10013, ONB10011"), Field("webhookUrl", before=URL))),
+        (Action.RETRY, (Field("eventCodes", after="ONB10011, ONB10012"), Field("webhookUrl", after=URL))),
+        (Action.BLOCKED, (Field("eventCodes", after="ONB10012"), Field("eventCodes", before="LOA10013"))),
+    ],
+)
+def test_a_change_shows_the_fields_that_it_changes(action: Action, fields: tuple[Field, ...]) -> None:
+    """Codes that no call removes are no part of an extension: they are surplus."""
+    before = () if action is Action.CREATE else (attempt(codes=("LOA10013", "ONB10011")),)
+    wanted = Request(("ONB10011", "ONB10012"), URL)
+    request = Request(("ONB10012",), URL) if action is Action.EXTEND else None
+    assert changed(change(action, before=before, after=wanted, request=request, concerns=(ID,))).fields == fields
+
+
+def test_reasons_that_repeat_the_difference_are_left_out() -> None:
+    """The fields say which codes are new; a step that a warning names is kept."""
+    repeats = Message("new-codes", "new event codes: ONB10012")
+    warns = Message("cancel", "cancel the request", "", (step("if it was removed, run", "reconciler", "removal"),))
+    shown = changed(change(Action.EXTEND, before=(attempt(),), reasons=(repeats,), warnings=(warns,)))
+    assert [note.text for note in shown.notes] == ["cancel the request"]
+    assert shown.todos[0].commands == (("reconciler", "removal"),)

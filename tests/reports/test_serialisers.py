@@ -1,0 +1,202 @@
+"""Every serialiser says the same, and nothing that comes from elsewhere is more than text."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from support.plan_values import OFFERS, change, nasty, plan, plans
+
+from reconciler.errors import Message, Step
+from reconciler.reports import html, markdown, terminal
+from reconciler.reports.document import (
+    Alert,
+    Changed,
+    Commands,
+    Details,
+    Document,
+    Letter,
+    Paragraph,
+    Table,
+    Todo,
+    Tone,
+)
+from reconciler.reports.escaping import command_line, harmless_line, visible
+from reconciler.reports.messages import alerts
+from reconciler.reports.plan import plan_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.model.plan import Plan
+    from reconciler.reports.document import Block
+
+VERBOSE = terminal.Layout(verbose=True)
+FLAGS = ("--config", "other config")
+
+
+def all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks with those that are folded in them."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Details):
+            yield from all_blocks(block.blocks)
+
+
+def blocks_of(document: Document) -> list[Block]:
+    """Return every block of a document."""
+    following = (document.next,) if document.next else ()
+    return list(all_blocks((*document.alerts, *document.body, *document.summary, *following, *document.details)))
+
+
+def commands_of(document: Document) -> list[str]:
+    """Return every command of a document, as it is pasted."""
+    todos = [
+        todo for block in blocks_of(document) if isinstance(block, Changed | Commands | Alert) for todo in block.todos
+    ]
+    return [command_line(command) for todo in todos for command in todo.commands]
+
+
+@given(plans())
+def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -> None:
+    """Each change, the verdict with its counts, and each command are in the text, the Markdown and the page."""
+    document = plan_document(drawn)
+    text, marked = terminal.render(document, VERBOSE), markdown.render(document)
+    page = unescape(html.render(document))
+    for block in blocks_of(document):
+        if isinstance(block, Changed):
+            assert f"{block.sign} {block.title}  {block.action}\n" in text
+            assert f"| {block.sign} | {markdown.code(block.title)} | {block.action} |" in marked
+            assert f"<b>{block.sign} {block.title}</b> {block.action}" in page
+            for field in block.fields:
+                for value in filter(None, (field.before, field.after)):
+                    assert visible(value) in text
+                    assert markdown.code(value) in marked
+                    assert visible(value) in page
+    assert visible(document.title) in text
+    assert markdown.prose(document.title) in marked
+    assert visible(document.title) in page
+    for command in commands_of(document):
+        assert command in [line.strip() for line in text.splitlines()]
+        assert command in marked.splitlines()
+        assert f">{command}</code>" in page
+
+
+@given(plans())
+def test_nothing_from_elsewhere_controls_a_terminal_or_a_runner(drawn: Plan) -> None:
+    """No format has a control character, a character that reverses the direction, or a command of a runner."""
+    document = plan_document(drawn)
+    for text in (terminal.render(document, VERBOSE), markdown.render(document), html.render(document)):
+        lines = text.splitlines()
+        assert all(line.isprintable() for line in lines)
+        assert not any(line.lstrip().startswith("::") for line in lines)
+        assert "##[" not in text
+
+
+@given(nasty)
+def test_markdown_of_foreign_text_is_no_markup(text: str) -> None:
+    """Outside of code, a sentence has plain words alone: no markup, link, mention or entity that makes one."""
+    bare = re.sub("<code>[A-Za-z0-9 /,&#;]*</code>", "", markdown.prose(text))
+    assert re.fullmatch(r"""[A-Za-z0-9 '",;:.!?()-]*""", bare)
+
+
+def test_a_page_escapes_markup() -> None:
+    """Markup in a value is text in the page."""
+    page = html.render(Document("plan", "<script>alert(1)</script>", body=(Paragraph("<img src=x>"),)))
+    assert "<script>alert" not in page
+    assert "<img" not in page
+
+
+def test_a_page_loads_nothing() -> None:
+    """The page names no other place, and its policy allows its own style and script alone."""
+    page = html.render(plan_document(plan(change())))
+    assert "default-src 'none'; style-src 'sha256-" in page.replace("&#39;", "'")
+    assert not re.findall(r"""(?:src|href)=|url\(|@import""", page)
+
+
+def test_a_page_of_a_thousand_changes_is_small() -> None:
+    """It is under 300 kB."""
+    page = html.render(plan_document(plan(*(change(address=f"europe/staging/offers-{n}") for n in range(1000)))))
+    assert len(page.encode()) < 300_000
+
+
+def test_the_first_screen_of_a_page_has_verdict_targets_and_digest() -> None:
+    """They come before the first change."""
+    page = html.render(plan_document(plan(change())))
+    head = page[: page.index("<main>")]
+    assert all(text in head for text in ("Plan: 1 to create; 1 create call.", "europe/staging", "sha256:p"))
+
+
+def test_a_markdown_report_that_is_too_long_cannot_be_approved() -> None:
+    """It is cut to what a job summary holds, and its first line says so."""
+    document = plan_document(plan(*(change(address=f"europe/staging/{n}-{'x' * 200}") for n in range(3000))))
+    text = markdown.render(document)
+    assert len(text.encode()) <= markdown.LIMIT
+    assert "cannot be approved" in text.splitlines()[0]
+
+
+def test_a_fence_is_longer_than_any_in_its_text() -> None:
+    """Backquotes in a command do not end its block."""
+    document = Document("plan", "", next=Commands((Todo("run", (("reconciler", "```"),)),)))
+    assert "````sh\nreconciler '```'\n````" in markdown.render(document)
+
+
+def test_no_command_breaks_at_the_width_of_a_terminal() -> None:
+    """Sentences wrap at 80 columns; a command stays on its line, whole."""
+    command = ("reconciler", "state", "resolve", OFFERS, "--not-created", "--attempt", "a" * 32, "--note", "b" * 40)
+    message = Message("m", "word " * 40, OFFERS, (Step("to settle it, " + "word " * 20, command),))
+    text = terminal.render(Document("m", "", alerts=alerts([message])), terminal.Layout(FLAGS, 80))
+    assert f"    {command_line(command, FLAGS)}" in text.splitlines()
+    assert all(len(line) <= 80 for line in text.splitlines() if "reconciler" not in line)
+
+
+def test_colour_says_nothing_by_itself() -> None:
+    """Without its escapes, coloured text is the same as text without colour."""
+    document = plan_document(plan(change(), unchanged=1))
+    coloured = terminal.render(document, terminal.Layout(colour=True))
+    assert "\x1b[32m" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == terminal.render(document)
+
+
+def test_a_table_that_is_too_wide_continues_on_the_next_line() -> None:
+    """Columns that do not fit a terminal follow below their row, and no cell is lost."""
+    table = Table(("address", "URL"), (("a" * 30, "u" * 60),), (Tone.ERROR,))
+    lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
+    assert lines == ["address", "a" * 30, f"    {'u' * 60}"]
+
+
+def test_a_letter_is_not_changed() -> None:
+    """Its lines are those to send, only indented, in every format."""
+    document = Document("l", "", body=(Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
+    assert "    Please delete:\n\n    URL: https://x.example\n" in terminal.render(document)
+    assert "```text\nPlease delete:\n\nURL: https://x.example\n```" in markdown.render(document)
+    assert "Please delete:\n\nURL: https://x.example\n</pre>" in html.render(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31m", r"a\x1b[31m"),
+        ("\u202ex", r"\u202ex"),
+        ("##[error]", r"##\[error]"),
+        ("ä±", "ä±"),
+        ("a\nb", r"a\nb"),
+    ],
+)
+def test_text_from_elsewhere_is_made_visible(text: str, shown: str) -> None:
+    """What would act is spelt out; letters of any script stay."""
+    assert visible(text) == shown
+
+
+def test_a_line_never_begins_with_a_command_of_a_runner() -> None:
+    """It is marked, behind blanks too."""
+    assert harmless_line("  ::error::x") == "|   ::error::x"
+
+
+def test_global_flags_follow_the_name_of_the_program_alone() -> None:
+    """They are quoted, and other programs' commands stay as they are."""
+    assert command_line(("reconciler", "plan"), FLAGS) == "reconciler --config 'other config' plan"
+    assert command_line(("git", "push"), FLAGS) == "git push"
