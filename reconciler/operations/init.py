@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
@@ -167,7 +168,22 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
         raise SettingsError(Message("record-on-runner", what, "--github", (step,)))
     head = _git(directory, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").removeprefix("origin/")
     branch = head or _git(directory, "branch", "--show-current") or "main"
-    return {WORKFLOW: _rendered("subscriptions.yml", {"branch": json.dumps(branch), "environments": environments})}
+    workflows, at = _published()
+    values = {"branch": json.dumps(branch), "environments": environments, "workflows": workflows, "at": at}
+    return {WORKFLOW: _rendered("subscriptions.yml", values)}
+
+
+def _published() -> tuple[str, str]:
+    """Return where the reusable workflows are, and `@COMMIT`: where this was installed from, else in the repository."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
+
+    with suppress(PackageNotFoundError):
+        origin = json.loads(distribution("reconciler").read_text("direct_url.json") or "{}")
+        host = re.escape(os.environ.get("GH_HOST") or "github.com")
+        named = re.fullmatch(rf"(?:https|ssh)://(?:git@)?{host}/([\w.-]+/[\w.-]+?)(?:\.git)?/?", origin.get("url", ""))
+        if named and (commit := origin.get("vcs_info", {}).get("commit_id")):
+            return f"{named[1]}/.github/workflows", f"@{commit}"
+    return "$/.github/workflows", ""
 
 
 def _key_steps(key: Path | None) -> list[Step]:
@@ -176,8 +192,11 @@ def _key_steps(key: Path | None) -> list[Step]:
 
 
 def _github_steps(files: Mapping[str, str]) -> list[Step]:
-    text = "on GitHub, create an environment with reviewers and the client id and secret of its targets for each stage"
-    return [Step(text)] if WORKFLOW in files else []
+    if WORKFLOW not in files:
+        return []
+    copy = "copy .github/actions/reconcile and the workflows plan.yml and apply.yml of reconciler into the repository"
+    following = "on GitHub, create the environments, secrets and rulesets: .github/actions/reconcile/README.md"
+    return [*([Step(copy)] if "uses: $/" in files[WORKFLOW] else []), Step(following)]
 
 
 def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:

@@ -1,132 +1,90 @@
-"""What the scripts of the workflows share: they read the event, run the program, and tell the job what came of it."""
+"""What the scripts share: they run the program, ask GitHub and git, and write the outputs and the summary of the job."""
 
-from __future__ import annotations
-
+import html
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
-import tempfile
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, Final, NoReturn
 
-from given import ask_nobody, take_store_credentials
+from reconciler.reports.escaping import harmless_line, visible
 
-from reconciler.cli.main import leave, run
-from reconciler.cli.options import Invocation
-from reconciler.errors import Interrupted, ReconcilerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import IO
-
-INVOCATION = Invocation()
-"""Of all commands of a step: a thread stuck in a stream of one must not keep the process from ending."""
+SUMMARY: Final = 1 << 20
+"""Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""
 
 
-UNRESOLVED = 3
-"""The exit code of a plan or an apply where a create has an unknown outcome."""
-RESOLVE_BY_FORM = (
-    "\n**In the browser:** *Run workflow*, operation `state resolve --created` or `state resolve --not-created`, the"
-    " address that is named above, and as the note the evidence for it. See *If a create has an unknown outcome* in the"
-    " README of the action, `.github/actions/reconcile/README.md`.\n"
-)
-"""What the commands of a report are in the form: whoever reads it on the page of a run may have no terminal."""
+def stop(text: str) -> NoReturn:
+    """End the step with exit code 1 and an error, in the log and beside the run."""
+    sys.exit(f"::error::{visible(text)}")
 
 
-class Refusal(ReconcilerError):
-    """What was asked for is not done; the text says why, and what to do."""
+def reconciler(*words: str, stdin: str = "", stderr: int | None = None) -> tuple[int, str]:
+    """Run the program and return its exit code and output; signals are passed on."""
+    command, pipe = (sys.executable, "-P", "-m", "reconciler", *words), subprocess.PIPE
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr)  # noqa: S603 - no shell
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: child.send_signal(number))
+    text = child.communicate(stdin.encode())[0].decode(errors="backslashreplace")
+    return (child.returncode if child.returncode >= 0 else 128 - child.returncode), text
 
 
-def main(commands: Mapping[str, Callable[[], int]]) -> NoReturn:
-    """End the process with the exit code of one of the commands, which the first argument names."""
-    leave(ended(lambda: _command(commands)), INVOCATION)
+def take_store_credentials(text: str) -> None:
+    """Make variables of the credentials of the record's store: lines such as PGPASSWORD=…"""
+    for line in text.splitlines():
+        name, _, value = line.strip().partition("=")
+        if re.fullmatch(r"(AWS|AZURE|GOOGLE)_[A-Z0-9_]+|PG[A-Z]+", name):
+            sys.stderr.write(f"::add-mask::{value}\n")
+            os.environ[name] = value
 
 
-def ended(command: Callable[[], int]) -> int:
-    """The exit code of a command of a script, also where a signal comes between two runs of the program."""
-    ask_nobody()
-    try:
-        return command()
-    except ReconcilerError as problem:
-        INVOCATION.terminal.print_problem(problem)
-        return problem.exit_code
-    except Interrupted as problem:
-        return problem.exit_code
+def show(text: str, *, whole: bool = False) -> None:
+    """Append to the summary. What is to be approved has to be there `whole`, and readable; a report is left out."""
+    file = Path(os.environ["GITHUB_STEP_SUMMARY"])
+    fits = len(text.encode()) <= SUMMARY - (file.stat().st_size if file.exists() else 0)
+    if whole and not (fits and text.replace("\n", "").isprintable()):
+        stop("too long for the summary, or not printable: what cannot be shown whole cannot be approved; select less")
+    with file.open("a", encoding="utf-8") as summary:
+        summary.write(text if fits else "The report is too long for this page: see the log.\n")
 
 
-def _command(commands: Mapping[str, Callable[[], int]]) -> int:
-    take_store_credentials()
-    return commands[sys.argv[1]]()
+def block(text: str) -> str:
+    """Return text as a block of Markdown that ends with it."""
+    return "<pre>" + "\n".join(html.escape(visible(line)) for line in text.splitlines()) + "</pre>\n\n"
 
 
-def inputs() -> dict[str, str]:
-    """What was typed into the form of "Run workflow", by name; empty for other events. All of it is text."""
-    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    given = event.get("inputs") or {}
-    return {name: "" if value is None else str(value) for name, value in given.items()}
+def say(text: str) -> None:
+    """Print text to the log; none of its lines is a command of the runner."""
+    sys.stdout.write("".join(f"{harmless_line(line)}\n" for line in text.splitlines()))
 
 
-def hand_on(**outputs: str) -> None:
-    """Tell outputs that decide what later jobs do. Raises Refusal if that fails: those jobs would be left out."""
-    if not tell(**outputs):
-        raise Refusal("later jobs cannot be told what to do; start the workflow again")
+def tell(name: str, value: str) -> None:
+    """Write an output of the step, of one line."""
+    with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
+        file.write(f"{name}={value}\n")
 
 
-def tell(**outputs: str) -> bool:
-    """Tell outputs; whether that succeeded. None has a line break: names, numbers, digests, JSON, paths made here."""
-    return _append("GITHUB_OUTPUT", "".join(f"{name.replace('_', '-')}={value}\n" for name, value in outputs.items()))
+def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
+    """Return what `gh` prints, from JSON, or `default` if it fails and there is one."""
+    host = {"GH_HOST": os.environ["GITHUB_SERVER_URL"].partition("://")[2]}
+    given = {**os.environ, **host, "GH_ENTERPRISE_TOKEN": os.environ["GH_TOKEN"]}
+    data = json.dumps(stdin).encode()
+    done = subprocess.run(["gh", *words], check=False, input=data, stdout=subprocess.PIPE, env=given)  # noqa: S603, S607
+    if done.returncode and default is None:
+        stop(f"gh {' '.join(words)[:200]} failed; see above")
+    return default if done.returncode else json.loads(done.stdout or "null")
 
 
-def summarise(text: str) -> None:
-    """Put Markdown on the job's summary."""
-    _append("GITHUB_STEP_SUMMARY", text)
+def git(*words: str) -> str:
+    """Return what git prints, "" if it fails."""
+    return subprocess.run(["git", *words], check=False, stdout=subprocess.PIPE).stdout.decode().strip()  # noqa: S603, S607
 
 
-def _append(variable: str, text: str) -> bool:
-    """Append to the file that a variable names, if there is one; that it fails is a warning."""
-    path = os.environ.get(variable)
-    try:
-        with Path(path or os.devnull).open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as problem:
-        warn(f"{variable} cannot be written: {problem.strerror}")
-        return False
-    return True
-
-
-def warn(text: str) -> None:
-    """Say on stderr what does not change the exit code: the step has that of what was done."""
-    with suppress(OSError):
-        sys.stderr.write(f"Warning: {text}\n")
-
-
-def reconciler(*arguments: str, streams: tuple[int, ...] = (1,)) -> tuple[int, str]:
-    """Run the program; its exit code, and what it wrote to stdout (1), stderr (2) or both."""
-    with tempfile.TemporaryFile() as file:
-        with _streams_to(file, streams):
-            code = run(list(arguments), INVOCATION)
-        file.seek(0)
-        return code, file.read().decode()
-
-
-def report(path: Path, *arguments: str) -> int:
-    """Run the program with stdout to a file; its exit code."""
-    with path.open("wb") as file, _streams_to(file, (1,)):
-        return run(list(arguments), INVOCATION)
-
-
-@contextmanager
-def _streams_to(file: IO[bytes], streams: tuple[int, ...]) -> Iterator[None]:
-    sys.stdout.flush()
-    kept = {stream: os.dup(stream) for stream in streams}
-    for stream in streams:
-        os.dup2(file.fileno(), stream)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for stream, before in kept.items():
-            os.dup2(before, stream)
-            os.close(before)
+def event(*names: str) -> Any:
+    """Return a value of the event that began the run, None if it has none."""
+    value = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    for name in names:
+        value = (value or {}).get(name)
+    return value
