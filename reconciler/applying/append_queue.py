@@ -202,8 +202,9 @@ class AppendQueue:
                 case Answered():
                     words.append(f"{fact.outcome.value.replace('_', ' ')} {fact.what.address}")
                 case _:
-                    kind = type(fact).__struct_config__.tag
-                    words.append(f"{str(kind).replace('_', ' ')} {self.reading.record.attempts[fact.attempt].address}")
+                    kind = str(type(fact).__struct_config__.tag).replace("_", " ")
+                    known = self.reading.record.attempts.get(fact.attempt)
+                    words.append(f"{kind} {known.address if known else fact.attempt}")
         more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
         run = f" ({self._context.by['url']})" if "url" in self._context.by else ""
         return f"{', '.join(words[:_NAMED])}{more}{run}"

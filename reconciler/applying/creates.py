@@ -192,7 +192,7 @@ class Creates:
 
     def local_draft(self, change: Change, now: Instant) -> Draft:
         """Return the draft of a change that takes facts only."""
-        return Draft(change, local_facts(change, self._appends.reading.record, self._context, now))
+        return Draft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
         """Send the call, have the record re-read first, or withdraw it."""
@@ -226,8 +226,7 @@ class Creates:
         self._forget(call)
         facts: list[ApplyFact] = [answered(call.intent, answer, response, context, now)]
         if answer.outcome is Outcome.CREATED and change.action is Action.REPLACE:
-            reason, record = f"replaced by {change.address}", self._appends.reading.record
-            facts += removal_requests(change.concerns, reason, record, context, now)
+            facts += removal_requests(change, f"replaced by {change.address}", context, now)
             self._work.requested += change.concerns
         self._appends.add(facts, now)
         self._breakers[target] = self._breakers.get(target, Breaker()).after(answer)

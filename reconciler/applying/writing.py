@@ -10,13 +10,10 @@ from reconciler.model.url import filled
 from reconciler.record.facts import Answered, Intended, RemovalCancelled, RemovalRequested, What
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from reconciler.applying.context import Context
     from reconciler.model.clock import Instant
     from reconciler.model.outcome import Answer
     from reconciler.model.plan import Change
-    from reconciler.model.record import Record
 
 ApplyFact = Intended | Answered | RemovalRequested | RemovalCancelled
 
@@ -58,37 +55,29 @@ def answered(intent: Intended, answer: Answer, response: str | None, context: Co
     )
 
 
-def local_facts(change: Change, record: Record, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
+def local_facts(change: Change, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
     """Return the facts that carry out a change without a call."""
     match change.action:
         case Action.RESTORE:
-            attempts = (record.attempts[attempt] for attempt in change.concerns)
             return tuple(
                 RemovalCancelled(at=stamp(now.wall), by=context.by, attempt=attempt.id, requests=attempt.requests)
-                for attempt in attempts
-                if attempt.requests
+                for attempt in change.before
+                if attempt.id in change.concerns and attempt.requests
             )
         case Action.REMOVE:
             reason = change.reasons[0].what if change.reasons else ""
-            return removal_requests(change.concerns, reason, record, context, now)
+            return removal_requests(change, reason, context, now)
         case Action.CREATE | Action.EXTEND | Action.REPLACE | Action.RETRY | Action.BLOCKED:
             raise ValueError(change.action)
         case _:
             assert_never(change.action)
 
 
-def removal_requests(
-    attempts: Iterable[str], reason: str, record: Record, context: Context, now: Instant
-) -> tuple[ApplyFact, ...]:
-    """Return the requests to remove attempts whole."""
+def removal_requests(change: Change, reason: str, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
+    """Return the requests to remove whole what a change concerns."""
+    at, by = stamp(now.wall), context.by
     return tuple(
-        RemovalRequested(
-            at=stamp(now.wall),
-            by=context.by,
-            attempt=attempt,
-            codes=record.attempts[attempt].codes,
-            reason=reason,
-            by_plan=True,
-        )
-        for attempt in attempts
+        RemovalRequested(at=at, by=by, attempt=attempt.id, codes=attempt.codes, reason=reason, by_plan=True)
+        for attempt in change.before
+        if attempt.id in change.concerns
     )

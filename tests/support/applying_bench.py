@@ -17,7 +17,7 @@ from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.record.facts import Exists, What
 from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
-from support.small_planner import desired_of, plan_for, target_of
+from support.desired_values import desired_of, plan_for, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

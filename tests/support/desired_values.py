@@ -8,7 +8,7 @@ from reconciler.errors import Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
 from reconciler.model.selection import Selection
-from support.planner_double import plan as real_plan
+from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ def plan_for(
     desired: Desired, reading: Reading, now: float, *patterns: str, accounts: Mapping[TargetName, str] | None = None
 ) -> Plan:
     """Return the plan on a record as it was read."""
-    return real_plan(
+    return plan(
         desired,
         reading.record,
         reading.standing,

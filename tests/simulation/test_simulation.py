@@ -1,0 +1,95 @@
+"""The protocol of an apply under thousands of seeds: machines, people, and every fault."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from support.simulation import broken
+from support.simulation.simulation import Simulation
+from support.simulation.world import Promise, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.simulation.broken import Break
+
+Odds = dict[str, float]
+CALM: Odds = {"rollback": 0.0, "loss": 0.0}
+LOSSES: Odds = {"rollback": 0.02, "loss": 0.02, "busy": 0.3, "slow": 0.3, "append_lost": 0.2}
+LOST: Odds = {"append_lost": 0.3, "append_late": 0.1, "second_lost": 0.2, "append_fails": 0.2, **CALM}
+_CHUNK = 1_000
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Warnings of appends that failed would fill the screen."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def run_seeds(seeds: range, odds: Odds | None = None) -> None:
+    """Run these simulations. Raises what the first that fails does, with a note on how to look into it."""
+    for seed in seeds:
+        try:
+            Simulation(seed, odds=odds).run()
+        except BaseException as problem:
+            problem.add_note(f"Simulation({seed}, odds={odds}, tracing=True) has the story in world.trace")
+            raise
+
+
+@pytest.mark.parametrize("odds", [None, CALM, LOSSES, LOST], ids=["mixed", "calm", "losses", "lost answers"])
+def test_no_seed_breaks_a_promise(odds: Odds | None) -> None:
+    """Whatever crashes, is lost or comes late: no route is created twice, nothing is forgotten, all comes right."""
+    run_seeds(range(60), odds)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("odds", [None, CALM, LOSSES, LOST], ids=["mixed", "calm", "losses", "lost answers"])
+@pytest.mark.parametrize("first", range(60, 20_060, _CHUNK))
+def test_no_seed_of_many_breaks_a_promise(first: int, odds: Odds | None) -> None:
+    """The same for tens of thousands of seeds more."""
+    run_seeds(range(first, first + _CHUNK), odds)
+
+
+@pytest.mark.parametrize("seed", [1, 7, 19])
+def test_a_seed_tells_the_same_story_every_time(seed: int) -> None:
+    """A run under one seed is reproduced to the letter."""
+    stories = [Simulation(seed, tracing=True).run().trace for _ in range(2)]
+    assert stories[0] == stories[1]
+    assert len(stories[0] or []) > 5
+
+
+BROKEN: list[tuple[Break, set[Promise], Odds | None]] = [
+    (broken.forget_outcomes, {Promise.SAVED}, CALM),
+    (broken.send_first, {Promise.INTENT_FIRST}, None),
+    (broken.append_without_comparing, {Promise.SOUND}, None),
+    (broken.take_unknown_for_rejected, {Promise.TRUTHFUL, Promise.NOT_FORGOTTEN, Promise.ONCE}, CALM),
+    (broken.retry_unknown, {Promise.ONCE, Promise.TRUTHFUL}, CALM),
+    (broken.keep_to_the_old_plan, {Promise.ONCE}, CALM),
+    (broken.adopt_any_head, {Promise.ONCE}, LOST),
+    (broken.forget_the_window, {Promise.IN_TIME}, CALM),
+    (broken.object_to_nothing, {Promise.ONCE, Promise.INTENT_FIRST}, LOSSES),
+    (broken.leave_the_second_place_behind, {Promise.INTENT_FIRST}, LOST),
+    (broken.open_many_intents, {Promise.FEW_OPEN}, CALM),
+    (broken.save_nothing, {Promise.SAVED}, LOST),
+    (broken.save_outcomes_without_intents, {Promise.SAVED}, LOST),
+    (broken.praise_every_run, {Promise.TRUTHFUL}, CALM),
+    (broken.carry_nothing_out, {Promise.AT_REST}, CALM),
+]
+
+
+@pytest.mark.parametrize(("break_it", "promises", "odds"), BROKEN, ids=[case[0].__name__ for case in BROKEN])
+def test_a_broken_protocol_is_found(
+    break_it: Break, promises: set[Promise], odds: Odds | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulation that lets a broken protocol pass would prove nothing."""
+    break_it(monkeypatch)
+    with pytest.raises(Violation) as violation:
+        for seed in range(600):
+            with suppress(Exception):
+                Simulation(seed, odds=odds).run()
+    assert violation.value.promise in promises
