@@ -1,4 +1,4 @@
-"""What some values need beside msgspec's Struct: fields that are not printed, and fields that do not count."""
+"""Additions to msgspec's Struct: fields that are not printed, and fields that do not count."""
 
 from __future__ import annotations
 

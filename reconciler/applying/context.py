@@ -49,7 +49,7 @@ class Limits(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """What a run of the protocol is given besides the record.
+    """The inputs of a run of the protocol besides the record.
 
     `plan` is the one that was approved; `replan` plans the same again on a record, raises ReconcilerError if that
     cannot be done, and does no I/O. `by` says who applies, for the facts; `run` is the run's id. `account` gives the

@@ -1,4 +1,4 @@
-"""What is different in a step of GitHub Actions: masks, annotations, and text from elsewhere."""
+"""The differences in a step of GitHub Actions: masks, annotations, and text from elsewhere."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class Consent(Struct, frozen=True):
-    """What was agreed to on the command line: everything (`yes`), what has this digest, or only to be shown it."""
+    """A person's consent on the command line: to everything (`yes`), to one digest, or only to be shown it."""
 
     yes: bool = False
     dry_run: bool = False

@@ -33,7 +33,7 @@ class TargetName(str):
 
     @property
     def variable_prefix(self) -> str:
-        """What the names of this target's environment variables begin with: `RECONCILER_<REGION>_<ENVIRONMENT>_`."""
+        """The beginning of the names of this target's environment variables: `RECONCILER_<REGION>_<ENVIRONMENT>_`."""
         return f"RECONCILER_{self}_".replace("/", "_").replace("-", "_").upper()
 
 
@@ -56,6 +56,6 @@ class Address(str):
 
 
 def matches(glob: str, name: str) -> bool:
-    """Whether a glob matches a target or an address segment by segment, so that `*` does not cross a slash."""
+    """True if a glob matches a target or an address segment by segment, so that `*` does not cross a slash."""
     globs, segments = glob.split("/"), name.split("/")
     return len(globs) == len(segments) and all(map(fnmatchcase, segments, globs))

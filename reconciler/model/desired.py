@@ -30,7 +30,7 @@ KEY_ENCODINGS = ("utf8", *ENCODINGS)
 
 
 class Overlap(StrEnum):
-    """Whether two subscriptions of one service may have the same event code."""
+    """The rule for two subscriptions of one service with the same event code: an error, or allowed."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
@@ -44,7 +44,7 @@ class Replace(StrEnum):
 
 
 class Unknown(StrEnum):
-    """What an apply does about an unknown outcome: wait for a person, or send the address again as a new attempt."""
+    """The rule for an unknown outcome: wait for a person, or send the address again as a new attempt."""
 
     WAIT = "wait"
     RETRY = "retry"

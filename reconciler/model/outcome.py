@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
 
 class Answer(Discreet, frozen=True):
-    """What one exchange with the service came to.
+    """The result of one exchange with the service.
 
     `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
     secrets. `head` is the response's status line and headers, as far as the blank line and with it, and `body` what was

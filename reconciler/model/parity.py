@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class View(StrEnum):
-    """What is compared. GATE compares what is live in the first target with what the second desires.
+    """The subject of a comparison. GATE compares what is live in the first target with what the second desires.
 
     PROVEN compares what was observed delivering in the first target instead.
     """

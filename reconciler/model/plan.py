@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What is to be done about an address, in the order in which summaries name them."""
+    """The kind of a change, in the order in which summaries name them."""
 
     CREATE = "create"
     EXTEND = "extend"
@@ -103,7 +103,7 @@ class Duplicate(Struct, frozen=True):
 
 
 class TargetPlan(Struct, frozen=True):
-    """What is planned for one target. `digest` covers its changes'. `unchanged` counts the subscriptions as desired."""
+    """The plan of one target. `digest` covers its changes'. `unchanged` counts the subscriptions as desired."""
 
     target: Target
     digest: str
@@ -116,7 +116,7 @@ class TargetPlan(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """What is planned for all targets selected, by target name.
+    """The plan of all targets selected, by target name.
 
     `gates` are messages about the first two gates if they are closed: why nothing is created, and the way on.
     `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,

@@ -168,8 +168,9 @@ class Record(Struct, frozen=True, dict=True):
     `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
     it is open. `base_urls` and `accounts` are those that a target belongs to: several only where someone said that they
     are one. `services` maps the key of a service to that of the one which stands for all that are the same. `contained`
-    are the heads of all histories that this one contains. `received` has, by service, URL in the form URLs compare in
-    and event code, the spans (first, last) in which notifications were received.
+    are the hashes of all lines, and of those of other histories, whose facts are in this one; `missed` are heads that a
+    loss names, whose facts are not. `received` has, by service, URL in the form URLs compare in and event code, the
+    spans (first, last) in which notifications were received.
     """
 
     id: str
@@ -183,6 +184,7 @@ class Record(Struct, frozen=True, dict=True):
     services: Mapping[str, str] = field(default_factory=dict)
     contained: frozenset[str] = frozenset()
     received: Mapping[tuple[str, str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    missed: frozenset[str] = frozenset()
 
     @property
     def open_losses(self) -> tuple[Loss, ...]:
@@ -191,7 +193,7 @@ class Record(Struct, frozen=True, dict=True):
 
     def contains(self, head: str) -> bool:
         """True if nothing that the record said under this head is missing from it, or a loss names the head."""
-        return head in self.contained
+        return head in self.contained or head in self.missed
 
     def service_of(self, base_url: str) -> str:
         """Return the key of the service that stands for all those which are the same as the one at `base_url`."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What a command came to; the command line gives each one an exit code (0, 1, 2, 3)."""
+    """The verdict of a command; the command line gives each one an exit code (0, 1, 2, 3)."""
 
     DONE = "done"
     FAILED = "failed"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """What became of a change, in the order in which summaries name them."""
+    """The end of a change, in the order in which summaries name them."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -42,7 +42,7 @@ class Done(StrEnum):
 
 
 class Result(Struct, frozen=True, gc=False):
-    """What became of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
+    """The result of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
 
     `recorded`: the record says so too, as far as is known; what it does not is in a recovery file. `settled_by` is that
     of its attempt, in epoch seconds, if the outcome is unknown; 0 otherwise.
@@ -59,7 +59,7 @@ class Result(Struct, frozen=True, gc=False):
 
 
 class Applied(Struct, frozen=True):
-    """What an apply came to. `removal` are the attempts whose removal it requested, `restored` those it restored.
+    """The result of an apply. `removal` are the attempts whose removal it requested, `restored` those it restored.
 
     `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end, `left` the plan on
     the record as it was read last, None if that failed. `messages` are what a person must know besides: outcomes that
@@ -78,7 +78,7 @@ class Applied(Struct, frozen=True):
 
 
 class Health(StrEnum):
-    """What a check of the set-up came to, in the order in which summaries name it."""
+    """The result of a check of the set-up, in the order in which summaries name it."""
 
     OK = "ok"
     SKIPPED = "skipped"
@@ -87,7 +87,7 @@ class Health(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """What one check of the set-up found. `message` says where, what and what to do."""
+    """One finding of a check of the set-up. `message` says where, what and what to do."""
 
     check: str
     health: Health

@@ -19,7 +19,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 def is_pattern(text: str) -> bool:
-    """Whether `text` has the two segments of a target or the three of an address, none of them empty."""
+    """True if `text` has the two segments of a target or the three of an address, none of them empty."""
     return len(text.split("/")) in (2, 3) and "" not in text.split("/")
 
 
@@ -55,7 +55,7 @@ class Selection(Struct, frozen=True, dict=True):
         )
 
     def touches(self, target: TargetName) -> bool:
-        """Whether the target, or possibly an address on it, is selected."""
+        """True if the target, or possibly an address on it, is selected."""
         return target not in self.left_out and (not self.patterns or bool(self._concerning(target)))
 
     def on(self, target: TargetName) -> list[str]:
@@ -67,7 +67,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @property
     def names_addresses(self) -> bool:
-        """Whether one of the patterns is over addresses."""
+        """True if one of the patterns is over addresses."""
         return any(map(_is_over_addresses, self.patterns))
 
     def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:
@@ -87,7 +87,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_target(self) -> dict[str, list[str]]:
-        """What `_concerning` gave: it is asked for each address of a target."""
+        """The results of `_concerning`: it is asked for each address of a target."""
         return {}
 
     @cached_property
@@ -114,7 +114,7 @@ def _is_over_addresses(pattern: str) -> bool:
 
 
 def has_wildcard(glob: str) -> bool:
-    """Whether a glob may match more than itself."""
+    """True if a glob may match more than itself."""
     return not _WILDCARDS.isdisjoint(glob)
 
 

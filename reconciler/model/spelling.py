@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote a name that does not exist."""
+"""Suggestions for a name that does not exist: the known names that are most like it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Proof(StrEnum):
-    """What notifications prove of a route: received lately; received, but not lately; or never since its create."""
+    """The proof by notifications that a route delivers: received lately, earlier, or never since its create."""
 
     PROVEN = "proven"
     SILENT = "silent"

@@ -13,7 +13,7 @@ _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
 
 
 def is_placeholder(url: str) -> bool:
-    """Whether the host ends in .example (RFC 2606), as in the `config/` of a new project: no service is there."""
+    """True if the host ends in .example (RFC 2606), as in the `config/` of a new project: no service is there."""
     return (urlsplit(url).hostname or "").endswith(".example")
 
 
@@ -33,12 +33,12 @@ def normal_url(url: str) -> str:
 
 
 def same_service(one: str, other: str) -> bool:
-    """Whether two base URLs name one service: a trailing slash makes no difference either."""
+    """True if two base URLs name one service: a trailing slash makes no difference either."""
     return service_key(one) == service_key(other)
 
 
 def service_key(base_url: str) -> str:
-    """What two base URLs of one service have in common, whichever way RFC 3986, section 6.2.2, lets one write them.
+    """Return the key of a service: equal for all spellings of its base URL that RFC 3986, section 6.2.2, allows.
 
     For comparing only: what is recorded and called stays as it was written.
     """
@@ -79,12 +79,12 @@ def _plain_escape(found: re.Match[str]) -> str:
 
 
 def is_sandbox(base_url: str) -> bool:
-    """Whether nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
+    """True if nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
     return base_url.lower().startswith("http:")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host never leaves this machine: an address, or a name that RFC 6761 reserves for that."""
+    """True if a host never leaves this machine: an address, or a name that RFC 6761 reserves for that."""
     try:
         return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
@@ -92,7 +92,7 @@ def is_loopback(host: str) -> bool:
 
 
 ATTEMPT = "{attempt}"
-"""What stands in a template for the id of the attempt."""
+"""The placeholder in a template for the id of the attempt."""
 
 
 def has_attempt(template: str) -> bool:

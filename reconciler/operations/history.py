@@ -1,4 +1,4 @@
-"""What the record holds, for a person or a script: subscriptions, the log of its entries, its integrity."""
+"""The contents of the record, for a person or a script: subscriptions, the log of its entries, its integrity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Event(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """What the record holds: all attempts of one address, else what is in force or unknown of those selected."""
+    """The attempts to show: all attempts of one address, else what is in force or unknown of those selected."""
 
     attempts: tuple[Attempt, ...]
     losses: tuple[Loss, ...]

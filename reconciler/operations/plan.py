@@ -36,7 +36,7 @@ class SavedChange(Struct, frozen=True):
 
 
 class SavedPlan(Struct, frozen=True):
-    """What a saved plan binds an apply to: the document that `plan --format json` prints, without the rest."""
+    """The part of a saved plan that binds an apply: the document that `plan --format json` prints, without the rest."""
 
     format_version: str
     digest: str

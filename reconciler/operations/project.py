@@ -1,4 +1,4 @@
-"""What a command works with, built in one place from flags, variables and files; each part when it is first used."""
+"""The project that a command works on, built from flags, variables and files, each part at its first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands around notifications do: `listen`, `signature detect` and those of the sandbox. Nothing prints."""
+"""The work of the commands around notifications: `listen`, `signature detect`, the sandbox. Nothing prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says about the record: read, proposed, shown, and appended only as it was shown."""
+"""Statements of a person about the record: read, proposed, shown, and appended only as it was shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFLICTS = 10
 
 
 class Outcome(Struct, frozen=True):
-    """What was appended, if anything, and the record's id and head after that. `messages` are for a person."""
+    """The facts that were appended, if any, and the record's id and head after that. `messages` are for a person."""
 
     facts: tuple[AnyFact, ...]
     record: str

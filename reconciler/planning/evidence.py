@@ -45,7 +45,7 @@ class Observed(Struct, frozen=True, order=True):
 
 
 class Matches(Struct, frozen=True):
-    """What notifications tell: `observed` speaks for recorded attempts, `unexplained` for none or several.
+    """The evidence of notifications: `observed` speaks for recorded attempts, `unexplained` for none or several.
 
     Of `observed`, what the record knows already is left out.
     """

@@ -1,4 +1,4 @@
-"""What is in force beyond what is desired: surplus codes, and routes that several attempts deliver."""
+"""Deliveries beyond the desired ones: surplus codes, and routes that several attempts deliver."""
 
 from __future__ import annotations
 

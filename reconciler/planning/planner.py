@@ -97,7 +97,7 @@ def plan(
 
 
 class _Beyond(Struct, frozen=True):
-    """What the plans of targets tell beside their changes; `changed` are addresses with changes, selected or not."""
+    """The parts of a target's plan beside its changes; `changed` are addresses with changes, selected or not."""
 
     changed: set[Address]
     awaiting: Mapping[TargetName, Sequence[Attempt]]

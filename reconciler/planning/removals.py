@@ -1,4 +1,4 @@
-"""What the operator of each target is to be told: what to remove, what to keep after all, what to look for."""
+"""Values for the letter to each target's operator: what to remove, what to keep after all, what to look for."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Case(Struct, frozen=True):
 
     @property
     def after(self) -> Request | None:
-        """What is desired."""
+        """The desired subscription."""
         desired = self.subscription
         return None if desired is None else Request(desired.codes, desired.template)
 

@@ -1,4 +1,4 @@
-"""What a plan or a status comes to, for the exit code of `--detailed-exitcode`."""
+"""The verdict of a plan or a status, for the exit code of `--detailed-exitcode`."""
 
 from __future__ import annotations
 

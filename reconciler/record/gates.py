@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a machine remembers of a record: its id, the services it is about, its place, and its last line."""
+    """A machine's memory of a record: its id, the services it is about, its place, and its last line."""
 
     record: str
     services: tuple[str, ...]

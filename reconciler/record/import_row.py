@@ -24,7 +24,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class _Wanted(Struct, frozen=True):
-    """What is to be recorded. `template` has the `{attempt}` that `attempt` fills; `url` is the URL as sent."""
+    """A subscription to record. `template` has the `{attempt}` that `attempt` fills; `url` is the URL as sent."""
 
     address: Address
     codes: tuple[str, ...]

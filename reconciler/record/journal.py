@@ -92,7 +92,8 @@ class Journal:
     def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
         """Append facts to the record as it was read, and return it with them.
 
-        Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place moves along only if the record contained what that held.
+        Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place moves along only if the first gate
+        is open.
         """
         refuse_closed(reading.record, self.place)
         data, new = chain.link(reading.record.head, len(reading.lines), facts)

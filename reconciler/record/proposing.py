@@ -1,4 +1,4 @@
-"""What a statement would append to a record: a pure function."""
+"""A proposal: the facts that a statement would append to a record, as a pure function."""
 
 from __future__ import annotations
 

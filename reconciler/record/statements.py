@@ -41,7 +41,7 @@ class Complete(Struct, frozen=True):
 
 
 class Import(Struct, frozen=True):
-    """What is desired at an address or a pattern was created by other means; or this URL with these codes.
+    """The desired subscriptions of an address or a pattern, or this URL with these codes, were created by other means.
 
     `attempt` is the id in the URL that was created, for one with `{attempt}`.
     """
@@ -84,7 +84,7 @@ class RequestRemoval(Struct, frozen=True):
 
 
 class CancelRemoval(Struct, frozen=True):
-    """What was to be removed (or these codes of it) stays."""
+    """The attempts whose removal was requested (or these codes of them) stay."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class Case(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """What a row makes of a statement. `notices` are what a person should know besides the facts."""
+    """The result of a statement's row. `notices` are what a person should know besides the facts."""
 
     facts: tuple[AnyFact, ...] = ()
     notices: tuple[Message, ...] = ()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Stored(Struct, frozen=True):
-    """What a store holds. `data` are the record's bytes, None if there certainly is none.
+    """The contents of a store. `data` are the record's bytes, None if there certainly is none.
 
     `second` is the head that the store keeps a second time, apart from the record (git: the branch `BRANCH-head`): ""
     if that is missing, None if the store has no such second place.

@@ -1,4 +1,4 @@
-"""What an apply came to, as a document: what needs a person first, then every address, then what to do next."""
+"""The result of an apply, as a document: what needs a person first, then every address, then what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` and `validate` found, as documents: what fails, by cause; what is fine only if more is asked for."""
+"""The findings of `doctor` and `validate`, as documents: what fails, by cause; what is fine only if more is asked for."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Commands(Struct, frozen=True):
 
 
 class Alert(Struct, frozen=True):
-    """What is the matter, where (several places if it is the same), and the steps to take; `label` comes first."""
+    """A problem, its places (several if it is the same) and the steps to take; `label` comes first."""
 
     tone: Tone
     label: str
@@ -101,7 +101,7 @@ class Letter(Struct, frozen=True):
 
 
 class Details(Struct, frozen=True):
-    """What few readers need: folded where a format can fold; on a terminal only shown if more is asked for."""
+    """Details that few readers need: folded where a format can fold; on a terminal only shown if more is asked for."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Purpose(StrEnum):
-    """What the operator is asked: to delete, to keep after all, or whether something exists."""
+    """The request to the operator: to delete, to keep after all, or whether something exists."""
 
     DELETE = "Send to the operator"
     KEEP = "Send to the operator if you asked to delete it"

@@ -1,4 +1,4 @@
-"""What the record holds, and how it came to that, as documents."""
+"""The contents of the record and its history, as documents."""
 
 from __future__ import annotations
 

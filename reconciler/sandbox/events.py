@@ -1,4 +1,4 @@
-"""What happens in a sandbox, as values: its state is what they add up to, and they are what it remembers."""
+"""The events of a sandbox, as values: its state is what they add up to, and they are what it remembers."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _KINDS = ("create", "token", "lead")
 
 
 class Fault(Struct, frozen=True):
-    """What happens to a request: whether it is processed, and how its response is spoiled.
+    """The fate of a request: whether it is processed, and how its response is spoiled.
 
     `revokes`: the token of the request is revoked. `late`: the subscription is created later.
     """

@@ -1,4 +1,4 @@
-"""What a sandbox remembers when it stops: an append-only file of JSON lines, each on the disk before it counts."""
+"""The memory of a sandbox: an append-only file of JSON lines, each on the disk before it counts."""
 
 from __future__ import annotations
 

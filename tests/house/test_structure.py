@@ -1,0 +1,91 @@
+"""The structure of the package: no circles, short functions and files, and a size that grows by decision only."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import reconciler
+
+ROOT = Path(reconciler.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
+LARGEST = {"lines of code": 16_500, "modules": 195}
+"""What the whole package may have at most; lower it when less is needed."""
+_QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the project's modules that a file imports anywhere in it, in functions and for types alone too."""
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            names = {f"{module}.{alias.name}" for alias in node.names}
+            imported |= {name if name in MODULES else module for name in names}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+    return imported & MODULES.keys()
+
+
+def lines_of_code(path: Path) -> int:
+    """Count the lines of a file without blanks, comments and docstrings."""
+    source = path.read_text(encoding="utf-8")
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, _SCOPES) and ast.get_docstring(node, clean=False) is not None
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    }
+    lines = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in _QUIET
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    return len(lines - docstrings)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_circles(room: str) -> None:
+    """Within a room, no module imports one that imports it, directly or through others."""
+    inside = {name for name in MODULES if name.split(".")[1:2] == [room]}
+    graph = {name: imports_of(MODULES[name]) & inside - {name} for name in inside}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as problem:
+        pytest.fail(" imports ".join(reversed(problem.args[1])))
+
+
+def test_functions_and_files_are_short() -> None:
+    """No function has more than 50 lines, and no file more than 400."""
+    for path in MODULES.values():
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                assert node.end_lineno - node.lineno < 50, f"{path}:{node.lineno}"
+
+
+def test_growth_is_a_decision() -> None:
+    """The package has no more lines of code and no more modules than is written down here."""
+    size = {"lines of code": sum(map(lines_of_code, MODULES.values())), "modules": len(MODULES)}
+
+    assert {} == {what: count for what, count in size.items() if count > LARGEST[what]}
+
+
+def test_docstrings_say_what_a_thing_does_or_returns() -> None:
+    """No docstring begins with What, Whether or Of."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, _SCOPES) else None
+            assert not (text or "").startswith(("What ", "Whether ", "Of ")), f"{path}: {text}"
