@@ -194,7 +194,9 @@ def _key_steps(key: Path | None) -> list[Step]:
 def _github_steps(files: Mapping[str, str]) -> list[Step]:
     if WORKFLOW not in files:
         return []
-    copy = "copy .github/actions/reconcile and the workflows plan.yml and apply.yml of reconciler into the repository"
+    copy = (
+        "in the workflow, replace `$` with the repository of reconciler, and add its commit: OWNER/REPOSITORY/…@COMMIT"
+    )
     following = "on GitHub, create the environments, secrets and rulesets: .github/actions/reconcile/README.md"
     return [*([Step(copy)] if "uses: $/" in files[WORKFLOW] else []), Step(following)]
 

@@ -12,6 +12,9 @@ from typing import Any, Final, NoReturn
 
 from reconciler.reports.escaping import harmless_line, visible
 
+for kind in ("CACHE", "DATA"):
+    os.environ[f"XDG_{kind}_HOME"] = str(Path(os.environ["RUNNER_TEMP"], f"reconciler-{kind.lower()}"))
+
 SUMMARY: Final = 1 << 20
 """Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""
 
