@@ -105,8 +105,8 @@ def _shown(delivery: Delivery) -> str:
 
 @command(
     "detect",
-    "reconciler signature detect notifications.jsonl --address europe/staging/offers",
-    "reconciler signature detect notifications.jsonl --secret-variable SECRET",
+    "reconciler signature detect events.jsonl --address usa/staging/offers",
+    "reconciler signature detect events.jsonl --secret-variable SECRET",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--address", metavar="ADDRESS", help="The subscription that sent them: its recorded secret is used.")

@@ -63,7 +63,7 @@ def verify(invocation: Invocation) -> None:
 @command(
     "import",
     "reconciler state import europe/staging/offers",
-    "reconciler state import usa/production/old --url https://x.example/h --code LOA10013",
+    "reconciler state import usa/staging/old --url https://x.test/h --code LOA10013",
 )
 @click.argument("where", metavar="ADDRESS|PATTERN")
 @click.option("--attempt", metavar="ID", default="", help="The id in its URL, for a URL with {attempt}.")

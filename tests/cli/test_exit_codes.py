@@ -1,0 +1,113 @@
+"""Exit codes, as the table in the interface has them."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Never
+
+import pytest
+from support.command_line import CONFIG
+
+from reconciler.cli import main
+from reconciler.errors import Interrupted
+
+if TYPE_CHECKING:
+    from support.command_line import CommandLine
+
+    from reconciler.sandbox import Sandbox
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("validate",), 0),
+        (("plan", "--no-such-option"), 1),
+        (("plan", "--format", "pdf"), 1),
+        (("apply", "--max-creates", "-1"), 1),
+        (("state", "resolve", "europe/staging/offers"), 1),
+        (("plan", "-t", "europe"), 1),
+        (("plan", "--timeout", "301"), 1),
+        (("token",), 1),
+        (("plan",), 1),  # there is no record
+        (("state", "verify"), 1),
+    ],
+)
+def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: CommandLine) -> None:
+    """Usage errors are 1, so that 2 has one meaning; a missing record is an error."""
+    assert project(*words).code == code
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_changes_are_2_with_detailed_exitcode_alone(project: CommandLine) -> None:
+    """For a plan and for a status."""
+    assert project("plan").code == 0
+    assert project("plan", "--detailed-exitcode").code == 2
+    assert project("status").code == 0
+    assert project("status", "--detailed-exitcode").code == 2
+
+
+def test_nothing_to_do_is_0(applied: CommandLine) -> None:
+    """In every mode."""
+    assert applied("plan", "--detailed-exitcode").code == 0
+    assert applied("status", "--detailed-exitcode").code == 0
+    assert applied("apply").code == 0
+    assert applied("parity", "europe/staging", "europe/staging").code in (0, 1)
+
+
+def test_targets_that_differ_are_2(applied: CommandLine) -> None:
+    """Parity needs no flag for that."""
+    usa = "  usa/staging: {auth_url: https://login.usa.test, base_url: https://api.usa.test}\nsubscriptions:"
+    applied.write_config(CONFIG.replace("subscriptions:", usa))
+    assert applied("parity", "europe/staging", "usa/staging").code == 2
+
+
+def test_an_unknown_outcome_is_3(project: CommandLine, sandbox: Sandbox) -> None:
+    """For the apply, and for plan and status with their flag."""
+    sandbox.world.fail_next("500-after")
+    assert project("apply", "--auto-approve", "-t", "*/*/offers").code == 3
+    assert project("plan", "--detailed-exitcode").code == 3
+    assert project("status", "--detailed-exitcode").code == 3
+    assert project("plan").code == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_has_a_code_of_its_own(
+    number: signal.Signals, code: int, project: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the command was about to do; nothing but a line is said."""
+
+    def interrupt(*_: object, **__: object) -> Never:
+        raise Interrupted(number)
+
+    monkeypatch.setattr("reconciler.desired.load_sound", interrupt)
+    assert project("validate") == (code, "", "Error: interrupted\n")
+
+
+def test_an_unexpected_error_is_one_line_without_its_text(
+    project: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text may hold a secret; -v shows where it came from."""
+
+    def fail(*_: object) -> Never:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("reconciler.desired.load_sound", fail)
+    ran = project("validate")
+    assert ran.code == 1
+    assert ran.err.count("\n") == 1
+    assert "please report" in ran.err
+    assert "secret" not in ran.err
+    assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
+
+
+def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback follows."""
+
+    def interrupt(_: object) -> Never:
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr(main, "run", interrupt)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as end:
+        main.main([])
+    assert end.value.code == 143

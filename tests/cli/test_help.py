@@ -1,0 +1,142 @@
+"""Every command explains itself, with an example, and without loading what it does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from reconciler.cli.lazy import Command, Group
+from reconciler.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.command_line import CommandLine
+
+_CONTEXT = click.Context(cli)
+
+
+def _paths(group: Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name in group.list_commands(_CONTEXT):
+        entry = group.get_command(_CONTEXT, name)
+        if isinstance(entry, Group):
+            yield from _paths(entry, (*before, name))
+        else:
+            yield (*before, name)
+
+
+PATHS = sorted(_paths(cli))
+
+
+def _command(path: tuple[str, ...]) -> Command:
+    found: click.Command | None = cli
+    for name in path:
+        assert isinstance(found, Group)
+        found = found.get_command(_CONTEXT, name)
+    assert isinstance(found, Command)
+    return found
+
+
+def test_the_help_shows_commands_in_groups(reconciler: CommandLine) -> None:
+    """Groups and their commands are those of the interface, in its order."""
+    sections = {title: list(section) for title, section in cli.sections.items()}
+    assert sections == {
+        "Core": ["init", "validate", "plan", "apply", "status", "parity", "doctor"],
+        "Removals": ["removal"],
+        "Record": ["state", "secret"],
+        "Service": ["token", "lead"],
+        "Develop": ["listen", "signature", "sandbox", "schema", "completion", "demo"],
+    }
+    out = reconciler.fine("--help").out
+    assert [line for line in out.splitlines() if line.rstrip(":") in sections] == [f"{title}:" for title in sections]
+
+
+def test_global_flags_are_listed_once(reconciler: CommandLine) -> None:
+    """Only the help of the program explains them."""
+    flags = ("--config", "--state", "--cache-dir", "--timeout", "--parallelism", "--color", "--quiet", "--log-format")
+    whole = reconciler.fine("--help").out
+    assert all(flag in whole for flag in flags)
+    assert not any(f"  {flag}" in reconciler.fine("plan", "--help").out for flag in flags)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], reconciler: CommandLine) -> None:
+    """Each line has 80 columns at most, and each example names the command and options that it has."""
+    out = reconciler.fine(*path, "--help").out
+    command = _command(path)
+    names = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    assert command.examples
+    for example in command.examples:
+        assert f"  {example}\n" in out
+        assert f"reconciler {' '.join(path)}" in example
+        assert {word for word in example.split() if word.startswith("--")} <= names
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
+    """Each line is a sentence in the imperative that ends with a full stop."""
+    for path in PATHS:
+        group = cli
+        for name in path[:-1]:
+            entry = group.entries[name]
+            assert isinstance(entry, Group)
+            group = entry
+        assert str(group.entries[path[-1]][1]).endswith(".")  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("words", "forbidden"),
+    [
+        (("--help",), ("msgspec", "json", "yaml", "reconciler.operations", "reconciler.reports")),
+        (
+            ("plan", "--help"),
+            ("pydantic", "httpx", "deepdiff", "rich", "jinja2", "cryptography", "yaml", "reconciler.operations"),
+        ),
+        (("validate",), ("pydantic", "httpx", "deepdiff", "rich", "asyncio", "jinja2", "cryptography")),
+    ],
+)
+def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], forbidden: tuple[str, ...]) -> None:
+    """The help of the program loads click alone."""
+    code = f"import sys; from reconciler.cli.main import run; run({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(forbidden) & set(done.stderr.split())
+
+
+def test_a_plan_loads_none_of_what_calls_the_service(applied: CommandLine) -> None:
+    """Neither for an empty plan nor for one with a new subscription, but for deepdiff where something differs."""
+    code = "import sys; from reconciler.cli.main import run; run(['plan']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lean = {"pydantic", "httpx", "deepdiff", "rich", "asyncio", "importlib.metadata", "jinja2", "cryptography"}
+    assert "No changes." in done.stdout
+    assert not lean & set(done.stderr.split())
+
+
+def test_an_unknown_command_suggests_one_that_is_spelt_alike(reconciler: CommandLine) -> None:
+    """The error says where the commands are listed."""
+    ran = reconciler("pla")
+    assert (ran.code, ran.out) == (1, "")
+    assert "did you mean plan?" in ran.err
+    assert "reconciler --help" in ran.err
+
+
+def test_no_command_shows_the_help_as_an_error(reconciler: CommandLine) -> None:
+    """On stderr, with 1."""
+    ran = reconciler()
+    assert (ran.code, ran.out) == (1, "")
+    assert "Core:" in ran.err
+
+
+def test_the_version_is_shown(reconciler: CommandLine) -> None:
+    """With the name of the program."""
+    assert reconciler.fine("--version").out.startswith("reconciler ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> None:
+    """The script asks the program, which answers from its table."""
+    assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
+    assert [item.value for item in cli.shell_complete(_CONTEXT, "pa")] == ["parity"]

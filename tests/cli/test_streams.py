@@ -1,0 +1,184 @@
+"""Results go to stdout, everything else to stderr; and a stream that fails changes no more than it must."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.cli.actions import annotation, mask
+from reconciler.errors import Message, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.command_line import CommandLine
+
+_PROGRAM = [sys.executable, "-m", "reconciler"]
+
+
+def test_messages_go_to_stderr_and_results_to_stdout(project: CommandLine) -> None:
+    """An error prints nothing to stdout."""
+    ran = project("plan")
+    assert ran.out == ""
+    assert ran.err.startswith("Error: ")
+    assert "reconciler state init" in ran.err
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize(("form", "begins"), [("json", "{"), ("markdown", "<!-- "), ("html", "<!DOCTYPE html>")])
+def test_a_document_on_stdout_is_mixed_with_nothing(form: str, begins: str, project: CommandLine) -> None:
+    """Not even with -v."""
+    ran = project("plan", "--format", form, "-v")
+    assert ran.out.startswith(begins)
+    assert ran.code == 0
+
+
+def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
+    """With the name of the message and its steps as data."""
+    (line,) = project("--log-format", "json", "plan").err.splitlines()
+    entry = json.loads(line)
+    assert entry["level"] == "error"
+    assert entry["name"] == "record-missing"
+    assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
+
+
+def test_quiet_leaves_errors_alone(project: CommandLine, sandbox: object) -> None:
+    """What a statement shows is left out, its result is not."""
+    ran = project("-q", "removal", "request", "europe/staging/offers")
+    assert ran.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "coloured"),
+    [
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+        ((), {"FORCE_COLOR": "1"}, True),
+        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (("--color", "never"), {"FORCE_COLOR": "1"}, False),
+        ((), {}, False),
+    ],
+)
+def test_colour_is_what_flag_and_variables_say(
+    words: tuple[str, ...], variables: dict[str, str], coloured: bool, project: CommandLine
+) -> None:
+    """The flag, then NO_COLOR, then FORCE_COLOR, then whether it is a terminal."""
+    for name, value in variables.items():
+        project.environment.setenv(name, value)
+    assert ("\x1b[" in project("validate", *words).out) is coloured
+
+
+def test_global_flags_are_taken_before_and_after_the_command(project: CommandLine) -> None:
+    """And commands to paste repeat them after the program's name, quoted."""
+    for words in (("--state", "my record.jsonl", "plan"), ("plan", "--state", "my record.jsonl")):
+        assert "reconciler --state 'my record.jsonl' state init" in project(*words).err
+
+
+def test_a_password_in_a_place_is_shown_nowhere(project: CommandLine) -> None:
+    """It is refused or left out, and never repeated."""
+    ran = project("plan", "--state", "postgresql://user:hunter2@localhost:1/x")
+    assert ran.code == 1
+    assert "hunter2" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--timeout", "0"), ("--timeout", "x"), ("--parallelism", "0.5")])
+def test_a_setting_out_of_range_is_refused(flag: str, value: str, project: CommandLine) -> None:
+    """The message names the flag and its variable."""
+    ran = project("validate", flag, value)
+    assert ran.code == 1
+    assert f"{flag} or RECONCILER_{flag[2:].upper()}" in ran.err
+
+
+def test_a_variable_counts_where_no_flag_is_given(project: CommandLine) -> None:
+    """An empty one is an unset one."""
+    project.environment.setenv("RECONCILER_CONFIG", "elsewhere")
+    assert project("validate").code == 1
+    assert project("validate", "--config", "config").code == 0
+    project.environment.setenv("RECONCILER_CONFIG", "")
+    assert project("validate").code == 0
+
+
+def test_a_reader_that_leaves_is_no_error(project: CommandLine) -> None:
+    """As `head` does: nothing is reported, and the exit code stays."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*_PROGRAM, "schema"], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux only")  # noqa: PTH110 - a device
+def test_a_result_that_cannot_be_written_is_an_error(project: CommandLine) -> None:
+    """A command that only shows something has failed."""
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        done = subprocess.run([*_PROGRAM, "schema"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert b"standard output: cannot write" in done.stderr
+
+
+def test_closed_streams_lead_nowhere(project: CommandLine) -> None:
+    """No file that is opened gets their numbers."""
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m reconciler validate <&- >&- 2>&-"], check=False)
+    assert done.returncode == 0
+
+
+def test_ctrl_c_ends_a_command_that_waits(project: CommandLine) -> None:
+    """With 130, and one line."""
+    process = subprocess.Popen([*_PROGRAM, "listen"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "Listening at http://127.0.0.1:" in process.stderr.readline()
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err == "Error: interrupted\n"
+
+
+def test_in_actions_text_from_elsewhere_begins_no_line(project: CommandLine) -> None:
+    """A mistake is annotated once, and its text is escaped there and in the log."""
+    project.environment.setenv("GITHUB_ACTIONS", "true")
+    project.write_config('subscriptions: {"europe/staging": {"x\\n::error::": {}}}')
+    ran = project("plan")
+    commands = [line for line in ran.err.splitlines() if line.lstrip().startswith("::")]
+    assert ran.code == 1
+    assert all(line.startswith("::error file=") for line in commands)
+    assert not any(line.startswith("::error::") for line in ran.err.splitlines())
+
+
+def test_validate_annotates_for_github(project: CommandLine) -> None:
+    """File, line and column, with what a workflow command would take apart escaped."""
+    project.write_config("targets: []\n")
+    ran = project("validate", "--format", "github")
+    assert ran.code == 1
+    assert re.match(r"::error file=config/a.yaml,line=1,col=10::", ran.out)
+    message = Message("m", "50%\nmore", "", (), Place("a:b,c", 1, 2))
+    assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0Amore"
+
+
+def test_a_secret_is_masked_before_it_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line, on stderr, and only in Actions."""
+    mask(["a"])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    mask(["a\nb", "a", " "])
+    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n")
+
+
+def test_the_environment_of_children_holds_no_client_secret(project: CommandLine, tmp_path: Path) -> None:
+    """It is read once, and removed."""
+    code = (
+        "import os; from reconciler.cli.main import run; run(['plan']);"
+        " print([name for name in os.environ if name.endswith('CLIENT_SECRET')])"
+    )
+    environment = {**os.environ, "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": "hunter2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
