@@ -62,7 +62,7 @@ class _Group:
         self.requests: dict[str, RemovalRequested] = {}
         self.cancels: list[RemovalCancelled] = []
         self.confirmed: list[RemovalConfirmed] = []
-        self.secrets: list[str] = []
+        self.secrets: list[tuple[str, str]] = []
 
 
 class _Spans(Struct):
@@ -81,6 +81,7 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
     renames: dict[str, Renamed] = {}
     heard = _Spans({}, {})
     contained: set[str] = set()
+    missed: set[str] = set()
     closed_to = record = ""
     for line in lines:
         fact = line.fact
@@ -96,7 +97,7 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
                 record = record or fact.record
             case LossOpened():
                 losses.setdefault(fact.loss, fact)
-                contained.update(fact.heads)
+                missed.update(fact.heads)
                 closed_to = closed_to if fact.origin else ""
             case Completed():
                 completions.append(fact)
@@ -125,7 +126,8 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
         accounts,
         services,
         frozenset(contained),
-        {key: tuple(sorted(spans)) for key, spans in heard.spans.items()},
+        {key: tuple(sorted(set(spans))) for key, spans in heard.spans.items()},
+        frozenset(missed),
     )
 
 
@@ -158,7 +160,7 @@ def _add_later(
         case RemovalConfirmed():
             group.confirmed.append(fact)
         case SecretSet():
-            group.secrets.append(fact.secret)
+            group.secrets.append((fact.at, fact.secret))
         case _:
             assert_never(fact)
 
@@ -167,8 +169,8 @@ def _group(groups: dict[str, _Group], attempt: str, fact: AnyFact) -> _Group:
     group = groups.get(attempt)
     if group is None:
         group = groups[attempt] = _Group(fact.at, fact.by)
-    elif fact.at < group.since[0]:
-        group.since = fact.at, fact.by
+    elif fact.at <= group.since[0]:
+        group.since = min((fact.at, fact.by), group.since, key=_earliest)
     group.at = max(fact.at, group.at)
     return group
 
@@ -234,7 +236,7 @@ def _decide(
     template = what.template or what.url
     received = last_received.get(normal_url(what.url), "") if has_attempt(template) else ""
     answer = max(group.answered, key=_rank) if group.answered else None
-    removed = max(group.confirmed, key=lambda fact: fact.at) if group.confirmed else None
+    removed = max(group.confirmed, key=lambda fact: _earliest((fact.at, fact.by))) if group.confirmed else None
     revived = removed is not None and received > _later(removed.at)
     gone_codes = () if revived else tuple(sorted({code for fact in group.confirmed for code in fact.codes}))
     codes = tuple(code for code in what.codes if code not in gone_codes) if gone_codes else what.codes
@@ -279,8 +281,8 @@ def _decide(
         retries=retries,
         other_addresses=tuple(Address(address) for address, _ in addresses[1:]),
         renames=tuple(fact_id for _, fact_id in addresses),
-        responses=tuple(dict.fromkeys(fact.response for fact in group.answered if fact.response)),
-        secrets=tuple(dict.fromkeys(group.secrets)),
+        responses=tuple(dict.fromkeys(fact.response for fact in sorted(group.answered, key=_rank) if fact.response)),
+        secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))),
     )
 
 
@@ -297,9 +299,15 @@ def _status(
     return Status.AWAITING_REMOVAL if asked.issuperset(codes) else Status.LIVE
 
 
-def _rank(fact: Answered) -> tuple[int, str, str, str]:
+def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
     """Order answers of one attempt by what they tell: CREATED is final, and UNKNOWN adds nothing."""
-    return _STRENGTH[fact.outcome], fact.at, fact.response or "", fact.detail or ""
+    text = fact.response or "", fact.detail or ""
+    return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
+
+
+def _earliest(said: tuple[str, Mapping[str, str]]) -> tuple[str, list[tuple[str, str]]]:
+    """Order what people said by time; of two at one time, one of them comes first whichever was read first."""
+    return said[0], sorted(said[1].items())
 
 
 def _later(at: str) -> str:
@@ -312,15 +320,16 @@ def _later(at: str) -> str:
 
 
 def _said(facts: Iterable[Exists | Absent]) -> Said | None:
-    last = max(facts, key=lambda fact: (fact.at, fact.note, sorted(fact.by.items())), default=None)
+    last = max(facts, key=lambda fact: (*_earliest((fact.at, fact.by)), fact.note), default=None)
     return None if last is None else Said(last.at, last.by, last.note)
 
 
 def _losses(opened: Mapping[str, LossOpened], completions: Iterable[Completed]) -> dict[str, Loss]:
-    ended = {loss: Said(fact.at, fact.by) for fact in completions for loss in fact.losses}
+    ordered = sorted(completions, key=lambda fact: _earliest((fact.at, fact.by)))
+    ended = {loss: Said(fact.at, fact.by) for fact in ordered for loss in fact.losses}
     return {
         loss: Loss(loss, fact.cause, fact.at, fact.by, fact.heads, fact.of, ended.get(loss))
-        for loss, fact in opened.items()
+        for loss, fact in sorted(opened.items(), key=lambda found: (found[1].at, found[0]))
     }
 
 

@@ -19,8 +19,9 @@ def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapp
     """Return the facts to append so that a record which contains these hashes has all that `lines` say.
 
     Each keeps its time, its author and, as `origin`, its id; so merging is commutative, associative and idempotent in
-    the fold. Where lines of the other history were merged there themselves, a last fact names their hashes: a head of
-    that history is contained here from now on, whichever it was. Empty if nothing is missing.
+    the fold. A head that a loss names is none of these hashes: what it stands for may still be found. Where lines of
+    the other history were merged there themselves, a last fact names their hashes: a head of that history is contained
+    here from now on, whichever it was. Empty if nothing is missing.
     """
     known = set(contained)
     facts: list[AnyFact] = []

@@ -1,0 +1,139 @@
+"""The record as bytes: a damaged one is an error that names the line, and never a smaller record."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.records import AT, begun, sample
+
+from reconciler.errors import RecordDamaged
+from reconciler.record.chain import START, complete, head_of, is_record, last_head, link, parse
+from reconciler.record.facts import AnyFact, Begun, Exists, LossOpened, Received, RemovalRequested, What
+
+WHOLE, HEADS = sample(4)
+LINES = WHOLE.splitlines(keepends=True)
+
+
+def damage(data: bytes) -> tuple[str, int]:
+    """Return the name of the message that `data` gives, and the line it names."""
+    with pytest.raises(RecordDamaged) as caught:
+        parse(data, "state.jsonl")
+    (message,) = caught.value.messages
+    place, _, line = message.where.rpartition(":")
+    assert ("state.jsonl", True) == (place, bool(message.steps))
+    return message.name, int(line)
+
+
+def hashed(number: int, middle: bytes, previous: str) -> bytes:
+    """Return a line that holds together whatever it says."""
+    body = b'{"seq":%d,%b,"prev":"%b"' % (number, middle, previous.encode())
+    return body + f',"hash":"{sha256(body).hexdigest()}"}}\n'.encode()
+
+
+def test_line() -> None:
+    """A line is JSON: a number, a fact, the hash before it and its own."""
+    first, second = (json.loads(line) for line in LINES[:2])
+    assert (1, START, HEADS[0], "begun") == (first["seq"], first["prev"], first["hash"], first["kind"])
+    assert (2, HEADS[0], HEADS[1]) == (second["seq"], second["prev"], second["hash"])
+    assert sha256(LINES[0].partition(b',"hash":')[0]).hexdigest() == first["hash"]
+
+
+@pytest.mark.parametrize("data", [b"", b'{"seq":1', WHOLE[:20], b"\0" * 64])
+def test_no_complete_line(data: bytes) -> None:
+    """A file without a complete line is damaged: it is neither missing nor empty."""
+    assert ("record-damaged", 1) == damage(data)
+
+
+def test_cut_at_every_byte() -> None:
+    """A record cut anywhere gives its complete lines, or an error where there is none."""
+    full = parse(WHOLE, "state.jsonl")
+    for length in range(len(WHOLE)):
+        count = WHOLE[:length].count(b"\n")
+        if count:
+            assert full[:count] == parse(WHOLE[:length], "state.jsonl")
+        else:
+            damage(WHOLE[:length])
+
+
+def test_every_bit_counts() -> None:
+    """Any bit flipped is an error; but for the last newline, without which the last line is a torn one."""
+    data = b"".join(LINES[:2])
+    for place in range(len(data) - 1):
+        for bit in range(8):
+            flipped = data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+            with pytest.raises(RecordDamaged):
+                parse(flipped, "state.jsonl")
+    assert parse(LINES[0], "state.jsonl") == parse(data[:-1] + b"\x0b", "state.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("order", "line"), [((1, 2, 3), 1), ((0, 2, 3), 2), ((0, 1, 1), 3), ((0, 2, 1), 2), ((0, 1, 3, 2), 3)]
+)
+def test_order(order: tuple[int, ...], line: int) -> None:
+    """A line that is missing, repeated or out of order is named."""
+    assert ("record-damaged", line) == damage(b"".join(LINES[number] for number in order))
+
+
+@pytest.mark.parametrize("line", [b"<<<<<<< HEAD\n", b"\0\0\n", b"{}\n", b"\n", LINES[1][:-1] + b"\r\n", b"\xff\n"])
+def test_strange_line(line: bytes) -> None:
+    """Conflict markers, NUL bytes, CRLF and whatever else is no line are named."""
+    assert ("record-damaged", 2) == damage(LINES[0] + line + LINES[2])
+
+
+@pytest.mark.parametrize(
+    "middle", [b'"kind":"newer","at":"x"', b'"kind":"begun","at":"x","record":"a","more":1', b'"a":']
+)
+def test_newer_fact(middle: bytes) -> None:
+    """A fact of a kind or with a field that this version does not know is an error, and says so."""
+    assert ("record-unreadable", 2) == damage(LINES[0] + hashed(2, middle, HEADS[0]))
+
+
+def test_beginnings() -> None:
+    """A record begins with its beginning, and with no other one; a merged one may stand anywhere."""
+    absent = link(None, 0, [LossOpened(at=AT, loss="1", cause="begun")])[0]
+    assert ("record-damaged", 1) == damage(absent)
+    assert ("record-damaged", 2) == damage(link(None, 0, [begun(), begun()])[0])
+    assert 2 == len(parse(link(None, 0, [begun(), Begun(at=AT, record="b", origin="e" * 64)])[0], "state.jsonl"))
+
+
+def test_link_goes_on() -> None:
+    """Facts linked to a head are the same bytes as if all had been linked at once, and give the same lines."""
+    lines = parse(WHOLE, "state.jsonl")
+    data, new = link(HEADS[1], 2, [line.fact for line in lines[2:]])
+    assert (b"".join(LINES[2:]), lines[2:]) == (data, new)
+    assert [line.fact.origin or line.hash for line in lines] == [line.id for line in lines]
+
+
+def test_heads() -> None:
+    """The last head is that of the last complete line; a torn write is left out, an edited line has none."""
+    assert (HEADS[-1], HEADS[-1]) == (last_head(WHOLE), last_head(WHOLE + LINES[0][:50]))
+    assert WHOLE == complete(WHOLE + LINES[0][:50])
+    assert [None] * 3 == [last_head(b""), last_head(LINES[0][:-1]), head_of(LINES[0][:-1].replace(b"a", b"b", 1))]
+    assert HEADS[0] == head_of(LINES[0][:-1])
+    assert [True, True, False] == [is_record(WHOLE), is_record(b"<<<<<<< HEAD"), is_record(b"{}")]
+
+
+text = st.text(max_size=20)
+FACTS: st.SearchStrategy[AnyFact] = st.one_of(
+    st.builds(Received, at=text, by=st.dictionaries(text, text), base_url=text, url=text, code=text, first=text,
+              last=text),
+    st.builds(RemovalRequested, at=text, attempt=text, codes=st.lists(text).map(tuple), by_plan=st.booleans()),
+    st.builds(
+        Exists, at=text, attempt=text, note=text, origin=text,
+        what=st.builds(What, text, st.lists(text).map(tuple), text, text, send_by=st.floats(0, 1e12)),
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FACTS, max_size=4))
+def test_round_trip(facts: list[AnyFact]) -> None:
+    """Whatever facts say, they are read back as they are, one line each, with every character visible."""
+    data, lines = link(None, 0, [begun(), *facts])
+    assert lines == parse(data, "state.jsonl")
+    assert [begun(), *facts] == [line.fact for line in lines]
+    assert len(facts) + 1 == len(data.decode().split("\n")) - 1 == len(data.decode().splitlines())
