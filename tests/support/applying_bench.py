@@ -16,8 +16,8 @@ from reconciler.model.address import TargetName
 from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.record.facts import Exists, What
-from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
 from support.desired_values import desired_of, plan_for, target_of
+from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,7 +229,7 @@ class Bench:
     def take(self, kind: type[E]) -> E:
         """Remove and return the first effect of a kind."""
         effect = next(effect for effect in self.effects if isinstance(effect, kind))
-        self.effects.remove(effect)  # type: ignore[arg-type]
+        self.effects.remove(effect)
         return effect
 
     def _replan(self, reading: Reading) -> Plan:

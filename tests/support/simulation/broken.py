@@ -14,7 +14,7 @@ from reconciler.applying.protocol import Run
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.result import Done, Verdict
 from reconciler.record.facts import Answered
-from support.simulation.world import SimStore
+from support.memory_record import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
         self.data += lines
         self.second = second if self.second is not None else None
 
-    patch.setattr(SimStore, "append", append)
+    patch.setattr(MemoryStore, "append", append)
 
 
 def take_unknown_for_rejected(patch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS
 from reconciler.model.result import Done, Verdict
 from reconciler.record.facts import Answered, Intended
+from support.desired_values import plan_for
 from support.memory_record import MemoryNotes, journal_of
 from support.simulation.world import WALL, Promise, Violation
-from support.desired_values import plan_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

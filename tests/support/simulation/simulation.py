@@ -20,10 +20,10 @@ from reconciler.record.facts import (
     RemovalConfirmed,
     What,
 )
+from support.desired_values import desired_of, plan_for, target_of
 from support.memory_record import MemoryNotes, journal_of
 from support.simulation.machine import LIMITS, Machine
 from support.simulation.world import WALL, Promise, Violation, World
-from support.desired_values import desired_of, plan_for, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Simulation:
         return self.world
 
     def _draw(self) -> Desired:
-        """Draw what is desired: few codes and URLs, so that routes move and meet; none is desired twice at a service."""
+        """Draw what is desired: few codes and URLs, so that routes move and meet; none is desired twice."""
         rng = self.world.rng
         routes: set[tuple[str, str, str]] = set()
         template = "/{attempt}" if self._unknown == "retry" else ""
@@ -239,7 +239,7 @@ class Simulation:
             raise Violation(Promise.SOUND, str(problem)) from None
 
     def _check_known(self) -> None:
-        """Raise Violation if something exists that neither the record nor a recovery file has, unless it was set back."""
+        """Raise Violation if something exists that neither the record nor a recovery file has. Not after set-backs."""
         if self.world.odds["rollback"]:
             return
         assert self.world.store.data is not None

@@ -72,7 +72,7 @@ class World:
     """Time, chance, the service and the store. `trace` has what happened, if it is kept."""
 
     def __init__(self, seed: int, odds: Mapping[str, float] | None = None, *, tracing: bool = False) -> None:
-        self.rng = Random(seed)  # noqa: S311 - it draws what happens
+        self.rng = Random(seed)
         self.now = 0.0
         self.odds = {**ODDS, **(odds or {})}
         self.calm = False
@@ -122,12 +122,7 @@ class World:
         """The service creates what an attempt asks for. Raises Violation if that exists."""
         what = self.intents[attempt].what
         new = Created(attempt, what)
-        superseded: set[str] = set()
-        ancestors = [*what.supersedes]
-        while ancestors:
-            ancestor = ancestors.pop()
-            superseded.add(ancestor)
-            ancestors += self.intents[ancestor].what.supersedes
+        superseded = {old for durable in self.store.durable for old in self.intents[durable].what.supersedes}
         for other in self.created.values():
             if not other.removed and other.attempt not in superseded and not other.routes.isdisjoint(new.routes):
                 raise Violation(Promise.ONCE, f"{attempt} of {what.address} creates what {other.attempt} has created")

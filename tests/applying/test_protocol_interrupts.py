@@ -1,0 +1,151 @@
+"""The protocol: signals, and unexpected errors."""
+
+from __future__ import annotations
+
+from support.applying_bench import CREATED, NOT_SENT, UNKNOWN, Bench, attempt, known, wanting
+from support.memory_record import DOWN
+
+from reconciler.applying.context import Limits
+from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsked
+
+
+def in_flight(*names: str) -> Bench:
+    """Return a run with one call in flight."""
+    bench = Bench(wanting(*names))
+    bench.start()
+    bench.append()
+    return bench
+
+
+def test_an_interrupt_starts_nothing_more() -> None:
+    """What waits is skipped; the call in flight is waited for, and its outcome recorded."""
+    bench = in_flight("a", "b")
+    bench.hear(InterruptAsked())
+    assert not bench.run.finished
+    bench.answer(CREATED)
+    assert (["answered"], True) == (bench.append(), bench.run.finished)
+    assert {"create a": "created", "create b": "skipped"} == bench.outcomes
+
+
+def test_a_call_is_waited_for_5_s_after_an_interrupt() -> None:
+    """Then it is recorded as unknown, and an answer that comes while that is appended still counts."""
+    bench = in_flight("a")
+    bench.hear(InterruptAsked())
+    bench.wait(4.9)
+    assert [] == bench.appends
+    bench.wait(0.1)
+    bench.hear(CallEnded(attempt(1), CREATED))
+    bench.append()
+    bench.append()
+    assert ({attempt(1): "live"}, True) == (bench.statuses(), bench.run.finished)
+
+
+def test_a_second_interrupt_ends_the_wait() -> None:
+    """The call is unknown at once, and the store has a second to record that."""
+    bench = in_flight("a")
+    bench.hear(InterruptAsked())
+    bench.hear(InterruptAsked())
+    assert bench.steady + 1.0 == bench.run.wake_at
+    bench.append()
+    assert ({attempt(1): "unknown"}, True) == (bench.statuses(), bench.run.finished)
+
+
+def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
+    """Outcomes that it has not taken by then are handed over."""
+    bench = in_flight("a")
+    bench.hear(InterruptAsked())
+    bench.answer(CREATED)
+    bench.wait(7.0)
+    assert (True, 2) == (bench.run.finished, len(bench.queue.to_save))
+
+
+def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None:
+    """Its outcome says so."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.hear(InterruptAsked())
+    bench.append()
+    assert ([], ["answered"]) == (bench.sends, bench.append())
+    assert ({attempt(1): "gone"}, "interrupted before it was sent") == (bench.statuses(), bench.result("a").detail)
+
+
+def test_a_retry_is_not_waited_for_after_an_interrupt() -> None:
+    """The last answer is its outcome."""
+    bench = in_flight("a")
+    bench.answer(NOT_SENT)
+    bench.hear(InterruptAsked())
+    bench.append()
+    assert ("no connection; not retried: interrupted before it was sent", True) == (
+        bench.result("a").detail,
+        bench.run.finished,
+    )
+
+
+def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
+    """The outcome is appended on the new head."""
+    bench = in_flight("a", "b")
+    bench.hear(InterruptAsked())
+    bench.answer(UNKNOWN)
+    planned = bench.replans
+    bench.overtake(known("z"))
+    assert ([*bench.append()], planned) == (["answered"], bench.replans)
+
+
+def test_outcomes_are_not_gathered_after_an_interrupt() -> None:
+    """Time is short."""
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.steady += 1.0
+    bench.append()
+    bench.answer(CREATED, "b")
+    bench.hear(InterruptAsked())
+    assert 1 == len(bench.appends)
+
+
+def test_an_unexpected_error_keeps_what_is_known() -> None:
+    """Calls that were answered have their outcomes, the others are unknown, and the rest is skipped."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    first, _ = bench.sends
+    bench.run.salvage([CallEnded(first.attempt, CREATED)], "internal error (KeyError)", bench.now)
+    outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
+    assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.to_save))
+
+
+def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:
+    """A call whose intent is being appended is not sent."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.run.salvage([], "internal error (KeyError)", bench.now)
+    assert {"create a": "not_sent"} == bench.outcomes
+
+
+def test_a_durable_append_after_the_end_changes_nothing() -> None:
+    """An append that was abandoned may arrive."""
+    bench = in_flight("a")
+    bench.hear(InterruptAsked())
+    bench.answer(CREATED)
+    bench.take(Append)
+    bench.wait(7.0)
+    bench.hear(Appended())
+    assert bench.run.finished
+
+
+def test_a_failing_store_is_given_up_after_an_interrupt() -> None:
+    """The wait before the next append is cut short."""
+    bench = in_flight("a")
+    bench.answer(CREATED)
+    bench.store.declare_failures(DOWN, DOWN, DOWN, DOWN)
+    bench.hear(InterruptAsked())
+    bench.hear(InterruptAsked())
+    while not bench.run.finished:
+        if bench.appends:
+            bench.append()
+        else:
+            bench.wait_its_turn()
+    assert 2 == len(bench.queue.to_save)

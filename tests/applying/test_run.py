@@ -1,0 +1,337 @@
+"""A whole apply with its threads, on a record in memory."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.applying_bench import SERVICE, TARGET, code, known, wanting
+from support.applying_doubles import Apply
+from support.desired_values import desired_of, target_of
+from support.memory_record import AT, DOWN, MOVED, append, record_of
+
+from reconciler import applying
+from reconciler.applying.run import Limits, carry_out
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.record import Status
+from reconciler.model.result import Verdict
+from reconciler.record.facts import Intended, LossOpened, What
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from reconciler.errors import ReconcilerError
+    from reconciler.model.desired import Desired
+    from reconciler.model.result import Applied
+
+LIMITS = Limits(backoff=(0.01,))
+
+
+def apply(case: Apply, limits: Limits = LIMITS) -> Applied:
+    """Carry out the plan."""
+    return carry_out(case.plan, case.reading, case.ports, limits)
+
+
+def outcomes(applied: Applied) -> dict[str, str]:
+    """Return the outcomes by name."""
+    return {result.address.name: result.outcome.value for result in applied.results}
+
+
+def theirs(name: str, settled_by: float) -> Intended:
+    """Return the intent of another run for what `wanting` of that name desires."""
+    what = What(f"{TARGET}/{name}", (code(name),), f"https://hooks.example/{name}", SERVICE, settled_by=settled_by)
+    return Intended(at=AT, attempt="theirs", what=what)
+
+
+def test_everything_planned_is_carried_out() -> None:
+    """Creates on two targets, a replacement and a removal: done, and in the record."""
+    case = Apply(wanting("a", "usa/staging/b"), known("a", host="old"), known("z"))
+    applied = apply(case)
+    assert (Verdict.DONE, {"a": "created", "b": "created", "z": "requested"}) == (applied.verdict, outcomes(applied))
+    assert ["old-a", "old-z"] == sorted(attempt.id for attempt in applied.removal)
+    assert {Status.AWAITING_REMOVAL} == {attempt.status for attempt in applied.removal}
+    assert applied.left is not None
+    assert ((), [], []) == (applied.messages, applied.left.changes, case.saved)
+    points = Counter(case.reached)
+    assert (2, 2) == (points["before-send"], points["after-send"])
+
+
+def test_no_more_calls_are_in_flight_than_allowed() -> None:
+    """However many creates there are."""
+    case = Apply(wanting(*"abcdefgh"), takes=0.01)
+    applied = apply(case, Limits(parallelism=3))
+    assert (Verdict.DONE, 3) == (applied.verdict, case.caller.at_once)
+
+
+def test_nothing_is_sent_twice_by_two_runs_at_once() -> None:
+    """They share the work, and both say that all is done."""
+    desired = wanting(*"abcdefghij")
+    first = Apply(desired, takes=0.01)
+    second = Apply(desired, store=first.store, takes=0.01)
+    lock = threading.Lock()
+    inner = first.store.append
+
+    def append_alone(*args: Any, **kwargs: Any) -> None:
+        with lock:
+            inner(*args, **kwargs)
+
+    first.store.append = append_alone  # type: ignore[method-assign]
+    ends: list[Applied] = []
+    patient = [
+        (case, case.with_ports(patience=10.0, pause=lambda seconds: time.sleep(0.02))) for case in (first, second)
+    ]
+    threads = [
+        threading.Thread(target=lambda c=case, p=ports: ends.append(carry_out(c.plan, c.reading, p, LIMITS)))
+        for case, ports in patient
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 10 == len(set(first.caller.sent + second.caller.sent)) == len(first.caller.sent + second.caller.sent)
+    assert [Verdict.DONE, Verdict.DONE] == [applied.verdict for applied in ends]
+
+
+def test_what_another_run_did_counts_as_done() -> None:
+    """A change that was taken while this run waited to begin."""
+    case = Apply(wanting("a"))
+    append(case.store, known("a"))
+    applied = apply(case)
+    [result] = applied.results
+    assert (Verdict.DONE, "already done by another run") == (applied.verdict, result.detail)
+
+
+def test_what_another_run_has_in_flight_is_given_a_moment() -> None:
+    """An outcome that comes within the patience counts; then it is a failure, not an unknown."""
+    case = Apply(wanting("a"))
+    append(case.store, theirs("a", time.time() + 100))
+    applied = apply(case)
+    assert (Verdict.FAILED, ()) == (applied.verdict, applied.unresolved)
+    assert "another run is still applying this address" in str(applied.results[0].detail)
+    again = Apply(wanting("a"), theirs("a", time.time() + 100))
+    ports = again.with_ports(patience=5.0, pause=lambda seconds: append(again.store, known("a", attempt="theirs")))
+    assert Verdict.DONE is carry_out(again.plan, again.reading, ports, LIMITS).verdict
+
+
+def test_an_overdue_create_of_the_addresses_selected_is_unresolved() -> None:
+    """3, and which it is."""
+    case = Apply(wanting("a", "b"), theirs("a", 5.0))
+    applied = apply(case)
+    assert (Verdict.UNRESOLVED, {"a": "skipped", "b": "created"}) == (applied.verdict, outcomes(applied))
+    assert ["theirs"] == [attempt.id for attempt in applied.unresolved]
+
+
+def test_a_failure_leaves_the_others_their_turn() -> None:
+    """Rejected, unknown, raised, created: each is recorded as what it is."""
+    case = Apply(wanting("a", "b", "c", "d"))
+    case.caller.declare_answer("a", Answer(Outcome.REJECTED, 400, "HTTP 400"))
+    case.caller.declare_answer("b", Answer(Outcome.UNKNOWN, 503))
+    case.caller.declare_answer("c", ValueError("secret"))
+    applied = apply(case)
+    assert {"a": "rejected", "b": "unknown", "c": "unknown", "d": "created"} == outcomes(applied)
+    assert (Verdict.UNRESOLVED, 2) == (applied.verdict, len(applied.unresolved))
+    assert ["internal error (ValueError)"] == [
+        result.detail for result in applied.results if result.address.name == "c"
+    ]
+    assert all(result.settled_by > time.time() for result in applied.results if result.outcome.value == "unknown")
+
+
+def test_a_target_without_a_token_is_not_sent() -> None:
+    """The message says why, and nothing is recorded."""
+    case = Apply(wanting("a"))
+    case.caller.declare_no_token()
+    applied = apply(case)
+    assert (Verdict.FAILED, {"a": "not_sent"}, ["no-token"]) == (
+        applied.verdict,
+        outcomes(applied),
+        [message.name for message in applied.messages],
+    )
+    assert record_of() == case.store.data
+
+
+def test_a_wait_that_waits_is_no_failure() -> None:
+    """The old one's removal is requested, the create is blocked until that is confirmed: 0."""
+    case = Apply(wanting("a", replace_by="wait"), known("a", host="old"))
+    applied = apply(case)
+    assert (Verdict.DONE, ["skipped", "requested"]) == (
+        applied.verdict,
+        sorted((result.outcome.value for result in applied.results), reverse=True),
+    )
+
+
+def test_a_closed_gate_is_a_failure() -> None:
+    """A loss that opens before the first intent: nothing is sent, 1."""
+    case = Apply(wanting("a"))
+    append(case.store, LossOpened(at=AT, loss="lost", cause="accepted"))
+    applied = apply(case)
+    assert (Verdict.FAILED, {"a": "skipped"}, []) == (applied.verdict, outcomes(applied), case.caller.sent)
+
+
+@pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])
+def test_a_lost_answer_of_the_store_sends_once(problem: ReconcilerError) -> None:
+    """The record shows that the append was done."""
+    case = Apply(wanting("a"))
+    case.store.declare_lost_answers(problem)
+    assert (Verdict.DONE, 1) == (apply(case).verdict, len(case.caller.sent))
+
+
+def test_an_outcome_that_cannot_be_appended_is_saved() -> None:
+    """With its intent; the result says that the record does not have it, 3."""
+    case = Apply(wanting("a"))
+    case.caller.on_send = lambda url: case.store.declare_failures(*[DOWN] * 9)
+    applied = apply(case)
+    assert ["Intended", "Answered"] == [type(fact).__name__ for fact in case.saved]
+    [result] = applied.results
+    assert (Verdict.UNRESOLVED, False) == (applied.verdict, result.recorded)
+    assert {"store-down", "outcomes-saved"} == {message.name for message in applied.messages}
+
+
+def test_an_intent_that_arrives_after_it_was_given_up_is_settled() -> None:
+    """The record says that it was not sent, so that nobody has to."""
+    case = Apply(wanting("a"))
+    case.store.declare_lost_answers(DOWN)
+    reads = []
+
+    def read_once_more() -> Any:
+        reads.append(1)
+        if len(reads) == 2:
+            raise DOWN
+        return case.journal.read()
+
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once_more), Limits(backoff=()))
+    [attempt] = case.journal.read().record.attempts.values()
+    assert (Verdict.FAILED, Status.GONE, []) == (applied.verdict, attempt.status, case.caller.sent)
+
+
+def test_a_record_that_cannot_be_read_is_not_applied_to() -> None:
+    """Everything is skipped, with the reason."""
+    case = Apply(wanting("a"))
+    plan = case.plan
+    case.store.declare_unreadable(DOWN)
+    applied = carry_out(plan, case.reading, case.ports, LIMITS)
+    assert (Verdict.FAILED, {"a": "skipped"}, ("store-down",)) == (
+        applied.verdict,
+        outcomes(applied),
+        tuple(message.name for message in applied.messages),
+    )
+
+
+def test_a_record_without_what_was_planned_on_is_not_applied_to() -> None:
+    """It was set back, or replaced, since the plan was approved."""
+    case = Apply(wanting("a"), known("z"))
+    case.store.data = record_of()
+    applied = apply(case)
+    assert (["record-replaced"], []) == ([message.name for message in applied.messages], case.caller.sent)
+
+
+def test_a_record_that_cannot_be_read_afterwards_leaves_the_results() -> None:
+    """They count, but nobody knows the rest: 1."""
+    case = Apply(wanting("a"))
+    case.caller.on_send = lambda url: case.store.declare_unreadable(DOWN)
+    applied = apply(case)
+    assert (Verdict.FAILED, {"a": "created"}, None) == (applied.verdict, outcomes(applied), applied.left)
+
+
+def test_a_lost_response_is_a_failure() -> None:
+    """Though the subscription was created."""
+    case = Apply(wanting("a", "b"))
+    case.caller.loses = True
+    applied = apply(case)
+    assert (Verdict.FAILED, {"a": "created", "b": "skipped"}) == (applied.verdict, outcomes(applied))
+    assert ["response-lost"] == [message.name for message in applied.messages]
+
+
+def test_an_interrupted_run_records_what_is_in_flight() -> None:
+    """Nothing more is sent, and the call that hangs is unknown."""
+    case = Apply(wanting("a", "b"))
+    held = threading.Event()
+
+    def hold(_url: str) -> None:
+        case.inbox.interrupt()
+        held.wait(5)
+
+    case.caller.on_send = hold
+    applied = apply(case, Limits(grace=0.05))
+    held.set()
+    assert ({"a": "unknown", "b": "skipped"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
+
+
+def test_an_interrupt_before_the_first_read_sends_nothing() -> None:
+    """A store that hangs is not waited for."""
+    case = Apply(wanting("a"))
+    held = threading.Event()
+    case.inbox.interrupt()
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=lambda: held.wait(5)), LIMITS)
+    held.set()
+    assert ({"a": "skipped"}, ["interrupted"]) == (outcomes(applied), [message.name for message in applied.messages])
+
+
+def test_an_unexpected_error_ends_the_run_with_what_is_known() -> None:
+    """A bug in what watches the run: the outcomes are saved, and it is reported."""
+    case = Apply(wanting("a"))
+
+    def watch(run: Any) -> None:
+        if run.results:
+            raise KeyError("watcher")
+
+    applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch), LIMITS)
+    assert (2, {"a": "created"}) == (len(case.saved), outcomes(applied))
+    assert "apply-failed" in {message.name for message in applied.messages}
+    assert applied.verdict is Verdict.UNRESOLVED
+
+
+def many(count: int) -> Desired:
+    """Return so many desired subscriptions."""
+    wanted = {f"{TARGET}/s{number}": (("ONB10001",), f"https://hooks.example/{number}") for number in range(count)}
+    return desired_of([target_of(TARGET)], wanted)
+
+
+def calls_of(count: int) -> Counter[str]:
+    """Count the functions of the room that an apply of so many creates enters, in all threads."""
+    case, entered = Apply(many(count)), Counter[str]()
+    room = str(Path(applying.__file__).parent)
+
+    def profile(frame: FrameType, event: str, _arg: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(room):
+            entered[f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}"] += 1
+
+    plan = case.plan
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        applied = carry_out(plan, case.reading, case.ports, Limits(parallelism=1))
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert applied.verdict is Verdict.DONE
+    return entered
+
+
+def test_one_create_enters_few_functions() -> None:
+    """The whole of the room is at work, and it can be read in one sitting."""
+    assert len([name for name in calls_of(1) if "<" not in name]) <= 110
+
+
+def test_a_create_costs_the_same_however_many_there_are() -> None:
+    """What is entered for each does not grow with the creates to come, or with the record."""
+    few, more = (sum(calls_of(count).values()) / count for count in (50, 400))
+    assert more <= 1.2 * few
+
+
+def test_the_record_is_read_twice_however_many_creates_there_are() -> None:
+    """Before and after: it is not folded for each append."""
+    case = Apply(many(300))
+    reads: list[int] = []
+
+    def read() -> Any:
+        reads.append(1)
+        return case.journal.read()
+
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=read), Limits(parallelism=8))
+    assert (Verdict.DONE, 2) == (applied.verdict, len(reads))
