@@ -115,7 +115,9 @@ def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStac
         recipient, key = _make_key(data_directory, undo)
         files[f"{choices.config}/recipients.yaml"] = _rendered("recipients.yaml", {"recipient": recipient})
     if choices.github and not os.path.lexists(directory / WORKFLOW):
-        environments = tuple(dict.fromkeys(target.environment for target in desired.targets))
+        declared, given = {target.environment for target in desired.targets}, choices.environments
+        # In the order of --environment; one that it does not name is taken for an earlier stage.
+        environments = sorted(sorted(declared), key=lambda name: given.index(name) if name in given else -1)
         files |= _workflow(directory, environments, choices.state or desired.state or FILE)
     _write(directory, files, undo)
     return Written(tuple(files), key, (*_key_steps(key), *_github_steps(files)))
