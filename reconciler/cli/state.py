@@ -37,15 +37,13 @@ def show(invocation: Invocation, where: str, form: str) -> None:
 @format_option("json")
 def history(invocation: Invocation, where: str, form: str) -> None:
     """Show who did what when, oldest first."""
-    from msgspec import to_builtins  # noqa: PLC0415 - not for --help
-
-    from reconciler.operations.history import history as history_of  # noqa: PLC0415 - likewise
+    from reconciler.operations.history import history as history_of  # noqa: PLC0415 - not for --help
     from reconciler.planning.reasons import who  # noqa: PLC0415 - likewise
     from reconciler.reports.record import history_document  # noqa: PLC0415 - likewise
 
     events = history_of(invocation.project, where)
     rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
-    invocation.terminal.report(lambda: history_document(rows), lambda: to_builtins(events), form)
+    invocation.terminal.report(lambda: history_document(rows), lambda: events, form)
 
 
 @command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")

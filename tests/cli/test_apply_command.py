@@ -1,0 +1,159 @@
+"""`plan` and `apply`: what is approved is what is applied."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.command_line import CONFIG
+
+from reconciler.operations.receiving import list_subscriptions
+
+if TYPE_CHECKING:
+    from support.command_line import CommandLine
+
+    from reconciler.sandbox import Sandbox
+
+OTHER = CONFIG.replace("ONB10011", "ONB10011, ONB10012")
+
+
+class _Answer(io.StringIO):
+    """What somebody types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def answer(project: CommandLine, text: str) -> None:
+    """Have this typed at a terminal."""
+    project.environment.setattr("sys.stdin", _Answer(text))
+
+
+def created(sandbox: Sandbox) -> int:
+    """Count what exists in the sandbox."""
+    return len(list_subscriptions(sandbox.url))
+
+
+@pytest.mark.parametrize("way", ["auto-approve", "digest", "file"])
+def test_an_apply_is_approved_by_a_flag_a_digest_or_a_file(way: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Each is a way without a terminal."""
+    digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
+    words = {"auto-approve": ["--auto-approve"], "digest": ["--expect-digest", digest], "file": ["plan.json"]}[way]
+    ran = project.fine("apply", *words)
+    assert "Applied: 2 created." in ran.out
+    assert created(sandbox) == 2
+
+
+def test_without_approval_nothing_is_sent(project: CommandLine, sandbox: Sandbox) -> None:
+    """Off a terminal the message names the ways."""
+    ran = project("apply")
+    assert (ran.code, ran.out) == (1, "")
+    assert "--auto-approve or --expect-digest" in ran.err
+    assert created(sandbox) == 0
+
+
+@pytest.mark.parametrize(("typed", "code", "count"), [("yes\n", 0, 2), ("y\n", 1, 0), ("", 1, 0)])
+def test_at_a_terminal_the_answer_is_yes_in_full(
+    typed: str, code: int, count: int, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """The plan is shown, without the command that applies it."""
+    answer(project, typed)
+    ran = project("apply")
+    assert ran.code == code
+    assert "+ europe/staging/offers  create" in ran.out
+    assert "To carry it out" not in ran.out
+    assert created(sandbox) == count
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, sandbox: Sandbox) -> None:
+    """Before any call; with the file, it is said what changed."""
+    digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
+    project.write_config(OTHER)
+    ran = project("apply", "plan.json") if saved else project("apply", "--expect-digest", digest)
+    assert ran.code == 1
+    assert "the plan has changed" in ran.err
+    assert ("create europe/staging/offers: changed" in ran.err) is saved
+    assert created(sandbox) == 0
+
+
+def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox) -> None:
+    """What was not planned is not applied."""
+    project.fine("plan", "--out", "plan.json", "-t", "*/*/offers")
+    project.fine("apply", "plan.json")
+    assert created(sandbox) == 1
+
+
+def test_a_file_that_is_no_plan_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
+    """The message says how to save one."""
+    (project.directory / "plan.json").write_text("{}", encoding="utf-8")
+    ran = project("apply", "plan.json")
+    assert ran.code == 1
+    assert "reconciler plan --out plan.json" in ran.err
+
+
+def test_the_saved_plan_is_the_document_of_plan(project: CommandLine, sandbox: Sandbox) -> None:
+    """`--out` writes what `--format json` prints."""
+    ran = project.fine("plan", "--out", "plan.json", "--format", "json")
+    assert json.loads((project.directory / "plan.json").read_text(encoding="utf-8")) == ran.document
+
+
+def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
+    """Nothing else is printed."""
+    ran = project("plan", "--out", "missing/plan.json")
+    assert (ran.code, ran.out) == (1, "")
+    assert "cannot write the plan" in ran.err
+
+
+def test_more_creates_than_allowed_are_refused(project: CommandLine, sandbox: Sandbox) -> None:
+    """Before any call."""
+    assert project("apply", "--auto-approve", "--max-creates", "1").code == 1
+    assert created(sandbox) == 0
+
+
+def test_pinned_refuses_addresses_that_stand_in_config_alone(project: CommandLine, sandbox: Sandbox) -> None:
+    """The message names the variables that are missing."""
+    project.environment.delenv("RECONCILER_EUROPE_STAGING_BASE_URL")
+    ran = project("apply", "--auto-approve", "--pinned")
+    assert ran.code == 1
+    assert "RECONCILER_EUROPE_STAGING_BASE_URL" in ran.err
+
+
+def test_in_ci_responses_are_not_kept_in_the_clear(project: CommandLine, sandbox: Sandbox) -> None:
+    """The plan says so beforehand, and a flag allows it."""
+    project.environment.setenv("CI", "true")
+    assert "--allow-plaintext-responses" in project.fine("plan").out
+    assert project("apply", "--auto-approve").code == 1
+    assert project("apply", "--auto-approve", "--allow-plaintext-responses").code == 0
+
+
+@pytest.mark.parametrize("form", ["json", "markdown"])
+def test_the_report_of_an_apply_is_the_only_document(form: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """The plan is not printed beside it."""
+    ran = project.fine("apply", "--auto-approve", "--format", form)
+    if form == "json":
+        assert ran.document["summary"]["created"] == 2
+    else:
+        assert ran.out.startswith("<!-- reconciler:apply -->\n### Applied: 2 created.")
+
+
+def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: Sandbox) -> None:
+    """On stderr."""
+    err = project.fine("apply", "--auto-approve", "-v").err
+    assert "Note: + europe/staging/offers created 201" in err
+
+
+def test_an_apply_repeats_nothing(applied: CommandLine, sandbox: Sandbox) -> None:
+    """With nothing to do it needs no approval, and says that all matches."""
+    ran = applied.fine("apply")
+    assert ran.out.endswith("No changes. 2 subscriptions match the configuration.\n")
+    assert created(sandbox) == 2
+
+
+def test_a_change_is_shown_as_a_difference(applied: CommandLine) -> None:
+    """Only the code that is missing is sent."""
+    applied.write_config(OTHER)
+    out = applied.fine("plan").out
+    assert "  ~ europe/staging/offers  extend\n      eventCodes: + ONB10012\n" in out

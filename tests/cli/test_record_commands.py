@@ -1,0 +1,162 @@
+"""The commands around the record: shown, agreed to, appended."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.operations.project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.command_line import CommandLine
+
+    from reconciler.sandbox import Sandbox
+
+OFFERS = "europe/staging/offers"
+
+
+def statuses(project: CommandLine) -> dict[str, str]:
+    """Return the status of each address, as `state show` has it."""
+    return {found["address"]: found["status"] for found in project.fine("state", "show", "--format", "json").document}
+
+
+def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
+    """Creates wait until someone has said that what exists is recorded."""
+    begun = project.fine("state", "init")
+    assert "add to config/: record: " in begun.out
+    assert "reconciler state complete" in project.fine("plan").out
+    project.fine("state", "complete", "--yes")
+    assert "Plan: 2 to create" in project.fine("plan").out
+
+
+def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None:
+    """Off a terminal with --yes, or with the digest of what was reviewed."""
+    project.fine("state", "init")
+    refused = project("state", "complete")
+    assert (refused.code, refused.out) == (1, "")
+    assert "--yes" in refused.err
+    assert "Append: " in refused.err
+    shown = project.fine("state", "complete", "--dry-run").out
+    digest = shown[shown.index("sha256:") :].split(". ")[0]
+    assert project("state", "complete", "--expect-digest", "sha256:other").code == 1
+    project.fine("state", "complete", "--expect-digest", digest)
+    assert "Plan: 2 to create" in project.fine("plan").out
+
+
+def test_a_dry_run_appends_nothing(project: CommandLine) -> None:
+    """It shows the facts and their digest."""
+    project.fine("state", "init")
+    before = project.fine("state", "verify").out
+    assert "Nothing was appended." in project.fine("state", "import", OFFERS, "--dry-run").out
+    assert project.fine("state", "verify").out == before
+
+
+def test_import_records_what_was_created_by_other_means(project: CommandLine) -> None:
+    """Said again, there is nothing left to do."""
+    project.fine("state", "init")
+    project.fine("state", "import", OFFERS)
+    assert statuses(project) == {OFFERS: "live"}
+    assert "Nothing was appended." in project.fine("state", "import", OFFERS).out
+
+
+def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) -> None:
+    """The commands that the apply names are those that settle it."""
+    sandbox.world.fail_next("500-after")
+    text = project("apply", "--auto-approve", "-t", OFFERS).out
+    command = next(line for line in text.splitlines() if "--created" in line).split()
+    assert statuses(project) == {OFFERS: "unknown"}
+    project.environment.setattr(Project, "now", staticmethod(lambda: time.time() + 3600))
+    project.fine(*command[1:])
+    assert statuses(project) == {OFFERS: "live"}
+
+
+def test_a_subscription_is_renamed_without_a_create(applied: CommandLine) -> None:
+    """The record has it under its new address."""
+    applied.fine("state", "mv", OFFERS, "europe/staging/loans")
+    assert set(statuses(applied)) == {"europe/staging/applications", "europe/staging/loans"}
+
+
+def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:
+    """The list is ready to send, and names the command that confirms it."""
+    applied.fine("removal", "request", OFFERS)
+    assert statuses(applied)[OFFERS] == "awaiting_removal"
+    out = applied.fine("removal", "list").out
+    assert "Please delete this webhook subscription of europe/staging:" in out
+    command = next(line for line in out.splitlines() if "removal confirm" in line).split()
+    applied.fine(*command[1:])
+    assert OFFERS not in statuses(applied)
+
+
+def test_a_request_is_cancelled(applied: CommandLine) -> None:
+    """What was to be removed stays."""
+    applied.fine("removal", "request", OFFERS)
+    applied.fine("removal", "cancel", OFFERS)
+    assert statuses(applied)[OFFERS] == "live"
+    assert applied.fine("removal", "list", "--format", "json").document["targets"][0]["awaiting"] == []
+
+
+def test_the_history_says_who_did_what(applied: CommandLine) -> None:
+    """As a table and as JSON."""
+    events = applied.fine("state", "history", OFFERS, "--format", "json").document
+    assert [event["kind"] for event in events] == ["intended", "answered"]
+    assert OFFERS in applied.fine("state", "history").out
+
+
+def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: Path) -> None:
+    """And never read as a smaller one."""
+    file = tmp_path / "sandbox" / "state.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([lines[0], *lines[2:]]))
+    for words in (("state", "verify"), ("plan",), ("status",)):
+        ran = applied(*words)
+        assert ran.code == 1
+        assert "2" in ran.err
+
+
+def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path) -> None:
+    """The old place names the new one, and refuses what is appended there."""
+    old, new = str(tmp_path / "sandbox" / "state.jsonl"), str(tmp_path / "new.jsonl")
+    assert "merges" in applied.fine("state", "copy", old, new, "--dry-run").out
+    applied.fine("state", "copy", old, new)
+    assert applied("removal", "request", OFFERS).code == 1
+    assert applied.fine("--state", new, "plan").out.endswith("No changes. 2 subscriptions match the configuration.\n")
+
+
+def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_path: Path) -> None:
+    """What was lost is merged from a backup."""
+    file, backup = tmp_path / "sandbox" / "state.jsonl", tmp_path / "backup.jsonl"
+    file.rename(backup)
+    assert "reconciler state accept-loss" in applied("plan").err
+    applied.fine("state", "accept-loss", "--yes")
+    applied.fine("state", "recover", str(backup))
+    assert "reconciler state complete" in applied.fine("plan").out
+    assert len(statuses(applied)) == 2
+
+
+def test_notifications_prove_what_they_arrived_for(applied: CommandLine, tmp_path: Path) -> None:
+    """From the file that `listen` writes."""
+    line = {"at": "2026-01-01T00:00:00Z", "url": "https://hooks.partner.test/offers", "code": "ONB10011"}
+    captured = tmp_path / "captured.jsonl"
+    captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    applied.fine("state", "observe", str(captured))
+    (entry,) = (found for found in applied.fine("status", "--format", "json").document["targets"].values())
+    assert OFFERS in entry["addresses"]
+
+
+def test_rebind_names_its_target(applied: CommandLine) -> None:
+    """With another base URL nothing is created until someone says that both are one."""
+    applied.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "http://127.0.0.1:9/other")
+    assert applied("plan", "--detailed-exitcode").code == 2
+    assert applied("state", "rebind", "-t", "europe/staging").code == 1
+    applied.fine("state", "rebind", "-t", "europe/staging", "--yes")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
+def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
+    """With every address in it."""
+    assert "offers" in applied.fine("status", "--format", form).out

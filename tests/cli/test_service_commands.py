@@ -1,0 +1,161 @@
+"""The commands that call the service, keep secrets, or play the service."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.command_line import CommandLine
+
+    from reconciler.sandbox import Sandbox
+
+APPLICATIONS, OFFERS = "europe/staging/applications", "europe/staging/offers"
+
+
+def test_a_token_is_printed_and_masked_in_actions(project: CommandLine, sandbox: Sandbox) -> None:
+    """One token from the cache, and nothing else on stdout."""
+    token = project.fine("token", "-t", "europe/staging").out.strip()
+    project.environment.setenv("GITHUB_ACTIONS", "true")
+    again = project.fine("token", "-t", "europe/staging")
+    assert (again.out.strip(), again.err) == (token, f"::add-mask::{token}\n")
+
+
+def test_an_unknown_target_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
+    """With those that are declared."""
+    assert "did you mean europe/staging?" in project("token", "-t", "europe/stagin").err
+
+
+def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
+    """Its answer is printed as it came."""
+    lead = project.directory / "lead.json"
+    lead.write_text("{}", encoding="utf-8")
+    ran = project("lead", "create", "-t", "europe/staging", str(lead))
+    assert ran.code in (0, 1)
+    lead.write_text("[]", encoding="utf-8")
+    assert "expected a JSON object" in project("lead", "create", "-t", "europe/staging", str(lead)).err
+
+
+def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
+    """Whole, with its head, or one field of it; in Actions every text of it is masked."""
+    whole = applied.fine("secret", "show", OFFERS).document
+    assert applied.fine("secret", "show", OFFERS, "--field", "secretKey").out.strip() == whole["secretKey"]
+    assert applied.fine("secret", "show", OFFERS, "--headers").out.startswith("HTTP/1.1 201")
+    applied.environment.setenv("GITHUB_ACTIONS", "true")
+    assert f"::add-mask::{whole['secretKey']}\n" in applied.fine("secret", "show", OFFERS).err
+
+
+def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:
+    """It is read from standard input, and shown again."""
+    project.fine("state", "init")
+    project.fine("state", "import", OFFERS)
+    assert "reconciler secret set" in project("secret", "show", OFFERS).err
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
+    ran = project.fine("secret", "set", OFFERS)
+    assert "hunter2" not in ran.out + ran.err
+    assert project.fine("secret", "show", OFFERS).out == "hunter2\n"
+
+
+def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, capsys: object) -> None:
+    """No line of it begins as a command of the runner."""
+    from reconciler.cli.actions import print_foreign  # noqa: PLC0415 - named here alone
+
+    printed: list[str | bytes] = []
+    terminal = SimpleNamespace(print=printed.append)
+    print_foreign(terminal, b"::error::x\n##[group]")  # type: ignore[arg-type]
+    applied.environment.setenv("GITHUB_ACTIONS", "true")
+    print_foreign(terminal, b"::error::x\n##[group]\x1b")  # type: ignore[arg-type]
+    assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b"]
+
+
+def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine) -> None:
+    """And makes events happen."""
+    assert "1 delivery started" in applied.fine("sandbox", "trigger", "ONB10011").out
+    listed = applied.fine("sandbox", "list").out
+    assert "2 subscriptions in the sandbox." in listed
+    row = next(line.split() for line in listed.splitlines() if "/offers" in line)
+    applied.fine("sandbox", "delete", row[1])
+    assert "1 subscription in the sandbox." in applied.fine("sandbox", "list").out
+
+
+def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:
+    """The message says how to start one."""
+    assert "reconciler sandbox serve" in project("sandbox", "list").err
+
+
+def test_the_sandbox_prints_its_variables_and_serves(project: CommandLine) -> None:
+    """Until it is interrupted."""
+    words = [sys.executable, "-m", "reconciler", "sandbox", "serve", "--env-file", ".env"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "Serving at http://127.0.0.1:" in process.stderr.readline()
+    process.terminate()
+    out, _ = process.communicate(timeout=20)
+    names = {line.partition("=")[0] for line in out.splitlines()}
+    assert process.returncode == 143
+    assert {"RECONCILER_STATE", "RECONCILER_SANDBOX_URL", "RECONCILER_EUROPE_STAGING_BASE_URL"} <= names
+    assert (project.directory / ".env").read_text(encoding="utf-8") == out
+
+
+def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path) -> None:
+    """It is printed as a section of config/."""
+    from reconciler.model.desired import Verification  # noqa: PLC0415 - named here alone
+    from reconciler.notifications.signatures import sign  # noqa: PLC0415 - likewise
+
+    scheme = Verification("X-Signature", "hmac-sha256")
+    secret = applied.fine("secret", "show", OFFERS, "--field", "secretKey").out.strip()
+    body = '{"EventCode":"ONB10011","Message":"m","EventProperties":{}}'
+    signature = sign(scheme, secret.encode(), (), body.encode())
+    line = {"at": "2026-01-01T00:00:00Z", "path": "/offers", "body": body, "headers": [["X-Signature", signature]]}
+    captured = tmp_path / "captured.jsonl"
+    captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    ran = applied.fine("signature", "detect", str(captured), "--address", OFFERS)
+    assert ran.out.startswith('verification:\n  header: "X-Signature"\n  algorithm: "hmac-sha256"\n')
+    assert applied("signature", "detect", str(captured)).code == 1
+
+
+def test_listen_verifies_only_with_a_scheme(project: CommandLine) -> None:
+    """The message says how to find it; an identity is for that alone."""
+    assert "reconciler signature detect" in project("listen", "--verify").err
+    assert "--identity requires --verify" in project("listen", "--identity", "x").err
+
+
+def test_the_demo_shows_the_whole_loop(project: CommandLine) -> None:
+    """In some forty lines, and it leaves nothing behind."""
+    done = subprocess.run(
+        [sys.executable, "-m", "reconciler", "demo"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.count("\n") <= 50
+    for text in ("2 to create", "2 created", "1 delivery started", "1 proven", "No changes. 2 subscriptions match"):
+        assert text in done.stdout
+    assert [path.name for path in project.directory.iterdir()] == ["config"]
+
+
+def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
+    """Its next steps are commands to paste."""
+    words = ("init", "new", "--region", "europe", "--state", "state.jsonl")
+    out = reconciler.fine(*words).out
+    assert "config/targets.yaml" in out
+    assert "state init" in out
+    assert reconciler("validate", "--config", "new/config").code == 0
+    assert "already exist" in reconciler(*words).err
+
+
+def test_doctor_checks_everything_though_the_first_check_fails(project: CommandLine) -> None:
+    """Each check of the settings and of the record is told, and what is fine only with -v."""
+    ran = project("doctor")
+    assert ran.code == 1
+    assert "RECONCILER_EUROPE_STAGING_CLIENT_ID" in ran.out
+    findings = project("doctor", "--format", "json").document["findings"]
+    assert {"config", "setting", "record"} <= {finding["check"] for finding in findings}
+
+
+def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
+    """Of draft 7, which editors read."""
+    assert reconciler.fine("schema").document["$schema"].startswith("http://json-schema.org/draft-07")
