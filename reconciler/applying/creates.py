@@ -59,6 +59,13 @@ class Creates:
         return attempt in self._calls
 
     @property
+    def stopped(self) -> str | None:
+        """Why nothing more is sent to any target, None if it may be."""
+        if self.interrupted:
+            return _INTERRUPTED
+        return LOST_RESPONSE if self.lost_response else None
+
+    @property
     def in_flight(self) -> dict[str, Address]:
         """The attempts whose calls have not ended, with their addresses."""
         return {call.attempt: call.change.address for call in self._calls.values() if call.phase is Phase.IN_FLIGHT}
@@ -198,8 +205,8 @@ class Creates:
         """Send the call, have the record re-read first, or withdraw it."""
         against = objection(call, reading) if reading is not None else None
         send = call.send(read_at, self._context.limits.freshness)
-        if self.interrupted:
-            self._withdraw(call, _INTERRUPTED, now)
+        if (stopped := self.stopped) is not None:
+            self._withdraw(call, stopped, now)
         elif call.is_overdue(now):
             self._withdraw(call, "send window expired", now)
         elif against is not None:

@@ -189,8 +189,12 @@ class Run:
         if self.appends.conflicts >= limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
             return
-        waiting = [*self._take_back(batch.drafts), *self.work.take_all()]
         self.appends.add(self.stray_outcomes(self.appends.reading.record, now), now)
+        waiting = [*self._take_back(batch.drafts), *self.work.take_all()]
+        if (stopped := self.creates.stopped) is not None:
+            for change in waiting:
+                self.work.conclude(change, Done.SKIPPED, detail=stopped)
+            return
         if self._queue_unchanged(waiting) < len(waiting):
             shortest = max(limits.yielding[0], 2 * self.appends.took)
             wait = min(shortest * 2**self._losses, max(shortest, limits.yielding[1]))

@@ -15,6 +15,7 @@ from reconciler.applying.ports import Ports
 from reconciler.applying.protocol import Run
 from reconciler.applying.verdict import completed, under_way, unresolved, verdict_of, verdict_without_record
 from reconciler.errors import Message, ReconcilerError, Refused
+from reconciler.model.plan import Block
 from reconciler.model.result import Applied, Done, Result, Verdict
 from reconciler.record.chain import link
 from reconciler.record.facts import Answered
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
     from reconciler.model.plan import Plan
     from reconciler.record.journal import Reading
+
+_PATIENCE_WITH_EARLIER = 5.0
+"""Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
 
 __all__ = ["Limits", "Ports", "carry_out"]
 
@@ -120,6 +124,7 @@ def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading,
     interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}
+    earlier = {change.address for change in run.changes if change.block is Block.IN_FLIGHT}
     begun, pause, tried = ports.clock().steady, 0.2, False
     while True:
         reading = unless_interrupted(ports.read, interrupted, parting)
@@ -133,7 +138,8 @@ def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading,
         left = ports.replan(reading)
         now = ports.clock()
         waiting = under_way(left, addresses, own, now.wall)
-        if not waiting or now.steady - begun >= ports.patience or interrupted.is_set:
+        patience = ports.patience if waiting - earlier else min(ports.patience, _PATIENCE_WITH_EARLIER)
+        if not waiting or now.steady - begun >= patience or interrupted.is_set:
             return reading, left
         ports.pause(pause)
         pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store

@@ -329,6 +329,19 @@ def test_after_a_lost_response_nothing_more_is_created() -> None:
     )
 
 
+def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:
+    """Its response would be lost too."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
+    bench.start()
+    bench.append()
+    bench.answer(CREATED)
+    bench.append()
+    bench.answer(CREATED, "b")
+    bench.answer(CREATED, "c", lost=True)
+    assert ["answered", "intended"] == bench.append()
+    assert ([], LOST_RESPONSE) == (bench.sends, bench.result("d").detail)
+
+
 def test_a_late_answer_corrects_an_unknown_outcome() -> None:
     """An answer to a call that was given up is recorded with its response, and with the removal of the old attempt."""
     bench = Bench(wanting("a", "b"), known("a", host="old"))

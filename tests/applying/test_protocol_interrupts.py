@@ -91,6 +91,15 @@ def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
     assert ([*bench.append()], planned) == (["answered"], bench.replans)
 
 
+def test_an_intent_that_met_another_head_is_not_made_again_after_an_interrupt() -> None:
+    """Its change is skipped."""
+    bench = Bench(wanting("a"))
+    bench.start()
+    bench.hear(InterruptAsked())
+    bench.overtake(known("z"))
+    assert ({"create a": "skipped"}, True, []) == (bench.outcomes, bench.run.finished, bench.appends)
+
+
 def test_outcomes_are_not_gathered_after_an_interrupt() -> None:
     """Time is short."""
     bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
