@@ -69,12 +69,7 @@ def plan(
         for change in changes_of(_case(address, attempts, desired, record, routes, now))
     ]
     changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
-    beyond = _Beyond(
-        {change.address for change in planned},
-        _by_target(_awaiting(record, selection)),
-        _by_target(_surplus(differing, desired, selection)),
-        duplicates_by_target(excess(record).twice, record, selection),
-    )
+    beyond = _beyond(planned, differing, desired, record, selection)
     here = _by_target(changes)
     targets = {
         target.name: _target_plan(target, here.get(target.name, ()), beyond, desired, selection, strange)
@@ -103,6 +98,21 @@ class _Beyond(Struct, frozen=True):
     awaiting: Mapping[TargetName, Sequence[Attempt]]
     surplus: Mapping[TargetName, Sequence[Surplus]]
     twice: Mapping[TargetName, Sequence[Duplicate]]
+
+
+def _beyond(
+    planned: Sequence[Change],
+    differing: Mapping[Address, Sequence[Attempt]],
+    desired: Desired,
+    record: Record,
+    selection: Selection,
+) -> _Beyond:
+    return _Beyond(
+        {change.address for change in planned},
+        _by_target(_awaiting(record, selection)),
+        _by_target(_surplus(differing, desired, selection)),
+        duplicates_by_target(excess(record).twice, record, selection),
+    )
 
 
 def _target_plan(

@@ -8,8 +8,9 @@ from support.scene import EUROPE, SERVICE, USA, Scene, hooks, target
 from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.model.status import Proof
-from reconciler.planning.evidence import Observed, Sighting, match
+from reconciler.planning.evidence import Observed, Sighting, match, received
 from reconciler.planning.status import DOUBTED_FOR, SILENT_AFTER
+from reconciler.record.facts import Received
 
 LATER = "2026-11-20T14:00:00Z"
 AMERICAN = "https://usa.service.example"
@@ -145,6 +146,15 @@ def test_evidence_beside_what_delivers(scene: Scene) -> None:
     ] == proofs(scene)
 
 
+def test_span_from_before(scene: Scene) -> None:
+    """Of notifications from before a create to after it, the last one alone is known to be its."""
+    held = scene.attempts[0]
+    scene.tell(
+        Received(at=scene.at, base_url=SERVICE, url=EU, code="ONB10011", first="2026-01-01T00:00:00Z", last=scene.at)
+    )
+    assert {"ONB10011": (stamp(scene.now - 1),) * 2} == received(scene.record, held)
+
+
 def test_plan_still_holds(scene: Scene) -> None:
     """Notifications change no digest: a plan that was approved before still holds."""
     scene.want("offers", "ONB10011 ONB10012 ONB10013", EU)
@@ -164,6 +174,9 @@ def test_superseded(scene: Scene) -> None:
     scene.resolve(third, created=True)
     found = {known.attempt.id: known.supersedes for known in scene.status("*/*/leads").targets[0].attempts}
     assert {first: (), second: (), third: (first, second)} == found
+    wide = scene.lose("wide", "ONB10001 ONB10002", template)
+    scene.resolve(scene.begin("wide", "ONB10001", template, supersedes=(wide,)), created=True)
+    assert [(), ()] == [known.supersedes for known in scene.status("*/*/wide").targets[0].attempts]
 
 
 def test_revived(scene: Scene) -> None:

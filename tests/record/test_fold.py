@@ -9,6 +9,7 @@ from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Status
 from reconciler.record.facts import (
+    Answered,
     Begun,
     Closed,
     Completed,
@@ -17,6 +18,7 @@ from reconciler.record.facts import (
     LossOpened,
     RemovalRequested,
     Renamed,
+    SecretSet,
     What,
 )
 
@@ -251,6 +253,18 @@ def test_secrets(scene: Scene) -> None:
     scene.hear(attempt, Outcome.UNKNOWN, response="second")
     scene.keep_secret(attempt)
     assert ({"first", "second"}, ("sealed",)) == ({*only(scene).responses}, only(scene).secrets)
+
+
+def test_order_of_what_is_kept(scene: Scene) -> None:
+    """Responses and secrets have one order, whichever history was read first."""
+    attempt = scene.begin("offers", "ONB10011", hooks("offers"))
+    said = [
+        Answered(at=scene.at, attempt=attempt, what=scene.what(attempt), outcome=Outcome.CREATED, response=name)
+        for name in ("b", "a")
+    ]
+    secrets = [SecretSet(at=scene.at, attempt=attempt, secret=name) for name in ("b", "a")]
+    scene.tell(*said, *secrets)
+    assert (("a", "b"), ("a", "b")) == (only(scene).responses, only(scene).secrets)
 
 
 def test_word_without_what(scene: Scene) -> None:
