@@ -61,6 +61,11 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
                 if loss.cause == "copy"
             ) or (
                 step("record what exists", "reconciler", "state", "import", "ADDRESS"),
-                step("when nothing is missing, run", "reconciler", "state", "complete"),
+                step("when nothing is missing, run", "reconciler", "state", "complete", *_named(record)),
             )
     return Message(obstacle.value, what, standing.place, steps)
+
+
+def _named(record: Record) -> tuple[str, ...]:
+    """Return the options that name the open losses: a command pasted late must not end a later one."""
+    return tuple(word for loss in record.open_losses for word in ("--loss", loss.id))

@@ -52,6 +52,8 @@ def test_second_gate(scene: Scene) -> None:
     blocked, remove = scene.changes()
     assert (Block.GATE, Action.REMOVE) == (blocked.block, remove.action)
     assert ("1055",) == scene.plan().losses_open
+    (gate,) = scene.plan().gates
+    assert ("reconciler", "state", "complete", "--loss", "1055") == gate.steps[-1].command
     scene.complete("1055")
     assert Action.CREATE is scene.changes()[0].action
 
