@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.lazy import command
-from reconciler.cli.options import (
-    allow_empty_option,
-    code_of,
-    detailed_exitcode_option,
-    format_option,
-    target_option,
-)
+from reconciler.cli.options import allow_empty_option, code_of, detailed_exitcode_option, format_option, target_option
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation

@@ -50,12 +50,13 @@ def history(invocation: Invocation, where: str, form: str) -> None:
 def verify(invocation: Invocation) -> None:
     """Check the chain of the record: exit 1 and the line where it breaks, or if there is no record."""
     from reconciler.operations.history import verify as verified_of  # noqa: PLC0415 - not for --help
-    from reconciler.reports.record import verified_document  # noqa: PLC0415 - likewise
+    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
 
     known = verified_of(invocation.project)
-    torn = (("torn write left out", f"{known.torn} bytes"),) if known.torn else ()
-    facts = (("record", known.record), ("entries", str(known.entries)), ("head", known.head), *torn)
-    invocation.terminal.show(verified_document(known.place, facts, known.messages))
+    invocation.terminal.warn(*known.messages)
+    torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
+    what = f"{counted(known.entries, 'entry', 'entries')}{torn}, the chain is intact"
+    invocation.terminal.print(f"{known.place}: {what}\nrecord {known.record}\nhead {known.head}")
 
 
 @command(

@@ -44,17 +44,19 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if consent.dry_run:
-        _show(invocation, proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.")
+        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended."))
         return
     if consent.expect_digest:
         refuse_unexpected(proposal, consent.expect_digest)
     if not proposal.facts:
-        _show(invocation, proposal.shown, "Nothing was appended.")
+        terminal.show(_document(proposal.shown, "Nothing was appended."))
         return
     agree(invocation, proposal.shown, consent, weakens=proposal.weakens, digest=proposal.digest)
     outcome = append(project, statement, proposal)
     terminal.work_is_done()
-    _show(invocation, outcome.messages, f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}.")
+    terminal.show(
+        _document(outcome.messages, f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}.")
+    )
 
 
 def agree(
@@ -75,10 +77,6 @@ def agree(
         if digest:
             steps.append(step(f"or with --expect-digest {digest}"))
         raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", tuple(steps)))
-
-
-def _show(invocation: Invocation, messages: Sequence[Message], verdict: str) -> None:
-    invocation.terminal.show(_document(messages, verdict))
 
 
 def _document(messages: Sequence[Message], verdict: str) -> Any:

@@ -118,13 +118,11 @@ class Terminal:
             document = messages_document(messages, label)
             self._write_err(text_of.render(document, self._layout(sys.stderr)))
             return
-        from reconciler.reports import json  # noqa: PLC0415 - a command pays only for what it uses
-
         for message in messages:
             now = time.time()
             moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
             entry = {"time": moment, "level": _LEVELS[label], "message": sentence(message, self.words)}
-            line = msgspec.json.encode({**entry, **json.message_json(message)}).decode()
+            line = msgspec.json.encode({**msgspec.to_builtins(message, enc_hook=str), **entry}, enc_hook=str).decode()
             self._write_err(line.replace("##[", r"##\u005b") + "\n")
 
     def _write_err(self, text: str) -> None:

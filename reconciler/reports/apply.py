@@ -11,8 +11,8 @@ from reconciler.model.result import Done
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.messages import alerts
-from reconciler.reports.plan import differing, settled
-from reconciler.reports.words import SIGNS, capital, counted, listed
+from reconciler.reports.plan import differing, verdict
+from reconciler.reports.words import SIGNS, capital, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,20 +76,10 @@ def _verdict(applied: Applied) -> str:
     counts = Counter(result.outcome for result in applied.results)
     words = [f"{counts[outcome]} {WORDS[outcome]}" for outcome in Done if counts[outcome]]
     done = f"{'Interrupted' if applied.signal else 'Applied'}: {', '.join(words)}." if words else ""
-    rest = [counted(len(applied.unresolved), "unresolved create") + " (exit 3)"] if applied.unresolved else []
-    if done and not rest:
-        return done
-    if rest:
-        return f"{done} {capital(listed(rest))}.".strip()
-    left = applied.left
-    if left is None or not settled(left):
-        return (
-            f"Nothing to apply. {capital(listed(differing(left)))}."
-            if left and differing(left)
-            else ("Nothing to apply.")
-        )
-    matching = counted(left.unchanged, "subscription matches", "subscriptions match")
-    return f"No changes. {matching} the configuration."
+    rest = f"{counted(len(applied.unresolved), 'unresolved create')} (exit 3)." if applied.unresolved else ""
+    if done or rest:
+        return f"{done} {rest}".strip()
+    return verdict(applied.left) if applied.left else "Nothing to apply."
 
 
 def _tone(applied: Applied) -> Tone:

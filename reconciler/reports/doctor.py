@@ -1,4 +1,4 @@
-"""The findings of `doctor` and `validate`, as documents: what fails, by cause; what is fine only if more is asked for."""
+"""The findings of `doctor` and `validate` as documents: what fails, by cause; with -v what is fine, too."""
 
 from __future__ import annotations
 

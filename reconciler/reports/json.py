@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.errors import Message
-    from reconciler.model.parity import Difference, Pairs, Side
+    from reconciler.model.parity import Pairs
     from reconciler.model.plan import Change, Duplicate, Plan, Request
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied, Finding
@@ -65,12 +65,7 @@ def plan_json(plan: Plan) -> Json:
         "recipients": sorted(plan.recipients),
         "changes": [_change(change) for change in plan.changes],
         "awaiting_removal": [
-            {
-                "address": attempt.address,
-                "attempt": attempt.id,
-                "eventCodes": attempt.codes,
-                "webhookUrl": attempt.url,
-            }
+            {"address": attempt.address, "attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url}
             for attempt in awaiting
         ],
         "surplus": [
@@ -103,12 +98,7 @@ def _change(change: Change) -> Json:
 
 def attempt_json(attempt: Attempt) -> Json:
     """Return an attempt with what it delivers where."""
-    return {
-        "attempt": attempt.id,
-        "eventCodes": attempt.codes,
-        "webhookUrl": attempt.url,
-        "status": attempt.status,
-    }
+    return {"attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url, "status": attempt.status}
 
 
 def _request(request: Request | None) -> Json | None:
@@ -140,36 +130,13 @@ def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Js
 
 def findings_json(findings: Sequence[Finding]) -> Json:
     """Return what `doctor` found."""
-    counts = Counter(finding.health for finding in findings)
-    return {
-        "format_version": FORMAT,
-        "findings": [
-            {"check": finding.check, "health": finding.health, **message_json(finding.message)} for finding in findings
-        ],
-        "summary": {str(health): count for health, count in sorted(counts.items())},
-    }
+    counts = Counter(str(finding.health) for finding in findings)
+    return {"format_version": FORMAT, "findings": findings, "summary": counts}
 
 
 def validation_json(mistakes: Sequence[Message], warnings: Sequence[Message]) -> Json:
     """Return what `validate` found."""
-    return {
-        "format_version": FORMAT,
-        "valid": not mistakes,
-        "mistakes": list(map(message_json, mistakes)),
-        "warnings": list(map(message_json, warnings)),
-    }
-
-
-def message_json(message: Message) -> Json:
-    """Return a message with its place and the steps to take."""
-    place = message.place
-    return {
-        "name": message.name,
-        "what": message.what,
-        "where": message.where,
-        "place": place and {"file": place.file, "line": place.line, "column": place.column},
-        "steps": [{"text": step.text, "command": list(step.command)} for step in message.steps],
-    }
+    return {"format_version": FORMAT, "valid": not mistakes, "mistakes": mistakes, "warnings": warnings}
 
 
 def status_json(status: TargetsStatus) -> Json:
@@ -215,41 +182,8 @@ def _route(route: Duplicate) -> Json:
 
 def parity_json(pairs: Pairs) -> Json:
     """Return the document of a comparison of targets."""
-    return {
-        "format_version": FORMAT,
-        "in_line": pairs.in_line,
-        "pairs": [
-            {
-                "a": parity.a,
-                "b": parity.b,
-                "in_line": parity.in_line,
-                "differences": [_difference(difference) for difference in parity.differences],
-                "ignored": [
-                    {**_difference(difference), "reason": exception.reason} for difference, exception in parity.ignored
-                ],
-                "unapplied": sorted(parity.unapplied),
-                "leaving": sorted(parity.leaving),
-            }
-            for parity in pairs.compared
-        ],
-        "unpaired": [
-            {"target": left.target, "counterpart": left.counterpart, "matters": left.matters} for left in pairs.unpaired
-        ],
-    }
-
-
-def _difference(difference: Difference) -> Json:
-    return {
-        "name": difference.name,
-        "view": difference.view,
-        "a": _side(difference.a),
-        "b": _side(difference.b),
-        "unproven": {code: at or None for code, at in difference.unproven.items()},
-    }
-
-
-def _side(side: Side | None) -> Json | None:
-    return None if side is None else {"eventCodes": side.codes, "webhookUrl": side.written or None}
+    known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused}
+    return {"format_version": FORMAT, "in_line": pairs.in_line, **known}
 
 
 def removals_json(removals: Sequence[Removals]) -> Json:

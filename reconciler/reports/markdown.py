@@ -11,25 +11,12 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.reports.document import (
-    Alert,
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Facts,
-    Heading,
-    Letter,
-    Paragraph,
-    Table,
-    Todo,
-)
+from reconciler.reports import document as doc
 from reconciler.reports.escaping import command_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.reports.document import Block
 
 LIMIT = 1024 * 1024
 """Bytes that a job summary of one step may have."""
@@ -39,13 +26,13 @@ _PLAIN = re.compile(r"""([("']*)([A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+)([,;:.!?)"']
 _ORDINAL = re.compile(r"[0-9]+[.)]+")
 
 
-def render(document: Document, flags: Sequence[str] = ()) -> str:
+def render(document: doc.Document, flags: Sequence[str] = ()) -> str:
     """Return a document as Markdown. `flags` are the global flags in use."""
     parts = [f"<!-- reconciler:{document.kind} -->\n### {prose(document.title)}\n"]
-    blocks: tuple[Block, ...] = (*document.alerts, *document.body, *document.summary)
+    blocks: tuple[doc.Block, ...] = (*document.alerts, *document.body, *document.summary)
     if document.next:
         blocks = (*blocks, document.next)
-    parts += _blocks((*blocks, *document.details, Facts(document.facts)), flags)
+    parts += _blocks((*blocks, *document.details, doc.Facts(document.facts)), flags)
     text = "\n".join(parts)
     if len(text.encode()) <= LIMIT:
         return text
@@ -79,58 +66,55 @@ def _word(word: str) -> str:
     return code(bare) + word[len(bare) :] if bare else code(word)
 
 
-def _blocks(blocks: Iterable[Block], flags: Sequence[str]) -> Iterator[str]:
+def _blocks(blocks: Iterable[doc.Block], flags: Sequence[str]) -> Iterator[str]:
     for kind, group in groupby(blocks, type):
-        if kind is Changed:
-            yield from _changes([block for block in group if isinstance(block, Changed)], flags)
+        if kind is doc.Changed:
+            yield from _changes([block for block in group if isinstance(block, doc.Changed)], flags)
         else:
             yield from (text for block in group for text in _block(block, flags))
 
 
-def _changes(changes: Sequence[Changed], flags: Sequence[str]) -> Iterator[str]:
-    rows = [(change, field.name, field.before, field.after) for change in changes for field in change.fields] or [
-        (change, "", "", "") for change in changes
-    ]
-    shown = {change.title + change.action for change, *_ in rows}
-    rows += [(change, "", "", "") for change in changes if change.title + change.action not in shown]
+def _changes(changes: Sequence[doc.Changed], flags: Sequence[str]) -> Iterator[str]:
+    rows = [(change, field) for change in changes for field in change.fields or (doc.Field(""),)]
     yield "| | address | action | field | old | new |\n|---|---|---|---|---|---|\n" + "".join(
-        f"| {change.sign} | {code(change.title)} | {change.action} | {name} | {code(before)} | {code(after)} |\n"
-        for change, name, before, after in rows
+        f"| {change.sign} | {code(change.title)} | {change.action} | {field.name} | {code(field.before)} |"
+        f" {code(field.after)} |\n"
+        for change, field in rows
     )
     yield "".join(f"- {code(change.title)}: {prose(note.text)}\n" for change in changes for note in change.notes)
     for change in changes:
-        yield from _todos([Todo(f"{change.title}: {todo.text}", todo.commands) for todo in change.todos], flags)
+        yield from _todos([doc.Todo(f"{change.title}: {todo.text}", todo.commands) for todo in change.todos], flags)
 
 
-def _block(block: Block, flags: Sequence[str]) -> Iterator[str]:
+def _block(block: doc.Block, flags: Sequence[str]) -> Iterator[str]:
     match block:
-        case Heading():
+        case doc.Heading():
             yield f"#### {prose(block.text)}\n"
-        case Paragraph():
+        case doc.Paragraph():
             yield f"{prose(block.text)}\n"
-        case Facts():
+        case doc.Facts():
             yield "".join(f"- {prose(name)}: {code(value)}\n" for name, value in block.rows)
-        case Table():
+        case doc.Table():
             rows = [block.head, ("---",) * len(block.head), *(tuple(map(code, row)) for row in block.rows)]
             yield "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        case Changed():
+        case doc.Changed():
             yield from _changes([block], flags)
-        case Commands():
+        case doc.Commands():
             yield from _todos(block.todos, flags)
-        case Alert():
+        case doc.Alert():
             where = f" {', '.join(map(code, block.where))}:" if block.where else ""
             yield f"**{block.label}:**{where} {prose(block.what)}\n"
             yield from _todos(block.todos, flags)
-        case Letter():
+        case doc.Letter():
             yield f"{prose(block.title)}:\n\n{_fenced(map(visible, block.lines), 'text')}"
-        case Details():
+        case doc.Details():
             inner = "\n".join(_blocks(block.blocks, flags))
             yield f"<details><summary>{prose(block.title)}</summary>\n\n{inner}\n</details>\n"
         case _:
             assert_never(block)
 
 
-def _todos(todos: Iterable[Todo], flags: Sequence[str]) -> Iterator[str]:
+def _todos(todos: Iterable[doc.Todo], flags: Sequence[str]) -> Iterator[str]:
     for todo in todos:
         if todo.text:
             yield f"{prose(todo.text)}{':' if todo.commands else ''}\n"

@@ -41,7 +41,7 @@ def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "")
     work = [change for change in changes if change.action is not Action.BLOCKED]
     return Document(
         "plan",
-        _verdict(plan),
+        verdict(plan),
         Tone.PLAIN if plan.changes else Tone.ADDED if settled(plan) else Tone.WARNING,
         facts=(
             ("Targets", listed(sorted(plan.targets), 8) or "none"),
@@ -92,7 +92,9 @@ def awaiting_of(plan: Plan) -> list[Attempt]:
     return [attempt for name in sorted(plan.targets) for attempt in plan.targets[name].awaiting_removal]
 
 
-def _verdict(plan: Plan) -> str:
+def verdict(plan: Plan) -> str:
+    """Return a sentence that says no less than is known: what a plan changes, and what differs besides."""
+    """Return a sentence that says no less than is known: what a plan changes, and what differs besides."""
     if settled(plan):
         return (
             f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.reports.document import Document, Facts, Heading, Paragraph, Table, Tone
+from reconciler.reports.document import Document, Facts, Heading, Table, Tone
 from reconciler.reports.messages import alerts
 from reconciler.reports.words import STATUS, counted
 
@@ -26,14 +26,7 @@ def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *,
             body += [Heading(f"{attempt.address}, attempt {attempt.id}"), Facts(_facts(attempt))]
     elif attempts:
         rows = [
-            (
-                attempt.address,
-                STATUS[attempt.status],
-                ", ".join(attempt.codes),
-                attempt.url,
-                attempt.since,
-                attempt.id,
-            )
+            (attempt.address, STATUS[attempt.status], ", ".join(attempt.codes), attempt.url, attempt.since, attempt.id)
             for attempt in attempts
         ]
         tones = [Tone.ERROR if attempt.unresolved else Tone.PLAIN for attempt in attempts]
@@ -71,9 +64,3 @@ def history_document(rows: Sequence[tuple[str, ...]]) -> Document:
     """Return the document of the record's log: entry, time, person, what it is about, what was said."""
     table = Table(("entry", "at", "by", "about", "what"), tuple(rows))
     return Document("history", f"{counted(len(rows), 'entry', 'entries')}.", body=(table,) if rows else ())
-
-
-def verified_document(place: str, facts: Sequence[tuple[str, str]], messages: Sequence[Message]) -> Document:
-    """Return the document of a record whose chain is intact."""
-    body = (Facts(tuple(facts)), Paragraph(f"{place}: the chain is intact.", Tone.ADDED))
-    return Document("verify", "", alerts=alerts(messages, "Warning"), body=body)

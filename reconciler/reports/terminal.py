@@ -10,35 +10,21 @@ from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
 
-from reconciler.reports.document import (
-    Alert,
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Facts,
-    Field,
-    Heading,
-    Letter,
-    Paragraph,
-    Table,
-    Tone,
-)
+from reconciler.reports import document as doc
 from reconciler.reports.escaping import command_line, harmless_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.reports.document import Block, Todo
 
 _STYLES = {
-    Tone.PLAIN: "",
-    Tone.ADDED: "32",
-    Tone.CHANGED: "33",
-    Tone.REMOVED: "31",
-    Tone.WARNING: "33",
-    Tone.ERROR: "31;1",
-    Tone.FAINT: "2",
+    doc.Tone.PLAIN: "",
+    doc.Tone.ADDED: "32",
+    doc.Tone.CHANGED: "33",
+    doc.Tone.REMOVED: "31",
+    doc.Tone.WARNING: "33",
+    doc.Tone.ERROR: "31;1",
+    doc.Tone.FAINT: "2",
 }
 _GAP = "  "
 
@@ -52,57 +38,57 @@ class Layout(Struct, frozen=True):
     verbose: bool = False
 
 
-def render(document: Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
+def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
     """Return a document as lines that end with a newline; "" if there is nothing to say."""
-    sections: list[Iterable[Block]] = [document.alerts, document.body, document.summary]
+    sections: list[Iterable[doc.Block]] = [document.alerts, document.body, document.summary]
     if document.title:
-        sections.append((Heading(document.title, document.tone),))
+        sections.append((doc.Heading(document.title, document.tone),))
     sections.append((document.next,) if document.next else ())
     if layout.verbose:
-        sections.append((Facts(document.facts), *document.details))
+        sections.append((doc.Facts(document.facts), *document.details))
     texts = ["".join(f"{line}\n" for line in _section(section, layout)) for section in sections]
     return "\n".join(filter(None, texts))
 
 
-def _section(blocks: Iterable[Block], layout: Layout) -> Iterator[str]:
-    before: Block | None = None
+def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
+    before: doc.Block | None = None
     for block in blocks:
-        apart = isinstance(block, (Heading, Table, Letter)) or isinstance(before, (Table, Letter))
-        if before is not None and apart and not isinstance(before, Heading):
+        apart = isinstance(block, (doc.Heading, doc.Table, doc.Letter)) or isinstance(before, (doc.Table, doc.Letter))
+        if before is not None and apart and not isinstance(before, doc.Heading):
             yield ""
         yield from _lines(block, layout)
         before = block
 
 
-def _lines(block: Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
+def _lines(block: doc.Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
     match block:
-        case Heading():
+        case doc.Heading():
             yield from _wrapped(block.text, layout, style=_join(_STYLES[block.tone], "1"))
-        case Paragraph():
+        case doc.Paragraph():
             yield from _wrapped(block.text, layout, style=_STYLES[block.tone])
-        case Facts():
+        case doc.Facts():
             widest = max((len(name) for name, _ in block.rows), default=0)
             for name, value in block.rows:
-                yield from _wrapped(f"{name:<{widest}}  {value}", layout, style=_STYLES[Tone.FAINT])
-        case Table():
+                yield from _wrapped(f"{name:<{widest}}  {value}", layout, style=_STYLES[doc.Tone.FAINT])
+        case doc.Table():
             yield from _table(block, layout)
-        case Changed():
+        case doc.Changed():
             yield from _changed(block, layout)
-        case Commands():
+        case doc.Commands():
             yield from _todos(block.todos, layout, "")
-        case Alert():
+        case doc.Alert():
             yield from _alert(block, layout)
-        case Letter():
+        case doc.Letter():
             yield from _wrapped(f"{block.title}:", layout)
             yield from (harmless_line(f"    {line}").rstrip() for line in block.lines)
-        case Details():
+        case doc.Details():
             yield from _wrapped(block.title, layout, style="1")
             yield from (line for inner in block.blocks for line in _lines(inner, layout))
         case _:
             assert_never(block)
 
 
-def _changed(change: Changed, layout: Layout) -> Iterator[str]:
+def _changed(change: doc.Changed, layout: Layout) -> Iterator[str]:
     style = _STYLES[change.tone]
     yield from _wrapped(f"{change.sign} {change.title}  {change.action}", layout, "  ", style)
     for field in change.fields:
@@ -112,14 +98,14 @@ def _changed(change: Changed, layout: Layout) -> Iterator[str]:
     yield from _todos(change.todos, layout, "      ")
 
 
-def field_text(field: Field) -> str:
+def field_text(field: doc.Field) -> str:
     """Return a field that differs, on one line."""
     if field.before and field.after:
         return f'{field.name}: "{field.before}" -> "{field.after}"'
     return f"{field.name}: + {field.after}" if field.after else f"{field.name}: - {field.before}"
 
 
-def _alert(alert: Alert, layout: Layout) -> Iterator[str]:
+def _alert(alert: doc.Alert, layout: Layout) -> Iterator[str]:
     where = f"{alert.where[0]}: " if len(alert.where) == 1 else ""
     first, *rest = _wrapped(f"{alert.label}: {where}{alert.what}", layout)
     label = len(alert.label) + 1
@@ -130,20 +116,20 @@ def _alert(alert: Alert, layout: Layout) -> Iterator[str]:
     yield from _todos(alert.todos, layout, "  ")
 
 
-def _todos(todos: Sequence[Todo], layout: Layout, indent: str) -> Iterator[str]:
+def _todos(todos: Sequence[doc.Todo], layout: Layout, indent: str) -> Iterator[str]:
     for todo in todos:
         if todo.text:
             yield from _wrapped(f"{todo.text}{':' if todo.commands else ''}", layout, indent)
         yield from (f"{indent}  {command_line(command, layout.flags)}" for command in todo.commands)
 
 
-def _table(table: Table, layout: Layout) -> Iterator[str]:
+def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
     rows = [tuple(map(visible, row)) for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.head, *rows, strict=True)]
     fitting = _fitting(widths, layout.width)
     yield _styled(_row(table.head[:fitting], widths), "1", layout)
-    for row, tone in zip_longest(rows, table.tones, fillvalue=Tone.PLAIN):
-        yield _styled(harmless_line(_row(row[:fitting], widths)), _STYLES[Tone(tone)], layout)
+    for row, tone in zip_longest(rows, table.tones, fillvalue=doc.Tone.PLAIN):
+        yield _styled(harmless_line(_row(row[:fitting], widths)), _STYLES[doc.Tone(tone)], layout)
         if any(row[fitting:]):
             yield harmless_line(f"    {_GAP.join(filter(None, row[fitting:]))}")
 

@@ -175,9 +175,12 @@ def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
         "place": {"file": "config/a.yaml", "line": 1, "column": 2},
         "steps": [{"text": "run", "command": ["reconciler", "init"]}],
     }
-    assert findings_json([Finding("config", Health.FAILED, message)])["findings"][0] == {
-        "check": "config",
-        "health": "failed",
-        **expected,
+    finding = {"check": "config", "health": "failed", "message": expected}
+    document = {"format_version": "2.0", "findings": [finding], "summary": {"failed": 1}}
+    assert as_read(findings_json([Finding("config", Health.FAILED, message)])) == document
+    assert as_read(validation_json([message], [])) == {
+        "format_version": "2.0",
+        "valid": False,
+        "mistakes": [expected],
+        "warnings": [],
     }
-    assert validation_json([message], [])["mistakes"] == [expected]
