@@ -1,4 +1,4 @@
-"""What the scripts share: they run the program, ask GitHub and git, and write the outputs and the summary of the job."""
+"""The functions that the scripts share: to run the program, ask GitHub and git, and write outputs and the summary."""
 
 import html
 import json
@@ -7,13 +7,12 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final, NoReturn
 
 from reconciler.reports.escaping import harmless_line, visible
-
-for kind in ("CACHE", "DATA"):
-    os.environ[f"XDG_{kind}_HOME"] = str(Path(os.environ["RUNNER_TEMP"], f"reconciler-{kind.lower()}"))
 
 SUMMARY: Final = 1 << 20
 """Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""
@@ -27,7 +26,8 @@ def stop(text: str) -> NoReturn:
 def reconciler(*words: str, stdin: str = "", stderr: int | None = None) -> tuple[int, str]:
     """Run the program and return its exit code and output; signals are passed on."""
     command, pipe = (sys.executable, "-P", "-m", "reconciler", *words), subprocess.PIPE
-    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr)  # noqa: S603 - no shell
+    own = {f"XDG_{kind.upper()}_HOME": f"{os.environ['RUNNER_TEMP']}/reconciler-{kind}" for kind in ("cache", "data")}
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env={**os.environ, **own})  # noqa: S603
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: child.send_signal(number))
     text = child.communicate(stdin.encode())[0].decode(errors="backslashreplace")
@@ -64,7 +64,9 @@ def say(text: str) -> None:
 
 
 def tell(name: str, value: str) -> None:
-    """Write an output of the step, of one line."""
+    """Write an output of the step. Another line would be another output."""
+    if not value.isprintable():
+        stop(f"{name}: expected printable characters")
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         file.write(f"{name}={value}\n")
 
@@ -91,3 +93,29 @@ def event(*names: str) -> Any:
     for name in names:
         value = (value or {}).get(name)
     return value
+
+
+def download(run: str, name: str) -> list[Path]:
+    """Return the files of an artifact."""
+    folder = mkdtemp(dir=os.environ["RUNNER_TEMP"])
+    gh("run", "download", run, "-R", os.environ["GITHUB_REPOSITORY"], "-n", name, "-D", folder)
+    return sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def fetched(words: Iterable[str]) -> list[str]:
+    """Return the words of a command, with the file in place of `run:ID/NAME`."""
+    return [_file(match[1], match[2]) if (match := re.fullmatch(r"run:(\d+)/(.+)", word)) else word for word in words]
+
+
+def _file(number: str, name: str) -> str:
+    repository, branch = os.environ["GITHUB_REPOSITORY"], event("repository", "default_branch")
+    run = gh("api", f"repos/{repository}/actions/runs/{number}")
+    # Anyone's pull request makes artifacts here, and so does a tag that is named like the branch, of any commit.
+    origin = ((run["head_repository"] or {}).get("full_name"), run["head_branch"])
+    is_own = origin == (repository, branch) and run["event"] in ("push", "schedule", "workflow_dispatch")
+    if not is_own or run["head_sha"] not in git("rev-list", "HEAD").split():
+        stop(f"run {number} is not one of the branch {branch} of this repository")
+    files = download(number, name)
+    if len(files) != 1:
+        stop(f"expected one file in the artifact {name} of run {number}, got {len(files)}")
+    return str(files[0])

@@ -1,4 +1,4 @@
-"""The command line of the form: taken apart as a shell would, without one, and checked against the command's options."""
+"""The command line of the form: taken apart as a shell would, without one, and checked by the program's own parser."""
 
 import os
 import re
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import click
 import job
-from artifacts import fetched
 
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.main import cli
@@ -23,7 +22,7 @@ _DIGEST = re.compile(r"Digest: (sha256:[0-9a-f]{64})\. Nothing was appended\.")
 
 
 class Asked(NamedTuple):
-    """A command that was asked for, its parameters, the addresses and patterns it names, and the stage to approve it."""
+    """A command that was asked for: its parameters, the patterns it names, and the stage that approves it."""
 
     name: str
     words: list[str]
@@ -37,7 +36,7 @@ def parse(line: str, stages: Sequence[str]) -> Asked:
     invocation, names, command = Invocation(), "", cli
     context = click.Context(cli, info_name="reconciler", obj=invocation)
     try:
-        words = rest = [word for word in shlex.split(line) if word != "reconciler"]
+        words = rest = shlex.split(line.removeprefix("reconciler "))
         while isinstance(command, click.Group):
             name, command, rest = command.resolve_command(context, rest)
             names = f"{names} {name}".strip()
@@ -57,20 +56,22 @@ def parse(line: str, stages: Sequence[str]) -> Asked:
     return Asked(names, words, params, values, named.pop() if is_of_one else stages[-1])
 
 
-def preview(asked: Asked) -> list[str]:
-    """Show all that a command would do, and return the command that does just that; [] if it only reads."""
-    changes = ["--dry-run"] if "dry_run" in asked.params else []
-    job.show(job.block(shlex.join(["reconciler", *asked.words])), whole=True)
+def preview(asked: Asked) -> str:
+    """Show all that a command would do, and return the command that does just that; "" if it only reads."""
+    command = shlex.join(asked.words)
+    job.show(job.block(f"reconciler {command}"), whole=True)
     if asked.name == "secret set":
         job.show("Records the secret SUBSCRIPTION_SECRET of the environment, encrypted to its recipients.\n")
-        return [*asked.words, "--yes"]
-    code, text = job.reconciler(*fetched(asked.words), *changes, stderr=subprocess.STDOUT)
+        return f"{command} --yes"
+    appends = "dry_run" in asked.params
+    words = (*job.fetched(asked.words), *(["--dry-run"] if appends else []))
+    code, text = job.reconciler(*words, stderr=subprocess.STDOUT)
     job.say(text)
     job.show(job.block(text), whole=True)
-    if code:
-        job.stop("it cannot be done; see above")
-    digest = _DIGEST.findall(text)[-1:]
-    return [*asked.words, *(["--expect-digest", *digest] if digest else ["--yes"])] if changes else []
+    digests = _DIGEST.findall(text)
+    if code or len(digests) != (appends and asked.name != "state copy"):
+        job.stop("it cannot be done, or has no single digest; see above")
+    return f"{command} {f'--expect-digest {digests[0]}' if digests else '--yes'}" if appends else ""
 
 
 def refuse_stranger(stage: str) -> None:

@@ -7,7 +7,6 @@ import shlex
 import sys
 
 import job
-from artifacts import fetched
 
 KNOWN = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(CLIENT_ID|CLIENT_SECRET|AUTH_URL|BASE_URL|AUDIENCE_BASE))")
 REPORTS = ("plan", "apply", "status", "parity", "removal list")
@@ -16,7 +15,7 @@ REPORTS = ("plan", "apply", "status", "parity", "removal list")
 
 def main() -> int:
     """Run the command and return its exit code."""
-    words = fetched(shlex.split(os.environ["INPUT_COMMAND"]))
+    words = job.fetched(shlex.split(os.environ["INPUT_COMMAND"]))
     variables, secrets = (json.loads(os.environ.pop(f"INPUT_{name}")) for name in ("VARIABLES", "SECRETS"))
     os.environ.update({name: value for name, value in (variables | secrets).items() if KNOWN.fullmatch(name)})
     job.take_store_credentials(secrets.get("STORE_CREDENTIALS", ""))

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import artifacts
 import job
 
 Values = Mapping[str, Any]
@@ -81,7 +80,7 @@ def _plans(repository: str, commit: str) -> Iterator[Values]:
         )
         for artifact in found:
             if artifact["name"].startswith(NAME) and not artifact["expired"] and artifact["size_in_bytes"] < LARGEST:
-                for file in artifacts.download(str(run["id"]), artifact["name"]):
+                for file in job.download(str(run["id"]), artifact["name"]):
                     yield json.loads(file.read_bytes())
 
 

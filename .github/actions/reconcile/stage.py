@@ -77,7 +77,8 @@ def review() -> None:
     place = load_sound(folder / CONFIG)[0].state if (folder / CONFIG).exists() else ""
     credentials = os.environ.pop("STORE_CREDENTIALS", "")
     if not place.startswith("git") and not credentials:
-        return job.show("Validated, not planned: nothing here can read the record that the default branch names.\n")
+        job.show("Validated, not planned: nothing here can read the record that the default branch names.\n")
+        return
     job.take_store_credentials(credentials)
     if place != desired.state:
         os.environ["RECONCILER_STATE"] = place
@@ -111,16 +112,16 @@ def decide() -> None:
     command = repair.preview(asked) if asked and asked.name != "apply" else _apply(stage, asked)
     if command and asked:
         repair.refuse_stranger(stage)
-    job.tell("command", shlex.join(command))
+    job.tell("command", command)
 
 
-def _apply(stage: str, asked: repair.Asked | None) -> list[str]:
-    """Return the command that applies what was shown, or what has the digest that was asked for; [] for nothing."""
+def _apply(stage: str, asked: repair.Asked | None) -> str:
+    """Return the command that applies what was shown, or what has the digest that was asked for; "" for nothing."""
     words = [word for pattern in (asked.values if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
     planned, after, soak = plan(*words), stages()[stage], os.environ["SOAK"]
     if all(change["action"] == "blocked" for change in planned["changes"]):
-        return []
+        return ""
     if after:
         proven = ["--proven", "--soak", soak] if soak else []
         code, text = job.reconciler("parity", f"*/{after}", f"*/{stage}", "--gate", *proven, "--format", "markdown")
@@ -130,22 +131,14 @@ def _apply(stage: str, asked: repair.Asked | None) -> list[str]:
     if asked and asked.params["expect_digest"] != planned["digest"]:
         job.stop(f"the plan has changed: its digest is {planned['digest']}")
     record = Project(Flags(config=CONFIG), Sources.load(os.environ, Path.cwd())).journal.read().record
+    way = f"apply {shlex.join(words)} --expect-digest {planned['digest']}"
     if not asked and (left := shown.unshown(planned["changes"], shown.merged(), record.contains)):
         rows = "".join(f"{change['address']}: {change['action']}, {reason}\n" for change, reason in left)
-        way = f"apply {shlex.join(words)} --expect-digest {planned['digest']}"
         job.show(
             f"#### Not shown by a pull request\n\n{job.block(rows)}Review the plan; *Run workflow* with `{way}`.\n"
         )
         job.stop("some changes were not shown by a pull request: the summary has them, and the command to go on with")
-    most = os.environ["MAX_CREATES"]
-    return [
-        "apply",
-        *words,
-        "--expect-digest",
-        planned["digest"],
-        "--pinned",
-        *(["--max-creates", most] if most else []),
-    ]
+    return f"{way} --pinned"
 
 
 def missing() -> None:
