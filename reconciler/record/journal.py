@@ -14,10 +14,10 @@ from msgspec import Struct
 from reconciler.errors import Message, RecordClosed, RecordMissing, Step
 from reconciler.record import chain
 from reconciler.record.fold import fold
-from reconciler.record.gates import Note, Standing, concerning, is_of, stand
+from reconciler.record.gates import Note, Obstacle, Standing, concerning, stand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reconciler.model.record import Record
     from reconciler.record.chain import Line
@@ -80,12 +80,12 @@ class Journal:
 
     def look(self) -> Reading | None:
         """Read the record afresh as `read` does; None if there certainly is none."""
+        notes = self.notes.all()  # before the record: another process may append to it, and note that, meanwhile
         stored = self.store.read()
         if stored.data is None:
             return None
         lines = chain.parse(stored.data, self.place)
-        torn = len(stored.data) - len(chain.complete(stored.data))
-        reading = self._judged(lines, stored.second, torn)
+        reading = self._judged(lines, stored.second, notes, torn=len(stored.data) - len(chain.complete(stored.data)))
         self._note(reading)
         return reading
 
@@ -96,10 +96,13 @@ class Journal:
         is open.
         """
         refuse_closed(reading.record, self.place)
+        notes = self.notes.all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
         self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
-        return self._after(reading.lines + new, second, accepts=False)
+        after = self._judged(reading.lines + new, second, notes)
+        self._note(after)
+        return after
 
     def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
         """As `append`, for facts that settle what is missed: the beginning of a record, or a loss that names the heads.
@@ -109,7 +112,12 @@ class Journal:
         lines = reading.lines if reading else ()
         data, new = chain.link(lines[-1].hash if lines else None, len(lines), facts)
         self.store.append(lines[-1].hash if lines else None, len(lines) + 1, data, note, second=new[-1].hash)
-        return self._after(lines + new, new[-1].hash, accepts=True)
+        record = fold(lines + new)
+        self._remember(record, record.entries, record.head, lambda _: True)
+        for former in self.remembered(record.id):
+            if former.place == self.place and former.record != record.id and record.contains(former.head):
+                self.notes.drop(former)
+        return self._judged(lines + new, new[-1].hash, self.notes.all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
         """As `append`, of lines that an apply has linked itself (`chain.link`) after those of `reading` and its own.
@@ -123,7 +131,8 @@ class Journal:
         advances = reading.standing.first_gate_open
         self.store.append(head, seq, data, note, second=last if advances else None)
         if advances:
-            self._remember(reading.record, seq + len(lines) - 1, last)
+            entries = seq + len(lines) - 1
+            self._remember(reading.record, entries, last, lambda former: former.entries < entries)
 
     def catch_up(self, reading: Reading) -> None:
         """Move the second place to the head that was read, if it lags: after an append whose second half was lost."""
@@ -131,40 +140,23 @@ class Journal:
             head = reading.record.head
             self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
 
-    def _after(self, lines: tuple[Line, ...], second: str | None, *, accepts: bool) -> Reading:
-        """Return the record after an append of this machine, noted."""
-        reading = self._judged(lines, second, 0)
-        if accepts:
-            self._write(reading.record, self.remembered(reading.record.id))
-            return self._judged(lines, second, 0)
-        self._note(reading)
-        return reading
-
-    def _judged(self, lines: tuple[Line, ...], second: str | None, torn: int) -> Reading:
+    def _judged(self, lines: tuple[Line, ...], second: str | None, notes: Sequence[Note], torn: int = 0) -> Reading:
         record = fold(lines)
         services = self._services.union(record.service_of(url) for urls in record.base_urls.values() for url in urls)
-        notes = concerning(self.notes.all(), record.id, services, self.place)
+        known = concerning(notes, record.id, services, self.place)
         is_file = self.store.path is not None
-        standing = stand(record, notes, self.place, is_file=is_file, second=second, expected=self.expected)
+        standing = stand(record, known, self.place, is_file=is_file, second=second, expected=self.expected)
         return Reading(record, lines, standing, second, torn)
 
     def _note(self, reading: Reading) -> None:
-        """Note the head that was read: if the record contains all that is remembered, and is no file from elsewhere."""
-        if reading.standing.missing:
-            return
-        notes = self.remembered(reading.record.id)
-        if self.store.path is None or any(is_of(note, reading.record, self.place) for note in notes):
-            self._write(reading.record, notes)
+        """Note the head that was read, if the record contains all that is remembered; of no other record, or file."""
+        record, obstacles = reading.record, reading.standing.obstacles
+        if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):
+            self._remember(record, record.entries, record.head, lambda former: record.contains(former.head))
 
-    def _write(self, record: Record, notes: Sequence[Note]) -> None:
-        self._remember(record, record.entries, record.head)
-        for note in notes:
-            if note.place == self.place and note.record != record.id and record.contains(note.head):
-                self.notes.drop(note)
-
-    def _remember(self, record: Record, entries: int, head: str) -> None:
+    def _remember(self, record: Record, entries: int, head: str, replaces: Callable[[Note], bool]) -> None:
         keys = {key for urls in record.base_urls.values() for key in map(record.service_of, urls)}
-        self.notes.write(Note(record.id, tuple(sorted(self._services | keys)), self.place, entries, head))
+        self.notes.write(Note(record.id, tuple(sorted(self._services | keys)), self.place, entries, head), replaces)
 
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)

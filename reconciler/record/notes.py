@@ -13,11 +13,15 @@ from msgspec.json import decode, encode
 
 from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import replace_file
+from reconciler.disk.locks import locked_file
 from reconciler.errors import Message, SettingsError, StoreUnavailable
 from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+_PATIENCE = 10.0  # seconds to wait for another process of this machine that writes a note
 
 
 class Notes:
@@ -25,29 +29,33 @@ class Notes:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._written: dict[Path, Note] = {}
 
     def all(self) -> list[Note]:
         """Return every note of this machine. Raises SettingsError for one that cannot be read: it is never ignored."""
         try:
-            files = sorted(self._directory.glob("*.json"))
-            return [self._read(file) for file in files]
+            return [self._read(file) for file in sorted(self._directory.iterdir()) if file.suffix == ".json"]
+        except FileNotFoundError:
+            return []
         except OSError as problem:
             raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
 
-    def write(self, note: Note) -> None:
-        """Remember a head, durably. Raises StoreUnavailable: what cannot be noted must not be relied on."""
+    def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
+        """Remember a head, durably, unless the note of its record and place is one that it does not replace.
+
+        Another process of this machine may have noted a later head meanwhile. Raises StoreUnavailable: what cannot be
+        noted must not be relied on.
+        """
         file = self._file(note.record, note.place)
-        if self._written.get(file) == note:
-            return
         try:
             private_directory(self._directory)
-            replace_file(file, encode(note) + b"\n", 0o600)
+            with locked_file(self._directory / "lock", _PATIENCE):
+                former = self._read(file) if file.exists() else None
+                if former is None or (former != note and replaces(former)):
+                    replace_file(file, encode(note) + b"\n", 0o600)
         except (OSError, SettingsError) as problem:
             text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what
             what = f"cannot write the note of the record's head: {text}"
             raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
-        self._written[file] = note
 
     def drop(self, note: Note) -> None:
         """Forget a note that a newer one at its place contains."""

@@ -12,7 +12,7 @@ from reconciler.record.notes import Notes
 from reconciler.record.store import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from reconciler.record.facts import AnyFact
@@ -100,10 +100,12 @@ class MemoryNotes(Notes):
     def all(self) -> list[Note]:
         return list(self.kept.values())
 
-    def write(self, note: Note) -> None:
+    def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
         if self.problem is not None:
             raise self.problem
-        self.kept[note.record, note.place] = note
+        former = self.kept.get((note.record, note.place))
+        if former is None or replaces(former):
+            self.kept[note.record, note.place] = note
 
     def drop(self, note: Note) -> None:
         self.kept.pop((note.record, note.place), None)

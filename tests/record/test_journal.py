@@ -1,0 +1,70 @@
+"""The journal notes what it sees, and only of a record that contains what this machine knew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.memory_record import MemoryNotes, MemoryStore, record_of
+
+from reconciler.record.gates import Note, Obstacle
+from reconciler.record.journal import Journal
+
+if TYPE_CHECKING:
+    from reconciler.record.store import Stored
+
+OTHER = "0" * 32
+
+
+class Overtaken(MemoryStore):
+    """A store that another process of this machine appends to, and notes, just after each read."""
+
+    def __init__(self, data: bytes, after: bytes, notes: MemoryNotes) -> None:
+        super().__init__(data)
+        self._after, self._notes = after, notes
+
+    def read(self) -> Stored:
+        """Return what is there, and have it overtaken."""
+        stored = super().read()
+        self.data = self._after
+        self.look()
+        return stored
+
+    def look(self) -> None:
+        """Note what is there now."""
+        Journal(MemoryStore(self._after), self._notes, frozenset()).look()
+
+
+def test_an_append_of_another_process_is_no_missing_head() -> None:
+    """A head that was noted after the record was read is not missed in it, and the note stays."""
+    notes = MemoryNotes()
+    before = record_of(complete=False)
+    after = record_of(complete=True)
+    journal = Journal(Overtaken(before, after, notes), notes, frozenset())
+
+    reading = journal.read()
+
+    assert reading.standing.missing == ()
+    [note] = notes.all()
+    assert note.entries == 3
+
+
+def test_another_record_than_the_expected_one_is_not_noted() -> None:
+    """A record that `record:` does not name leaves no note that the right one would lack."""
+    notes = MemoryNotes()
+    journal = Journal(MemoryStore(record_of()), notes, frozenset(), expected=OTHER)
+
+    reading = journal.read()
+
+    assert Obstacle.OTHER_RECORD in reading.standing.obstacles
+    assert notes.all() == []
+
+
+def test_a_note_of_a_record_with_a_missing_head_does_not_move() -> None:
+    """A record that lacks what this machine knew stays refused, however often it is read."""
+    notes = MemoryNotes()
+    known = Note("f" * 32, (), MemoryStore.place, 9, "e" * 64)
+    notes.write(known)
+    journal = Journal(MemoryStore(record_of()), notes, frozenset())
+
+    assert [journal.read().standing.first_gate_open for _ in range(2)] == [False, False]
+    assert notes.all() == [known]

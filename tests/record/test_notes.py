@@ -1,0 +1,57 @@
+"""Heads are remembered on this machine, and a note never moves back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.errors import SettingsError, StoreUnavailable
+from reconciler.record.gates import Note
+from reconciler.record.notes import Notes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = Note("r" * 32, ("https://api.example",), "/place", 1, "a" * 64)
+LATER = Note("r" * 32, ("https://api.example",), "/place", 2, "b" * 64)
+
+
+def test_a_note_is_kept_for_each_record_and_place(tmp_path: Path) -> None:
+    """Notes of another record, or of another place, stand beside it."""
+    others = [Note("s" * 32, (), "/place", 1, "c" * 64), Note("r" * 32, (), "/other", 1, "d" * 64)]
+    for note in (FIRST, *others):
+        Notes(tmp_path / "heads").write(note)
+
+    assert {note.head for note in Notes(tmp_path / "heads").all()} == {note.head for note in (FIRST, *others)}
+
+
+def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
+    """A later head that another process noted meanwhile is not forgotten."""
+    notes = Notes(tmp_path / "heads")
+    notes.write(LATER)
+    notes.write(FIRST, lambda former: former.entries < FIRST.entries)
+
+    assert notes.all() == [LATER]
+
+
+def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
+    """A damaged note, and a directory that cannot be listed, are errors."""
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "x.json").write_text("{")
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(SettingsError) as damaged:
+        Notes(tmp_path / "damaged").all()
+    with pytest.raises(SettingsError):
+        Notes(tmp_path / "file").all()
+    assert damaged.value.messages[0].name == "note-unreadable"
+
+
+def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    """No call may leave for a head that is not remembered."""
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StoreUnavailable) as problem:
+        Notes(tmp_path / "file" / "heads").write(FIRST)
+    assert problem.value.messages[0].name == "note-unwritable"
