@@ -23,6 +23,15 @@ def in_actions() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
+def run_facts() -> tuple[tuple[str, str], ...]:
+    """Return the commit, the author, the branch or pull request, and the run of a step, as far as they are known."""
+    get = os.environ.get
+    run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
+    facts = (("Commit", "GITHUB_SHA"), ("Author", "GITHUB_ACTOR"), ("Ref", "GITHUB_REF_NAME"))
+    known = [(name, get(variable, "")) for name, variable in facts]
+    return tuple((name, value) for name, value in (*known, ("Run", run if get("GITHUB_RUN_ID") else "")) if value)
+
+
 def mask(secrets: Iterable[str]) -> None:
     """Have the runner mask secrets in the log, before they are printed. Raises Refused if that cannot be asked for."""
     if not in_actions():

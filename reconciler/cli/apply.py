@@ -92,6 +92,7 @@ def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> N
     document = replace(plan_document(plan), next=None)
     if form == "text":
         invocation.terminal.show(document)
+        invocation.terminal.print("")
     elif not given:
         invocation.terminal.tell(document)
     creates = any(change.action in SENDS for change in plan.changes)

@@ -63,11 +63,11 @@ class Terminal:
             case "markdown":
                 from reconciler.reports import markdown  # noqa: PLC0415 - likewise
 
-                self.print(markdown.render(document(), self.words))
+                self.print(markdown.render(_of_run(document()), self.words))
             case "html":
                 from reconciler.reports import html  # noqa: PLC0415 - likewise
 
-                self.print(html.render(document(), self.words))
+                self.print(html.render(_of_run(document()), self.words))
             case _:
                 self.show(document())
 
@@ -143,6 +143,13 @@ class Terminal:
         if os.environ.get("NO_COLOR"):
             return False
         return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def _of_run(document: Document) -> Document:
+    """Return a document that somebody reads elsewhere, with the run that made it."""
+    from reconciler.cli.actions import run_facts  # noqa: PLC0415 - only for a document
+
+    return replace(document, facts=(*document.facts, *run_facts()))
 
 
 def columns(stream: TextIO) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Message, Step
 
 
-_TONES = {"Warning": Tone.WARNING, "Note": Tone.PLAIN, "Blocked": Tone.PLAIN}
+_TONES = {"Warning": Tone.WARNING, "Note": Tone.PLAIN, "Append": Tone.ADDED, "Blocked": Tone.PLAIN}
 
 
 def alerts(messages: Iterable[Message], label: str = "Error") -> tuple[Alert, ...]:

@@ -182,3 +182,14 @@ def test_the_environment_of_children_holds_no_client_secret(project: CommandLine
     environment = {**os.environ, "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": "hunter2"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_document_names_the_run_that_made_it(form: str, project: CommandLine) -> None:
+    """Commit, author and run, where they are known."""
+    project.environment.setenv("GITHUB_SHA", "c0ffee")
+    project.environment.setenv("GITHUB_RUN_ID", "4711")
+    out = project.fine("plan", "--format", form).out
+    assert "c0ffee" in out
+    assert "4711" in out
