@@ -76,7 +76,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
         journal.store.prepare()
     for _ in range(CONFLICTS):
         reading = _read(journal, statement)
-        again = propose(statement, _case(project, statement, reading))
+        again = propose(statement, _case(project, statement, reading), proposal.ids)
         if not again.facts:
             record = reading.record if reading else None
             return Outcome((), record.id if record else "", record.head if record else "", again.shown)

@@ -27,23 +27,27 @@ class Proposal(Struct, frozen=True):
     """The facts that a statement would append; none if there is nothing left to do, which `shown` says.
 
     `shown` is a message for each fact and each notice. `weakens`: it weakens a gate, so a person must have agreed.
-    `digest` covers the record and the facts without time, person, and ids newly drawn.
+    `digest` covers the record and the facts without time, person, and ids newly drawn, which are `ids`.
     """
 
     facts: tuple[AnyFact, ...]
     shown: tuple[Message, ...]
     weakens: bool
     digest: str
+    ids: tuple[str, ...] = ()
 
 
-def propose(statement: Statement, case: Case) -> Proposal:
-    """Return what a statement would append. Raises Refused and SelectionError, with messages that name the way on."""
+def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Proposal:
+    """Return what a statement would append. Raises Refused and SelectionError, with messages that name the way on.
+
+    `ids` are those of an earlier proposal, which was shown: new ones are drawn only after these.
+    """
     if case.record is not None and not isinstance(statement, UNGATED) and not case.standing.first_gate_open:
         raise Refused(*obstacle_messages(case.record, case.standing, case.expected))
     drawn: list[str] = []
 
     def draw() -> str:
-        drawn.append(case.new_id())
+        drawn.append(ids[len(drawn)] if len(drawn) < len(ids) else case.new_id())
         return drawn[-1]
 
     made = draft(statement, replace(case, new_id=draw))
@@ -52,7 +56,7 @@ def propose(statement: Statement, case: Case) -> Proposal:
     if not (facts or made.notices):
         shown.append(Message("nothing-to-do", "nothing left to do: the record says so already", case.standing.place))
     record = case.record.id if case.record else ""
-    return Proposal(facts, (*shown, *made.notices), made.weakens, digest_of(record, facts, drawn))
+    return Proposal(facts, (*shown, *made.notices), made.weakens, digest_of(record, facts, drawn), tuple(drawn))
 
 
 def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> str:

@@ -539,6 +539,15 @@ class TestAppending:
         with pytest.raises(Refused):
             refuse_unexpected(prepare(project, Import(LOANS)), digest)
 
+    @pytest.mark.parametrize("statement", [Begin(), AcceptLoss(), Import(OFFERS)])
+    def test_appends_the_ids_that_were_shown(self, statement: Statement) -> None:
+        """A new record, loss or attempt has the id that a person was shown, after a conflict too."""
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("o"))})
+        project = MemoryProject(desired=desired) if statement == Begin() else project_with(desired=desired)
+        proposal = prepare(project, statement)
+        project.stores["memory:a"].declare_failures(MOVED)
+        assert append(project, statement, proposal).facts == proposal.facts
+
     def test_appends_only_what_was_shown(self) -> None:
         """If the record has changed what a statement comes to, it is refused."""
         project = project_with(*unknown("a", OFFERS))
