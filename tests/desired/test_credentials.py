@@ -121,6 +121,7 @@ subscriptions:
         (AGE_KEY.lower(), "an age secret key"),
         (TOKEN, "an access token"),
     ],
+    ids=["a variable", "an age key", "an age key in lower case", "a token"],  # the keys are drawn anew by each process
 )
 def test_a_pasted_secret_is_covered(tmp_path: Path, place: str, secret: str, what: str) -> None:
     """Wherever it is, in comments too, its place is reported and no part of it is shown."""
