@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from support.forge import Forge
+    from support.forge import Forge, Job
 
     from reconciler.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)  # each runs several workflows, which are bounded by themselves
 
+FILE = "config/subscriptions.yaml"
 OFFERS = """subscriptions:
   "*/*":
     offers:
       eventCodes: [ONB10011]
       webhookUrl: https://hooks.example.org/{region}/{environment}/offers
+"""
+MORE = """    applications:
+      eventCodes: [ONB10001]
+      webhookUrl: https://hooks.example.org/{region}/{environment}/applications
 """
 
 
@@ -27,14 +34,233 @@ def created(sandbox: Sandbox) -> dict[str, int]:
     return dict(Counter(row.target.partition("/")[2] for row in sandbox.world.subscriptions()))
 
 
+def dispatched(forge: Forge, command: str, **extra: str) -> Job:
+    """Run the form with a command."""
+    return forge.run("workflow_dispatch", {"inputs": {"command": command}}, **extra)
+
+
+def approved(forge: Forge, *, role: str = "write", rules: tuple[str, ...] = ("required_reviewers",)) -> None:
+    """Have each environment protected by rules, and someone have a role."""
+    for stage in ("staging", "production"):
+        forge.answers[f"environments/{stage}"] = {"protection_rules": [{"type": rule} for rule in rules]}
+    forge.answers["collaborators/someone/permission"] = {"role_name": role}
+
+
+def comments(forge: Forge) -> list[Any]:
+    """Return the comments on the pull request."""
+    file = forge.path / "comments.json"
+    return json.loads(file.read_text()) if file.exists() else []
+
+
 def test_from_a_pull_request_to_production(forge: Forge, sandbox: Sandbox) -> None:
-    """A pull request gets a comment with the plan, and its merge applies all regions, staging before production."""
-    forge.write("config/subscriptions.yaml", OFFERS)
+    """A pull request gets one comment with the plan; its merge applies every region, staging before production.
+
+    A second run sends nothing, and a second pull request changes the comment of the first.
+    """
+    forge.write(FILE, OFFERS)
     job = forge.review(1)
-    print(job.log)
     assert 0 == job.code, job.log
+    (comment,) = comments(forge)
+    assert "Plan: 6 to create" in comment["body"]
+    assert comment["body"].startswith("<!-- reconciler:pull-request -->\n")
     forge.merge(1)
     job = forge.run("push")
-    print(job.log)
     assert 0 == job.code, job.log
-    assert {"staging": 3, "production": 3} == created(sandbox)
+    targets = [row.target.partition("/")[2] for row in sandbox.world.subscriptions()]
+    assert ["staging"] * 3 + ["production"] * 3 == targets
+    job = forge.run("push")
+    assert (0, 6) == (job.code, len(sandbox.world.subscriptions())), job.log
+    forge.write(FILE, OFFERS + MORE)
+    assert forge.review(2).code == 0
+    (comment,) = comments(forge)
+    assert "applications" in comment["body"]
+    printed = [value for name, value in forge.secrets.items() if name.endswith("SECRET") and value in job.log]
+    assert [] == printed
+
+
+def test_pull_request_from_a_fork(forge: Forge) -> None:
+    """A fork's pull request is validated, and neither planned nor commented on."""
+    forge.write(FILE, OFFERS)
+    job = forge.review(1, of="fork/hooks")
+    assert (0, []) == (job.code, comments(forge)), job.log
+    assert "Plan on the record" not in job.log
+    assert not (forge.path / "artifacts").exists()
+
+
+def test_mistake_in_a_pull_request(forge: Forge) -> None:
+    """A mistake fails the run with an annotation on its line, and the comment says that there is no plan."""
+    forge.write(FILE, OFFERS.replace("ONB10011", "ONB1"))
+    job = forge.review(1)
+    assert job.code != 0
+    assert "config/subscriptions.yaml" in job.log
+    (comment,) = comments(forge)
+    assert "There is no plan" in comment["body"]
+
+
+def test_environment_without_a_stage(forge: Forge) -> None:
+    """A target of an environment that no stage applies is not left out without a word."""
+    text = (forge.work / "config/targets.yaml").read_text()
+    forge.write("config/targets.yaml", text.replace("usa/staging", "usa/testing"))
+    job = forge.review(1)
+    assert job.code != 0
+    assert "config/ has production, staging, testing" in job.log
+
+
+def test_place_of_the_record_in_a_pull_request(forge: Forge) -> None:
+    """A pull request that names another place is planned on the record of the default branch."""
+    text = (forge.work / "config/targets.yaml").read_text()
+    forge.write("config/targets.yaml", text.replace("git:reconciler-state", "git:of-another"))
+    forge.write(FILE, OFFERS)
+    job = forge.review(1)
+    assert 0 == job.code, job.log
+    assert "reconciler&#45;state" in job.summary
+    assert "of&#45;another" not in job.summary
+
+
+def test_merge_queue(forge: Forge, sandbox: Sandbox) -> None:
+    """What is about to be merged is planned, without a comment."""
+    forge.write(FILE, OFFERS)
+    forge.push("Queue")
+    job = forge.run("merge_group", {"merge_group": {"head_ref": "refs/heads/gh-readonly-queue/main/pr-1"}})
+    assert (0, []) == (job.code, comments(forge)), job.log
+    assert "Plan: 6 to create" in job.summary
+    assert [] == sandbox.world.subscriptions()
+
+
+def test_change_that_was_not_shown(forge: Forge, sandbox: Sandbox) -> None:
+    """What came without a review stops the stage, with the command that goes on; the rest waits with it.
+
+    That command needs a person: a reviewer of the environment, or somebody who may maintain the repository.
+    """
+    forge.write(FILE, OFFERS)
+    assert forge.review(1).code == 0
+    forge.git("checkout", "-q", "change-1")
+    forge.write(FILE, OFFERS + MORE)
+    forge.commit("One more, after the review")
+    forge.git("branch", "-q", "-f", "kept", "change-1~1")
+    forge.merge(1)
+    forge.answers["pulls"][0]["head"]["sha"] = forge.git("rev-parse", "kept")  # type: ignore[index]
+    job = forge.run("push")
+    assert job.code != 0
+    assert [] == sandbox.world.subscriptions()
+    assert "europe/staging/applications: create, never shown" in job.summary
+    assert "staging/offers: create" not in job.summary
+    ((digest),) = set(re.findall(r"apply -t '\*/staging' --expect-digest (sha256:\w{64})", job.summary))
+    command = f"apply -t '*/staging' --expect-digest {digest}"
+    approved(forge, rules=())
+    assert dispatched(forge, command).code != 0
+    assert [] == sandbox.world.subscriptions()
+    approved(forge)
+    job = dispatched(forge, command.replace(digest, f"sha256:{'0' * 64}"))
+    assert "the plan has changed" in job.log
+    job = dispatched(forge, command)
+    assert (0, {"staging": 6}) == (job.code, created(sandbox)), job.log
+
+
+def test_killed_apply(forge: Forge, sandbox: Sandbox) -> None:
+    """A runner that dies leaves its intent in the record: the next apply sends nothing twice, and production waits."""
+    forge.write(FILE, OFFERS)
+    assert forge.review(1).code == 0
+    forge.merge(1)
+    job = forge.run("push", RECONCILER_TEST_FAILPOINT="after-send:1:kill")
+    assert job.code != 0
+    assert sandbox.world.subscriptions()
+    job = forge.run("push")
+    assert job.code != 0, job.log
+    routes = Counter((row.target, row.codes) for row in sandbox.world.subscriptions())
+    assert {1} == set(routes.values())
+    assert "production" not in created(sandbox)
+
+
+def test_repair(forge: Forge, sandbox: Sandbox) -> None:
+    """A create that was refused stops the stages; once a person has recorded what exists, they go on."""
+    forge.write(FILE, OFFERS)
+    assert forge.review(1).code == 0
+    forge.merge(1)
+    sandbox.world.fail_next("403", 1, "europe/staging")
+    assert forge.run("push").code != 0
+    assert {"staging": 2} == created(sandbox)
+    approved(forge)
+    job = dispatched(forge, "state import europe/staging/offers")
+    assert 0 == job.code, job.log
+    assert ["staging"] == re.findall(r"^\[(\w+)/Apply/Apply \w+\] 🏁", job.log, re.MULTILINE)
+    job = forge.run("push")
+    assert (0, {"staging": 2, "production": 3}) == (job.code, created(sandbox)), job.log
+
+
+def test_repair_of_the_whole_record(forge: Forge) -> None:
+    """The last stage approves it; no other stage's job does anything."""
+    approved(forge)
+    forge.git("push", "-q", "origin", ":reconciler-state", ":reconciler-state-head")
+    job = dispatched(forge, "state init --complete")
+    assert 0 == job.code, job.log
+    assert ["production"] == re.findall(r"^\[(\w+)/Apply/Apply \w+\] 🏁", job.log, re.MULTILINE)
+    assert "reconciler-state" in forge.git("branch", "--list", at=forge.origin)
+
+
+@pytest.mark.parametrize(
+    "command", ["apply; id", "state import $(id)", "::set-env name=X::y", "state show\n::error::x"]
+)
+def test_command_that_is_none(forge: Forge, command: str) -> None:
+    """No shell, and no command of the runner, is in what was typed."""
+    approved(forge)
+    job = dispatched(forge, command)
+    assert "uid=" not in job.log
+    assert not re.search(r"^\[[^]]*\]\s+(::set-env|::error::x)", job.log, re.MULTILINE)
+
+
+def test_default_branch_has_moved_on(forge: Forge, sandbox: Sandbox) -> None:
+    """A run whose config/ is not the tip's stops before it plans."""
+    forge.write(FILE, OFFERS)
+    assert forge.review(1).code == 0
+    commit = forge.merge(1)
+    forge.write(FILE, OFFERS + MORE)
+    forge.push("Newer")
+    forge.git("checkout", "-q", commit)
+    job = forge.run("push")
+    assert job.code != 0
+    assert "the default branch has moved on" in job.log
+    assert [] == sandbox.world.subscriptions()
+
+
+def test_address_that_is_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
+    """An environment that does not say where secrets go sends none."""
+    forge.write(FILE, OFFERS)
+    assert forge.review(1).code == 0
+    forge.merge(1)
+    del forge.variables["RECONCILER_USA_STAGING_BASE_URL"]
+    job = forge.run("push")
+    assert job.code != 0
+    assert "RECONCILER_USA_STAGING_BASE_URL" in job.log
+    assert [] == sandbox.world.subscriptions()
+
+
+def test_nightly(forge: Forge) -> None:
+    """What waits for a person fails the run, and what the set-up lacks is a warning; else it succeeds."""
+    job = forge.run("schedule")
+    assert 0 == job.code, job.log
+    assert "the environment staging does not allow deployments from the branch main alone" in job.log
+    assert "creation, deletion, non_fast_forward, update of the branch reconciler-state-head" in job.log
+    policy = {"branch_policies": [{"name": "main", "type": "branch"}]}
+    for stage in ("staging", "production"):
+        forge.answers[f"environments/{stage}/deployment-branch-policies"] = policy
+    rules = [{"type": name} for name in ("creation", "deletion", "non_fast_forward", "update")]
+    for branch in ("reconciler-state", "reconciler-state-head"):
+        forge.answers[f"rules/branches/{branch}"] = rules
+    forge.write(FILE, OFFERS)
+    forge.push("Desire what nobody applied")
+    job = forge.run("schedule")
+    assert "see the set-up" not in job.log
+
+
+def test_protected_branches_are_not_the_default_branch(forge: Forge) -> None:
+    """An environment for a tag of that name, or for one more branch, is not for one alone."""
+    policies = {
+        "staging": [{"name": "main", "type": "tag"}],
+        "production": [{"name": "main", "type": "branch"}, {"name": "release/*", "type": "branch"}],
+    }
+    for stage, rows in policies.items():
+        forge.answers[f"environments/{stage}/deployment-branch-policies"] = {"branch_policies": rows}
+    job = forge.run("schedule")
+    for stage in policies:
+        assert f"the environment {stage} does not allow deployments from the branch main alone" in job.log
