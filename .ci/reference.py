@@ -1,7 +1,7 @@
 """Write `.github/REFERENCE.md`: every command with its options, the variables, and the exit codes.
 
-The commands are taken from the program, the variables and exit codes from the tables here. `--check` writes nothing, and
-exits with 1 if the page is not up to date.
+The commands are taken from the program, the variables and exit codes from the tables here. `--check` writes nothing,
+and exits with 1 if the page is not up to date.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PAGE = Path(__file__).parents[1] / ".github" / "REFERENCE.md"
 
 HEAD = """# Reference
 
-Every command, variable and exit code. `python .ci/reference.py` writes this page from the program, as `reconciler COMMAND
---help` shows it. [Configuration](../config/README.md) has the files in `config/`, [Stores](STORES.md) the places of a record.
+Every command, variable and exit code. `python .ci/reference.py` writes this page from the program.
+[Configuration](../config/README.md) has the files in `config/`, [Stores](STORES.md) the places of a record.
 """
 
 WORDS = """
@@ -51,9 +51,9 @@ WORDS = """
 PATTERNS = """
 ## Targets, addresses and patterns
 
-A target is written `region/environment`, an address `region/environment/name`. A PATTERN is a glob over targets (one slash:
-`'europe/*'`) or over addresses (two: `'*/production/offers'`). `*` does not cross a slash; quote it, or the shell replaces it.
-A pattern that matches nothing is an error. `-` as FILE means standard input.
+A target is written `region/environment`, an address `region/environment/name`. A PATTERN is a glob over targets (one
+slash: `'europe/*'`) or over addresses (two: `'*/production/offers'`). `*` does not cross a slash; quote it, or the
+shell replaces it. A pattern that matches nothing is an error. `-` as FILE means standard input.
 """
 
 STATEMENTS = """
@@ -62,26 +62,23 @@ Every command that changes the record shows what it appends and asks on a termin
 `state resolve --not-created`, `state rebind`, `removal confirm` of what is live, `state import` of more than one.
 """
 
-EXIT_CODES = """
-## Exit codes
-
-| code | meaning |
-|---|---|
-| 0 | done; with `--detailed-exitcode`, and for `parity`: nothing to do |
-| 1 | failed, or some of it was rejected or never sent; usage errors too |
-| 2 | `plan` and `status` with `--detailed-exitcode`: there are changes, or what is in force is not what is desired; `parity`: the two differ |
-| 3 | a create among the selected addresses has an unknown outcome or is overdue (`plan` and `status` only with `--detailed-exitcode`); takes precedence over 1 and 2. **Create nothing by other means**: see [The bad day](BAD_DAY.md#exit-code-3-an-unknown-outcome) |
-| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM; the record is whole |
-
-`plan` counts a create that may be in flight elsewhere as 3, `apply` as 1.
-"""
+EXIT_CODES = {
+    "0": "done; with `--detailed-exitcode`, and for `parity`: nothing to do",
+    "1": "failed, or some of it was rejected or never sent; usage errors too",
+    "2": "`plan` and `status` with `--detailed-exitcode`: there are changes, or what is in force is not what is"
+    " desired; `parity`: the two differ",
+    "3": "a create among the selected addresses has an unknown outcome or is overdue (`plan` and `status` only with"
+    " `--detailed-exitcode`); it takes precedence over 1 and 2. **Create nothing by other means**:"
+    " [The bad day](BAD_DAY.md#exit-code-3-an-unknown-outcome)",
+    "129, 130, 143": "interrupted by SIGHUP, SIGINT or SIGTERM; the record is whole",
+}
 
 SETTINGS = """
 ## Settings
 
-A setting is looked up in this order: the flag, the environment, a file with the variable's name in `RECONCILER_SECRETS_DIR`, a
-`.env` file in the working directory (never if `CI` is set), `config/`. An empty variable is an unset one. Global flags are
-accepted before and after the command's name.
+A setting is looked up in this order: the flag, the environment, a file with the variable's name in
+`RECONCILER_SECRETS_DIR`, a `.env` file in the working directory (never if `CI` is set), `config/`. An empty variable is
+an unset one. Global flags are accepted before and after the command's name.
 """
 
 VARIABLES: dict[str, str] = {
@@ -91,7 +88,7 @@ VARIABLES: dict[str, str] = {
     "RECONCILER_<REGION>_<ENVIRONMENT>_AUTH_URL": "overrides `auth_url` in `config/`",
     "RECONCILER_<REGION>_<ENVIRONMENT>_BASE_URL": "overrides `base_url`",
     "RECONCILER_<REGION>_<ENVIRONMENT>_AUDIENCE_BASE": "overrides `audience_base`",
-    "RECONCILER_RECIPIENTS": "age public keys that responses are encrypted to; others than those in `config/` are an error",
+    "RECONCILER_RECIPIENTS": "age public keys that responses are encrypted to; `config/` must not name others",
     "RECONCILER_SECRETS_DIR": "directory of files named like variables",
     "RECONCILER_SANDBOX_URL": "the sandbox that `sandbox trigger`, `list` and `delete` use",
     "HTTPS_PROXY": "proxy for `https` addresses (`ALL_PROXY` too); plain `http` is for loopback, and never uses one",
@@ -102,6 +99,7 @@ VARIABLES: dict[str, str] = {
     "XDG_CACHE_HOME": "what may be deleted: tokens, copies of git branches (`~/.cache`)",
     "CI": "any value: this is a runner; no `.env` is read, and responses must be encrypted",
     "GITHUB_ACTIONS": "`true`: secrets are masked, errors are annotations, and entries name the actor and the run",
+    "GH_HOST": "the GitHub host that the program was installed from, for `init --github`",
     "COLUMNS": "width of the terminal",
 }
 """What variables mean that no flag stands for. Those of git, of object stores and of PostgreSQL are in STORES."""
@@ -110,7 +108,7 @@ VARIABLES: dict[str, str] = {
 def page() -> str:
     """Return the page."""
     commands = "".join(_of_group(cli, ()))
-    return f"{HEAD}{WORDS}{PATTERNS}{_commands()}{STATEMENTS}{commands}{_settings()}{EXIT_CODES}"
+    return f"{HEAD}{WORDS}{PATTERNS}{_commands()}{STATEMENTS}{commands}{_settings()}{_exit_codes()}"
 
 
 def _commands() -> str:
@@ -153,7 +151,7 @@ def _prose(command: click.Command) -> str:
     for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
         kept = paragraph.lstrip("\n ").startswith("\b")
         text = paragraph.replace("\b\n", "").replace("\b", "")
-        paragraphs.append(f"```\n{text}\n```" if kept else " ".join(text.split()))
+        paragraphs.append(f"```\n{text}\n```" if kept else " ".join(text.split()).replace("*", "\\*"))
     return "\n\n".join(paragraphs)
 
 
@@ -172,8 +170,14 @@ def _settings() -> str:
     return f"{SETTINGS}{flags}\n| variable | meaning |\n|---|---|\n{others}"
 
 
+def _exit_codes() -> str:
+    rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
+    note = "A create that may be in flight elsewhere is 3 for `plan`, and 1 for `apply`."
+    return f"\n## Exit codes\n\n| code | meaning |\n|---|---|\n{rows}\n{note}\n"
+
+
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*")
 
 
 def main() -> int:
