@@ -7,7 +7,6 @@ of connections; if there are too many, the oldest one whose request is not compl
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from contextlib import suppress
@@ -20,10 +19,8 @@ from socketserver import StreamRequestHandler, TCPServer
 from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from msgspec import Struct
-
 from reconciler.errors import Message, SettingsError, Step
-from reconciler.values import Discreet
+from reconciler.requests import Malformed, Request, Response, read_body, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,165 +28,13 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-BODY_LIMIT = 1024 * 1024
-HEAD_LIMIT = 64 * 1024
-_LINE_LIMIT = 4096  # of a line between chunks
 _ANSWER_SECONDS = 10.0  # for a sender to take the answer
 _DRAIN_SECONDS = 5.0  # for a sender to notice that its request was refused
 _FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
 
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - as in RFC 9110, section 5.6.2
-_REQUEST_LINE = re.compile(rf"({_TOKEN}) (/[!\"$-~]*|\*) HTTP/1\.([01])")
-_FIELD = re.compile(rf"({_TOKEN}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
-_LENGTH = re.compile("[0-9]{1,18}")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\r\n]*)?\r\n")
-
-Headers = tuple[tuple[str, str], ...]
-
-
-class Response(Discreet, frozen=True):
-    """One response; the server adds Content-Length, Date and Connection."""
-
-    unprinted = ("body",)
-
-    status: int
-    body: bytes = b""
-    headers: Headers = ()
-
-
-class Request(Discreet, frozen=True):
-    """One request. `target` is path and query as sent; `headers` are in order, a name as often as it was sent.
-
-    `problem` is the answer to a request that could not be read; its body is empty, and the rest may be.
-    """
-
-    unprinted = ("headers", "body")
-
-    method: str = ""
-    target: str = ""
-    headers: Headers = ()
-    body: bytes = b""
-    problem: Response | None = None
-
-    @property
-    def path(self) -> str:
-        """The target without its query."""
-        return self.target.partition("?")[0]
-
-    def header(self, name: str) -> str | None:
-        """Return the value of a header, several as one list (RFC 9110, section 5.3); None if it was not sent."""
-        values = [value for sent, value in self.headers if sent.lower() == name.lower()]
-        return ", ".join(values) if values else None
-
-
-class Malformed(Exception):
-    """A request that cannot be read, and the status to answer it with."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-
 
 class _TooSlow(Exception):
     """The time allowed is over. Not an OSError, which readers treat as a broken connection."""
-
-
-class _Head(Struct, frozen=True):
-    """The head of a request. `length` is that of the body, None for a body in chunks."""
-
-    method: str
-    target: str
-    headers: Headers
-    length: int | None
-    is_last: bool
-    awaits_go_ahead: bool
-
-
-def parse_head(lines: list[str]) -> _Head:
-    """Return the head of a request, given its lines without their ends. Raises Malformed."""
-    request_line = _REQUEST_LINE.fullmatch(lines[0])
-    if request_line is None:
-        raise Malformed(400, "expected a method, a path and HTTP/1.1")
-    fields = [_FIELD.fullmatch(line) for line in lines[1:]]
-    headers = tuple((field[1], field[2].rstrip(" \t")) for field in fields if field is not None)
-    if len(headers) < len(fields):
-        raise Malformed(400, "malformed header")
-
-    def values(name: str) -> list[str]:
-        return [value for sent, value in headers if sent.lower() == name]
-
-    method, target, minor = request_line.groups()
-    if len(values("host")) != 1 and (minor == "1" or values("host")):
-        raise Malformed(400, "expected one host header")
-    length = _announced_length(values("content-length"), values("transfer-encoding"), is_old=minor == "0")
-    connection = {word.strip().lower() for value in values("connection") for word in value.split(",")}
-    awaits_go_ahead = [value.lower() for value in values("expect")] == ["100-continue"]
-    return _Head(method, target, headers, length, minor == "0" or "close" in connection, awaits_go_ahead)
-
-
-def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -> int | None:
-    if codings:
-        if lengths or is_old or [coding.lower() for coding in codings] != ["chunked"]:
-            raise Malformed(400, "expected either content-length or transfer-encoding: chunked")
-        return None
-    length = lengths[0] if lengths else "0"
-    if set(lengths) - {length} or not _LENGTH.fullmatch(length):
-        raise Malformed(400, "invalid content-length")
-    if int(length) > BODY_LIMIT:
-        raise _too_large()
-    return int(length)
-
-
-def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
-    """Return a line with its CRLF. Raises Malformed for any other end, with `status` for a line that is too long."""
-    line = stream.readline(limit)
-    if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
-        raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")
-    return line
-
-
-def _read_head(stream: BufferedReader) -> _Head:
-    lines, left = list[str](), HEAD_LIMIT
-    while (line := _read_line(stream, left, 431)) != b"\r\n":
-        lines.append(line[:-2].decode("latin-1"))
-        left -= len(line)
-        if left <= 0:
-            raise Malformed(431, f"the head is larger than {HEAD_LIMIT} bytes")
-    return parse_head(lines or [""])
-
-
-def _read_body(stream: BufferedReader, length: int | None) -> bytes:
-    """Return the body; `length` is None for one in chunks. Raises Malformed."""
-    if length is not None:
-        return _read_exactly(stream, length)
-    body = bytearray()
-    while size := _chunk_size(_read_line(stream, _LINE_LIMIT, 400)):
-        if len(body) + size > BODY_LIMIT:
-            raise _too_large()
-        body += _read_exactly(stream, size)
-        if _read_exactly(stream, 2) != b"\r\n":
-            raise Malformed(400, "a chunk is longer than its declared size")
-    if _read_line(stream, _LINE_LIMIT, 400) != b"\r\n":
-        raise Malformed(400, "trailers are not accepted")
-    return bytes(body)
-
-
-def _chunk_size(line: bytes) -> int:
-    size = _CHUNK_SIZE.fullmatch(line)
-    if size is None:
-        raise Malformed(400, "invalid chunk size")
-    return int(size[1], 16)
-
-
-def _read_exactly(stream: BufferedReader, length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:
-        raise Malformed(400, "the body is incomplete")
-    return data
-
-
-def _too_large() -> Malformed:
-    return Malformed(413, f"the body is larger than {BODY_LIMIT} bytes")
 
 
 class _PacedSocket(RawIOBase):
@@ -384,11 +229,11 @@ class _Connection(StreamRequestHandler):
         self._paced.allow(self.server.patience)
         begun = Request()
         try:
-            head = _read_head(self.rfile)
+            head = read_head(self.rfile)
             begun = Request(head.method, head.target, head.headers)
             if head.awaits_go_ahead:
                 self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-            body = _read_body(self.rfile, head.length)
+            body = read_body(self.rfile, head.length)
         except Malformed as problem:
             refusal = Response(problem.status, f"{problem}\n".encode())
         except _TooSlow:

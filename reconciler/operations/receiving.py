@@ -29,9 +29,9 @@ from reconciler.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.loopback import Request
     from reconciler.model.desired import Verification
     from reconciler.notifications.captured import Captured
+    from reconciler.requests import Request
 
     SecretsByTemplate = Callable[[], Mapping[str, Collection[bytes]]]
 

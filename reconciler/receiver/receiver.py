@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.loopback import Response
 from reconciler.model.clock import stamp
 from reconciler.notifications.captured import Captured, code_of, line_of
+from reconciler.requests import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from reconciler.loopback import Request
+    from reconciler.requests import Request
 
 UNVERIFIED_BUDGET = 64 * 1024 * 1024
 """Bytes of unverified notifications that are kept on the disk."""

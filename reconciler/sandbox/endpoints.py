@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from reconciler.loopback import Response
+from reconciler.requests import Response
 from reconciler.sandbox.faults import error_response
 from reconciler.sandbox.layout import API_NAMES
 from reconciler.sandbox.notification import notification_body
@@ -19,7 +19,7 @@ from reconciler.sandbox.notification import notification_body
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.loopback import Request
+    from reconciler.requests import Request
     from reconciler.sandbox.events import Token
     from reconciler.sandbox.layout import Provider, Target
     from reconciler.sandbox.world import World

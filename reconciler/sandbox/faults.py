@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step
-from reconciler.loopback import Response
+from reconciler.requests import Response
 from reconciler.sandbox.wire import Manner, Spoiled
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from enum import Enum, auto
 from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.loopback import Response, send_whole
+from reconciler.loopback import send_whole
+from reconciler.requests import Response
 
 if TYPE_CHECKING:
     from socket import socket

@@ -10,7 +10,7 @@ from support.notified import notification, post
 from support.sandbox_client import STAGING, create
 
 from reconciler.errors import CallFailed, Message, Refused, SettingsError
-from reconciler.loopback import Request, Response, Server
+from reconciler.loopback import Server
 from reconciler.model.desired import Verification
 from reconciler.notifications.captured import Captured, read_captured
 from reconciler.notifications.signatures import sign
@@ -25,6 +25,7 @@ from reconciler.operations.receiving import (
     trigger,
 )
 from reconciler.receiver.receiver import Behaviour
+from reconciler.requests import Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
