@@ -24,6 +24,11 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice as many as there are cores: many tests wait for the processes they start."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable of whoever runs the tests reaches them, and nothing they write reaches that person's home."""
