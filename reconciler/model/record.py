@@ -166,7 +166,7 @@ class Record(Struct, frozen=True, dict=True):
     """All that the facts of a record say. `attempts` are by id, oldest first.
 
     `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
-    it is open. `base_urls` and `accounts` are those that a target belongs to: several only where someone said that they
+    it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target belongs to: several only where someone said that they
     are one. `services` maps the key of a service to that of the one which stands for all that are the same. `contained`
     are the hashes of all lines, and of those of other histories, whose facts are in this one; `missed` are heads that a
     loss names, whose facts are not. `received` has, by service, URL in the form URLs compare in and event code, the
@@ -185,6 +185,7 @@ class Record(Struct, frozen=True, dict=True):
     contained: frozenset[str] = frozenset()
     received: Mapping[tuple[str, str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
+    closed_for: str = ""
 
     @property
     def open_losses(self) -> tuple[Loss, ...]:

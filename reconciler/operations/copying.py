@@ -10,11 +10,13 @@ alike. At no moment do both places let a create pass.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from reconciler.errors import HeadMoved, Message, Refused, StoreUnavailable, step
+from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.statements import CONFLICTS, too_many_conflicts
 from reconciler.record import chain
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened
@@ -47,6 +49,8 @@ class Copy:
         self._project = project
         self._from, self._to = project.journal_at(source), project.journal_at(to)
         self._again = ("reconciler", "state", "copy", source, to)
+        self._failpoints = Failpoints(os.environ.get(VARIABLE, ""))
+        self._failpoints.refuse_real_services(target.base_url for target in project.desired.targets.values())
         if self._from.place == self._to.place:
             raise Refused(Message("copy-to-itself", "both are one place", self._to.place))
 
@@ -61,11 +65,13 @@ class Copy:
         if continues and there is not None and loss is None and there.record.contains(source.record.head):
             return None, source, there
         self._refuse_in_use(source, there, loss, is_closed=continues)
+        if continues and loss and source.record.closed_for != loss.id:
+            raise Refused(self._elsewhere())
         self._refuse_closed_gate(source, there, is_closed=continues)
         if loss is None or there is None:
             return self._begin(source, there), source, there
         if not continues:
-            closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place)
+            closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place, loss=loss.id)
             return Step(False, (closed,)), source, there
         facts = missing(there.record.contained, source.lines, self._project.at(), self._project.by())
         ended = Completed(at=self._project.at(), by=self._project.by(), losses=(loss.id,))
@@ -107,7 +113,9 @@ class Copy:
             if taken.at_to and self._loss(there) is None:
                 self._to.store.prepare()
             try:
+                self._failpoints.reach("before-append", lambda: 0)
                 self._take(taken, source, there)
+                self._failpoints.reach("after-append", lambda: 0)
             except HeadMoved:
                 continue
             except StoreUnavailable as problem:
@@ -135,6 +143,13 @@ class Copy:
         """Return the loss that this copy opened at TO, if it is open."""
         losses = there.record.open_losses if there and not there.record.closed_to else ()
         return next((loss for loss in losses if loss.cause == "copy" and loss.of == self._from.place), None)
+
+    def _elsewhere(self) -> Message:
+        """Return that FROM was copied to another record than TO, at a place of the same name."""
+        what = f"the record continues in another record than the one here: {self._to.place} on another machine, or lost"
+        accept = ("reconciler", "state", "accept-loss", "--state", self._from.place)
+        steps = (step("go on there"), step("if it is lost for good, run", *accept))
+        return Message("copied-elsewhere", what, self._from.place, steps)
 
     def _refuse_closed_gate(self, source: Reading, there: Reading | None, *, is_closed: bool) -> None:
         """Raise Refused if FROM is not the record to go by. It may be closed towards TO, and lack TO's head."""

@@ -154,7 +154,7 @@ def _continues(project: Project, record: Record) -> bool:
         other = project.journal_at(record.closed_to).read()
     except ReconcilerError:
         return False
-    return other.record.id == record.id and not other.record.closed_to
+    return record.closed_for in other.record.losses and not other.record.closed_to
 
 
 def _name_in_config(record: str) -> Message:

@@ -74,9 +74,14 @@ class Completed(Fact, frozen=True, tag="completed"):
 
 
 class Closed(Fact, frozen=True, tag="closed"):
-    """The record continues at another place. A merged one means nothing, and a later loss opens the record again."""
+    """The record continues at another place. A merged one means nothing, and a later loss opens the record again.
+
+    `loss` is the one that the copy opened there. It tells that record from another at a place of this name, since a
+    file of another machine may have it too.
+    """
 
     to: str
+    loss: str = ""
 
 
 class Joined(Fact, frozen=True, tag="joined"):

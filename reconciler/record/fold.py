@@ -82,7 +82,8 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
     heard = _Spans({}, {})
     contained: set[str] = set()
     missed: set[str] = set()
-    closed_to = record = ""
+    closed: Closed | None = None
+    record = ""
     for line in lines:
         fact = line.fact
         contained.add(line.hash)
@@ -98,11 +99,11 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
             case LossOpened():
                 losses.setdefault(fact.loss, fact)
                 missed.update(fact.heads)
-                closed_to = closed_to if fact.origin else ""
+                closed = closed if fact.origin else None
             case Completed():
                 completions.append(fact)
             case Closed():
-                closed_to = closed_to if fact.origin else fact.to
+                closed = closed if fact.origin else fact
             case Joined():
                 contained.update(fact.heads)
             case Rebound():
@@ -121,13 +122,14 @@ def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for
         len(lines),
         attempts,
         _losses(losses, completions),
-        closed_to,
+        closed.to if closed else "",
         base_urls,
         accounts,
         services,
         frozenset(contained),
         {key: tuple(sorted(set(spans))) for key, spans in heard.spans.items()},
         frozenset(missed),
+        closed.loss if closed else "",
     )
 
 

@@ -172,6 +172,21 @@ def test_set_back_copy_is_not_completed_again() -> None:
     assert refusal(project) == ["heads-missing"]
 
 
+def test_copy_begun_at_a_place_of_the_same_name_elsewhere_is_not_completed() -> None:
+    """A file of another machine may have the name of TO: a record that is closed towards that does not go on here."""
+    project = project_to_copy()
+    KilledAt(project, 1, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    other = MemoryProject({A: project.stores[A], B: MemoryStore()})
+    Copy(other, A, B).carry_out()
+    assert refusal(project) == ["copied-elsewhere"]
+    assert not project.plan_opens(B)
+    project.say(AcceptLoss())
+    Copy(project, A, B).carry_out()
+    assert [loss.cause for loss in project.record_at(B).open_losses] == ["accepted"]
+
+
 def test_unfinished_copy_is_copied_no_further() -> None:
     """A place that a copy has begun is completed first."""
     project = project_to_copy()

@@ -381,7 +381,7 @@ class TestLosses:
 
     def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere(self) -> None:
         """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
-        project = project_with(Closed(at=stamp(NOW), to="memory:b"))
+        project = project_with(Closed(at=stamp(NOW), to="memory:b", loss="begun"))
         assert refusal(project, Complete()) == ["record-closed"]
         project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
         assert refusal(project, AcceptLoss()) == ["record-continues"]
