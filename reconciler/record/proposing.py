@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from reconciler.record.facts import AnyFact
     from reconciler.record.statements import Case, Statement
+
+_ID = re.compile(b"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Proposal(Struct, frozen=True):
@@ -63,10 +66,9 @@ def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> st
     """Return the digest of facts to be appended to a record; `drawn` are the ids newly drawn for them."""
     bare = [replace(fact, at="", by={}) for fact in facts]
     sealed_anew = [replace(fact, secret="") if isinstance(fact, SecretSet) else fact for fact in bare]
-    text = encode([record, sealed_anew]).decode()
-    for number, new in enumerate(drawn):
-        text = text.replace(new, f"new {number}")
-    return "sha256:" + sha256(text.encode()).hexdigest()
+    numbers = {new.encode(): b"new %d" % number for number, new in enumerate(drawn)}
+    text = _ID.sub(lambda found: numbers.get(found[0], found[0]), encode([record, sealed_anew]))
+    return f"sha256:{sha256(text).hexdigest()}"
 
 
 def _subject(fact: AnyFact, case: Case) -> str:
