@@ -78,12 +78,12 @@ def drawing(lines: list[str], colours: dict[str, str]) -> str:
     for number, line in enumerate(lines):
         spans = "".join(_spans(line, colours))
         rows.append(f'<text x="{MARGIN}" y="{MARGIN + 12 + number * LINE}">{spans}</text>')
-    style = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace;font-size:14px;white-space:pre"
+    font = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace;font-size:14px"
     frame = f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
         f'{frame} fill="{colours["back"]}" stroke="{colours["edge"]}"/>\n'
-        f'<g style="{style}" xml:space="preserve">\n' + "\n".join(rows) + "\n</g>\n</svg>\n"
+        f'<g style="{font};white-space:pre" xml:space="preserve">\n' + "\n".join(rows) + "\n</g>\n</svg>\n"
     )
 
 

@@ -265,6 +265,15 @@ def test_reference_has_every_variable() -> None:
     assert {name for name in read - ELSEWHERE - tests_only - {"PATH", "HOME"} if f"`{name}`" not in shown} == set()
 
 
+def test_bad_day_quotes_the_program() -> None:
+    """What one sees on a bad day is what the program says."""
+    table = PAGES[".github/BAD_DAY.md"].partition("| you see |")[2].partition("\n\n")[0]
+    quoted = [text for row in table.splitlines() for text in SPAN.findall(row.split("|")[1] if "|" in row else "")]
+    source = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    fragments = {part.strip() for text in quoted for part in re.split(r"…|line \d+|\d+ ", text) if part.strip()}
+    assert {fragment for fragment in fragments if fragment not in source} == set()
+
+
 def test_guarantees_name_the_limits() -> None:
     """The seconds that GUARANTEES promises are those of the program."""
     page, limits = PAGES[".github/GUARANTEES.md"], Limits()
