@@ -166,11 +166,12 @@ class Record(Struct, frozen=True, dict=True):
     """All that the facts of a record say. `attempts` are by id, oldest first.
 
     `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
-    it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target belongs to: several only where someone said that they
-    are one. `services` maps the key of a service to that of the one which stands for all that are the same. `contained`
-    are the hashes of all lines, and of those of other histories, whose facts are in this one; `missed` are heads that a
-    loss names, whose facts are not. `received` has, by service, URL in the form URLs compare in and event code, the
-    spans (first, last) in which notifications were received.
+    it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target
+    belongs to: several only where someone said that they are one. `services` maps the key of a service to that of the
+    one which stands for all that are the same. `contained` are the hashes of all lines, and of those of other
+    histories, whose facts are in this one; `missed` are heads that a loss names, whose facts are not. `received` has,
+    by service, URL in the form URLs compare in and event code, the spans (first, last) in which notifications were
+    received.
     """
 
     id: str
