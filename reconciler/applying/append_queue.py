@@ -156,7 +156,7 @@ class AppendQueue:
             return AppendEnd.DURABLE, self._durable(batch)
         self.problem = event.problem
         reading = event.reading
-        if reading is None or reading.record.head == self._head:
+        if reading is None or (reading.record.head == self._head and reading.standing == self.reading.standing):
             return self._failed(batch, now), batch
         self._batch = None
         self.conflicts += 1

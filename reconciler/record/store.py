@@ -46,7 +46,8 @@ class Store(Protocol):
         the last newline is a torn write, and is cut off. `note` describes the lines, for stores with a history of their
         own. `second` is the head to keep in the second place once the lines are durable, None to leave that alone; a
         store without one ignores it. Without `lines`, only that is moved, if the head is `head`. When this returns, the
-        place was seen to hold the lines and the second head.
+        place was seen to hold the lines and the second head. A second head that neither the record nor `lines` name is
+        never overwritten: the record was set back, and the append is refused as if the head had moved.
 
         Raises HeadMoved if the head is another one, and StoreUnavailable if the append failed. After either, the lines
         may have been written nevertheless, since an answer can be lost: the caller must read again to find out.

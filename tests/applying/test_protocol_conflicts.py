@@ -107,12 +107,27 @@ def test_an_outcome_is_appended_over_a_record_that_lost_its_tail() -> None:
     bench.start()
     bench.append()
     bench.store.data = older
-    append(bench.store, known("z"))
+    append(bench.store, known("z"), moves_second=False)
     bench.answer(CREATED)
     bench.append()
     assert ["answered"] == bench.append()
     assert {attempt(1): "live", "old-z": "live"} == bench.statuses()
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+
+
+def test_a_record_set_back_to_the_head_of_a_run_is_seen_at_the_second_place() -> None:
+    """The head is still that of the run, but another run's intent is gone: nothing more is sent, outcomes follow."""
+    bench = Bench(wanting("a", "b"), second=True)
+    bench.start()
+    bench.append()
+    ours = bench.store.data
+    append(bench.store, known("z"))
+    bench.store.data = ours
+    bench.answer(CREATED)
+    bench.append()
+    assert ["answered"] == bench.append()
+    assert ({attempt(1): "live"}, True) == (bench.statuses(), bench.run.finished)
+    assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
 def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:

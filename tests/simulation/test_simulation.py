@@ -44,7 +44,7 @@ def run_seeds(seeds: range, odds: Odds | None = None) -> None:
 @pytest.mark.parametrize("odds", [None, CALM, LOSSES, LOST], ids=["mixed", "calm", "losses", "lost answers"])
 def test_no_seed_breaks_a_promise(odds: Odds | None) -> None:
     """Whatever crashes, is lost or comes late: no route is created twice, nothing is forgotten, all comes right."""
-    run_seeds(range(80), odds)
+    run_seeds(range(40), odds)
 
 
 @pytest.mark.soak
@@ -80,7 +80,7 @@ BROKEN: list[tuple[Break, set[Promise], Odds | None, int]] = [
     (broken.keep_to_the_old_plan, {Promise.ONCE}, CALM, 0),
     (broken.adopt_any_head, {Promise.ONCE}, LOST, 0),
     (broken.forget_the_window, {Promise.IN_TIME}, CALM, 0),
-    (broken.object_to_nothing, {Promise.ONCE, Promise.INTENT_FIRST}, LOSSES, 250),
+    (broken.object_to_nothing, {Promise.FRESH}, LOSSES, 0),
     (broken.leave_the_second_place_behind, {Promise.INTENT_FIRST}, LOST, 0),
     (broken.open_many_intents, {Promise.FEW_OPEN}, CALM, 0),
     (broken.save_nothing, {Promise.SAVED}, LOST, 0),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from support.simulation.world import World
 
 LIMITS = Limits(parallelism=3)
+_CLOCKS = 13.0  # seconds that a clock may be set by while a call waits
 
 
 class Killed(BaseException):
@@ -299,7 +300,7 @@ class SimCaller:
         self._check_sent(attempt)
         if world.happens("busy"):
             return (
-                Answer(Outcome.REJECTED, 429, retry_after=world.rng.choice((None, 0.0, 3.0, 20.0, 500.0))),
+                Answer(Outcome.REJECTED, 429, retry_after=world.rng.choice((None, 0.0, 3.0, 20.0, 40.0, 500.0))),
                 None,
                 False,
             )
@@ -324,5 +325,7 @@ class SimCaller:
         world.tell(f"{self._process.machine.name} sends {attempt[:6]}")
         if intent is None or attempt not in world.store.durable:
             raise Violation(Promise.INTENT_FIRST, attempt)
+        if world.loss_since is not None and world.now - world.loss_since > LIMITS.freshness + _CLOCKS:
+            raise Violation(Promise.FRESH, attempt)
         if self._process.machine.now.wall > intent.what.send_by:
             raise Violation(Promise.IN_TIME, attempt)

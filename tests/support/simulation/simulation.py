@@ -49,7 +49,6 @@ class Simulation:
         self._desired = self._draw()
         self.people = MemoryNotes()
         self.journal = journal_of(self.world.store, self.people, self._desired.services)
-        self._loss_at: float | None = None
         self.machines = [
             Machine(self.world, f"m{number}", rng.randint(1, 4), lambda: self._desired)
             for number in range(rng.choice((1, 2, 2, 3)))
@@ -123,7 +122,7 @@ class Simulation:
         if len(lines) > 3:
             self.world.tell("the record is set back")
             store.data = b"".join(lines[: self.world.rng.randrange(3, len(lines))])
-            self._loss_at = None
+            self.world.loss_since = None
 
     # People
 
@@ -183,6 +182,7 @@ class Simulation:
                 missing |= {note.head for note in machine.notes.all() if not reading.record.contains(note.head)}
             loss = LossOpened(at=self._at, loss=self.world.new_id(), cause="accepted", heads=tuple(sorted(missing)))
             self.journal.accept(reading, [loss], "accept-loss")
+            self.world.loss_since = self.world.now
             self.world.tell("a loss is accepted")
         except ReconcilerError as problem:
             self.world.tell(f"people: {problem}")
@@ -206,6 +206,7 @@ class Simulation:
         losses = tuple(loss.id for loss in record.open_losses)
         if facts or losses:
             self.journal.append(reading, [*facts, Completed(at=self._at, losses=losses)], "complete")
+        self.world.loss_since = None
 
     @staticmethod
     def _imported(what: What) -> What:

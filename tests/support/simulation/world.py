@@ -38,6 +38,7 @@ class Promise(StrEnum):
     INTENT_FIRST = "a call is sent only after its intent is durable, in the second place too"
     ONCE = "nothing is created again that exists, unless a retry superseded it"
     IN_TIME = "a call leaves in the window of its intent only"
+    FRESH = "a call does not leave long after a loss was opened"
     FEW_OPEN = "no more intents are open than calls may be in flight"
     NOT_FORGOTTEN = "what exists is in force, or unresolved, or in a recovery file"
     SAVED = "an outcome is recorded, or saved together with its intent"
@@ -76,6 +77,7 @@ class World:
         self.now = 0.0
         self.odds = {**ODDS, **(odds or {})}
         self.calm = False
+        self.loss_since: float | None = None
         self.trace: list[str] | None = [] if tracing else None
         self.created: dict[str, Created] = {}
         self.intents: dict[str, Intended] = {}
