@@ -185,7 +185,7 @@ class Forge:
 
 
 def for_act(text: str) -> str:
-    """Return a workflow as act takes it: it knows neither `$/`, the file's own repository and commit, nor cache modes."""
+    """Return a workflow as act takes it: it knows neither `$/`, the repository and commit of the file, nor cache modes."""
     text = re.sub(r"^cache-mode: none.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"uses: \$/([^\s,]+)", rf"uses: {_PUBLISHED}/\1@{_COMMIT}", text)
 

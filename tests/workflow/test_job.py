@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import job
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from reconciler.reports.escaping import harmless_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +56,7 @@ def test_output_of_several_lines(value: str) -> None:
 @given(st.text())
 def test_log(text: str) -> None:
     """No line of the log is a command of the runner, and a block ends with its text."""
-    lines = [job.harmless_line(line) for line in text.splitlines()]
+    lines = [harmless_line(line) for line in text.splitlines()]
     assert [] == [line for line in lines if line.lstrip().startswith("::") or "##[" in line or not line.isprintable()]
     assert job.block(text).count("<") == 2
 
@@ -70,7 +73,7 @@ def test_store_credentials(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PATH", "LD_PRELOAD"):
         monkeypatch.setenv(name, "before")
     job.take_store_credentials("PGPASSWORD=a=b\n AWS_SECRET_ACCESS_KEY=c\nLD_PRELOAD=x\nPATH=y\n")
-    values = [job.os.environ[name] for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PATH", "LD_PRELOAD")]
+    values = [os.environ[name] for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PATH", "LD_PRELOAD")]
     assert ["a=b", "c", "before", "before"] == values
     assert "::add-mask::a=b\n::add-mask::c\n" == capsys.readouterr().err
 

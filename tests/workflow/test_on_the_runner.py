@@ -209,6 +209,17 @@ def test_command_that_is_none(forge: Forge, command: str) -> None:
     assert not re.search(r"^\[[^]]*\]\s+(::set-env|::error::x)", job.log, re.MULTILINE)
 
 
+def test_names_of_files_and_branches(forge: Forge) -> None:
+    """Names with commands of the runner, ANSI, bidi and HTML take no effect in the log, the summary or the comment."""
+    forge.write(FILE, OFFERS)
+    forge.write("config/<b>$(id)\n::warning::taken\x1b[31m\u202e.yaml", "subscriptions: [")
+    job = forge.review(1)
+    assert job.code != 0
+    assert not re.search(r"[❗⚠]\S*\s+::warning::taken|uid=|\u202e|\x1b\[31m", job.log.replace("\x1b[0m", ""))
+    text = job.summary + "".join(comment["body"] for comment in comments(forge))
+    assert "<b>" not in text
+
+
 def test_default_branch_has_moved_on(forge: Forge, sandbox: Sandbox) -> None:
     """A run whose config/ is not the tip's stops before it plans."""
     forge.write(FILE, OFFERS)

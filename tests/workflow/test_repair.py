@@ -62,6 +62,8 @@ def test_stage_that_approves(line: str, stage: str) -> None:
         "state import europe/staging/offers --no-such-option",
         "state import --help",
         "state import a b",
+        "state recover postgresql://mine/x",
+        "state recover git+https://mine/x#y",
         "apply -t */staging",
         f"apply --expect-digest {DIGEST}",
         f"apply -t */staging -t */production --expect-digest {DIGEST}",

@@ -137,7 +137,7 @@ class World:
         self.config = self.after(request.sets)
         self.merged.insert(0, request)
 
-    def apply(self) -> list[tuple[dict[str, Any], str]]:
+    def apply(self) -> list[tuple[shown.Values, str]]:
         """Apply the tip if all of it was shown; return what was not."""
         planned = self.plan_of(self.config)
         heads = [request.plans for request in self.merged]

@@ -33,13 +33,15 @@ class Asked(NamedTuple):
 
 def parse(line: str, stages: Sequence[str]) -> Asked:
     """Return what a command line asks for; stops for anything that the form does not run."""
-    invocation, names, command = Invocation(), "", cli
+    invocation, names = Invocation(), ""
+    command: click.Command | None = cli
     context = click.Context(cli, info_name="reconciler", obj=invocation)
     try:
         words = rest = shlex.split(line.removeprefix("reconciler "))
         while isinstance(command, click.Group):
             name, command, rest = command.resolve_command(context, rest)
             names = f"{names} {name}".strip()
+        assert command  # noqa: S101 - a name that is not known was an error
         params = command.make_context(names, [*rest], parent=context).params
     except (ValueError, IndexError, click.ClickException, click.exceptions.Exit) as problem:
         job.stop(f"command: {problem}")
@@ -53,6 +55,8 @@ def parse(line: str, stages: Sequence[str]) -> Asked:
     is_of_one = len(named) == 1 and named <= {*stages} and names.split()[-1] not in WHOLE
     if is_apply and not is_of_one:
         job.stop("command: apply needs -t with targets or addresses of one stage")
+    if names == "state recover" and "://" in values[0]:  # it would be sent the credentials of the store
+        job.stop("command: state recover needs run:ID/ARTIFACT, a file of the checkout, or git:BRANCH")
     return Asked(names, words, params, values, named.pop() if is_of_one else stages[-1])
 
 

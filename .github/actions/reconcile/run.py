@@ -19,10 +19,11 @@ def main() -> int:
     variables, secrets = (json.loads(os.environ.pop(f"INPUT_{name}")) for name in ("VARIABLES", "SECRETS"))
     os.environ.update({name: value for name, value in (variables | secrets).items() if KNOWN.fullmatch(name)})
     job.take_store_credentials(secrets.get("STORE_CREDENTIALS", ""))
-    if words[:2] == ["secret", "set"] and not variables.get("RECONCILER_RECIPIENTS"):
+    sets_secret = words[:2] == ["secret", "set"]
+    if sets_secret and not variables.get("RECONCILER_RECIPIENTS"):
         job.stop("the environment has no variable RECONCILER_RECIPIENTS: config/ does not decide alone")
     form = ["--format", "markdown"] if " ".join(words).startswith(REPORTS) else []
-    code, text = job.reconciler(*words, *form, stdin=secrets.get("SUBSCRIPTION_SECRET", ""))
+    code, text = job.reconciler(*words, *form, stdin=secrets.get("SUBSCRIPTION_SECRET", "") if sets_secret else "")
     if words[0] == "validate":
         sys.stdout.write(text)  # annotations
     else:

@@ -20,6 +20,7 @@ import yaml
 from reconciler.desired import load_sound
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
+from reconciler.reports.escaping import visible
 
 CONFIG, REPOSITORY = os.environ["RECONCILER_CONFIG"], os.environ["GITHUB_REPOSITORY"]
 TEMPORARY = Path(os.environ["RUNNER_TEMP"])
@@ -63,7 +64,8 @@ def plan(*words: str) -> shown.Values:
         job.stop("there is no plan that can be shown; see above")
     REPORT.write_text(text, encoding="utf-8")
     job.show(text, whole=True)
-    return json.loads(file.read_bytes())
+    planned: shown.Values = json.loads(file.read_bytes())
+    return planned
 
 
 def review() -> None:
@@ -154,7 +156,7 @@ def missing() -> None:
         rules = job.gh("api", f"repos/{REPOSITORY}/rules/branches/{quote(name, safe='')}", default=[])
         if lacking := RULES - {rule["type"] for rule in rules}:
             texts.append(f"no ruleset restricts {', '.join(sorted(lacking))} of the branch {name}")
-    sys.stdout.write("".join(f"::warning::{job.visible(text)}: see the set-up\n" for text in texts))
+    sys.stdout.write("".join(f"::warning::{visible(text)}: see the set-up\n" for text in texts))
 
 
 if __name__ == "__main__":

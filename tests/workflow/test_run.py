@@ -1,0 +1,84 @@
+"""The step that runs the program: which variables it is given, what is shown of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import job
+import pytest
+import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a function that runs a command with secrets and variables; it returns what the program was given."""
+
+    def go(command: str, secrets: dict[str, str], variables: dict[str, str], text: str = "done\n") -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+
+        def program(*words: str, stdin: str = "") -> tuple[int, str]:
+            seen.update(words=words, stdin=stdin, environment=dict(os.environ))
+            return 3, text
+
+        before = dict(os.environ)
+        monkeypatch.setattr(job, "reconciler", program)
+        for name in ("SUMMARY", "OUTPUT"):
+            monkeypatch.setenv(f"GITHUB_{'STEP_' * (name == 'SUMMARY')}{name}", str(tmp_path / name))
+        monkeypatch.setenv("INPUT_COMMAND", command)
+        monkeypatch.setenv("INPUT_SECRETS", json.dumps(secrets))
+        monkeypatch.setenv("INPUT_VARIABLES", json.dumps(variables))
+        try:
+            seen["code"] = run.main()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        seen["summary"] = (tmp_path / "SUMMARY").read_text()
+        return seen
+
+    return go
+
+
+def test_variables(step: Any) -> None:
+    """Names that the program knows become variables; no other name does, and the JSON of all is gone."""
+    target = "RECONCILER_EUROPE_STAGING"
+    secrets = {f"{target}_CLIENT_SECRET": "s1", "RECORD_KEY": "k", "LD_PRELOAD": "x", "github_token": "t"}
+    variables = {f"{target}_BASE_URL": "https://b", "RECONCILER_RECIPIENTS": "age1", "RECONCILER_STATE": "s3://mine"}
+    environment = step("apply --expect-digest sha256:0", secrets, variables)["environment"]
+    assert ["s1", "https://b", "age1"] == [
+        environment.get(name) for name in (f"{target}_CLIENT_SECRET", f"{target}_BASE_URL", "RECONCILER_RECIPIENTS")
+    ]
+    assert [] == [
+        name for name in ("RECORD_KEY", "LD_PRELOAD", "RECONCILER_STATE", "INPUT_SECRETS") if name in environment
+    ]
+
+
+def test_command(step: Any) -> None:
+    """The command is taken apart without a shell, and its exit code is the step's."""
+    seen = step("plan -t '*/staging' '$(id)'", {}, {})
+    assert (("plan", "-t", "*/staging", "$(id)", "--format", "markdown"), 3) == (seen["words"], seen["code"])
+
+
+def test_only_secret_set_reads_the_secret(step: Any) -> None:
+    """No other command has the secret on its standard input."""
+    assert step("state recover -", {"SUBSCRIPTION_SECRET": "hush"}, {})["stdin"] == ""
+
+
+def test_text_is_escaped(step: Any) -> None:
+    """The output of a command without a report is a block that nothing in it can end."""
+    summary = step("state show", {}, {}, "</pre><h1>approved</h1>\n::error::x\n")["summary"]
+    assert "&lt;/pre&gt;&lt;h1&gt;" in summary
+
+
+def test_secret_of_a_subscription(step: Any) -> None:
+    """`secret set` reads SUBSCRIPTION_SECRET, only where the environment names the recipients."""
+    secrets = {"SUBSCRIPTION_SECRET": "hush"}
+    seen = step("secret set europe/staging/offers --yes", secrets, {"RECONCILER_RECIPIENTS": "age1"})
+    assert "hush" == seen["stdin"]
+    assert "SUBSCRIPTION_SECRET" not in seen["environment"]
+    with pytest.raises(SystemExit):
+        step("secret set europe/staging/offers --yes", secrets, {})
