@@ -89,6 +89,21 @@ def test_branch_set_back(git_world: GitWorld, store: Store) -> None:
     assert (stored.data, stored.second) == (sample()[0], head)
 
 
+def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store) -> None:
+    """A second head that neither the record nor the new lines name is never overwritten; lines that name it pass."""
+    run = git_world.open(machine="b")
+    old, known = git_world.tip(), sample()[1][-1]
+    run.read()
+    head = add(store, "x")
+    git_world.move("state", old)
+    with pytest.raises(HeadMoved):
+        run.append(known, 3, b"y\n", "y", second="f" * 64)
+    assert store.read().second == head
+    named = f"{head}\n".encode()
+    run.append(known, 3, named, "name it", second="f" * 64)
+    assert run.read().second == "f" * 64
+
+
 def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
     """A branch that was deleted and begun anew does not contain the head of the second branch either."""
     git_world.move("state")

@@ -102,6 +102,8 @@ class GitStore:
                 seen = self._look()
             require_head(seen.data, head, self.place)
             data = complete(seen.data or b"") + lines
+            if second is not None and seen.second.encode() not in data:
+                raise head_moved(self.place, "the second branch names a head that the record does not contain")
             record, follower = self._branches
             tip, old = seen.tips
             new = self._cache.commit(tip, _RECORD, data, note) if lines else tip
