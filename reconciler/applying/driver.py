@@ -20,7 +20,6 @@ from reconciler.applying.events import (
     Authorise,
     Authorised,
     CallEnded,
-    InterruptAsked,
     NotAppended,
     Reread,
     RereadDone,
@@ -29,6 +28,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.ports import Flag
 from reconciler.errors import HeadMoved, Message, ReconcilerError, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.applying.events import Effect, Event
-    from reconciler.applying.ports import Ports
+    from reconciler.applying.ports import Inbox, Ports
     from reconciler.applying.protocol import Run
 
 log = logging.getLogger("reconciler.applying")
@@ -44,30 +44,6 @@ T = TypeVar("T")
 
 _LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled after the wait
 _TICK = 0.05  # seconds between two looks at a flag, which takes no lock and so wakes no waiting thread
-
-
-class Flag:
-    """Raised once and never lowered. Unlike a threading.Event it takes no lock, so a signal handler may raise it."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-
-    def set(self) -> None:
-        """Raise it."""
-        self.is_set = True
-
-
-class Inbox:
-    """The events for a run, and interrupts: a signal handler may call `interrupt`."""
-
-    def __init__(self) -> None:
-        self.interrupted = Flag()
-        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-
-    def interrupt(self) -> None:
-        """Ask the run to end; the second time, to end at once."""
-        self.interrupted.set()
-        self.events.put(InterruptAsked())
 
 
 class Performer:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import queue
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from reconciler.applying.events import InterruptAsked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.applying.driver import Inbox
+    from reconciler.applying.events import Event
     from reconciler.applying.protocol import Run
     from reconciler.errors import Message
     from reconciler.model.address import TargetName
@@ -19,6 +22,30 @@ if TYPE_CHECKING:
     from reconciler.record.chain import Line
     from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Reading
+
+
+class Flag:
+    """Raised once and never lowered. Unlike a threading.Event it takes no lock, so a signal handler may raise it."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        """Raise it."""
+        self.is_set = True
+
+
+class Inbox:
+    """The events for a run, and interrupts: a signal handler may call `interrupt`."""
+
+    def __init__(self) -> None:
+        self.interrupted = Flag()
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def interrupt(self) -> None:
+        """Ask the run to end; the second time, to end at once."""
+        self.interrupted.set()
+        self.events.put(InterruptAsked())
 
 
 class Caller(Protocol):

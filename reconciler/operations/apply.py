@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox
+from reconciler.applying.ports import Inbox
 from reconciler.applying.run import Limits, Ports, carry_out
 from reconciler.errors import Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome

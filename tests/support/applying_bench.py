@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from reconciler.applying.context import Limits
-from reconciler.applying.driver import Inbox, Performer
+from reconciler.applying.driver import Performer
 from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Reread, Send, Ticked
-from reconciler.applying.ports import Ports
+from reconciler.applying.ports import Inbox, Ports
 from reconciler.applying.run import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox
-from reconciler.applying.ports import Ports
+from reconciler.applying.ports import Inbox, Ports
 from reconciler.errors import Message, TokenError
 from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from reconciler.applying.context import Limits
-from reconciler.applying.driver import Inbox, Performer
+from reconciler.applying.driver import Performer
 from reconciler.applying.events import Append, InterruptAsked, Reread, Ticked
-from reconciler.applying.ports import Ports
+from reconciler.applying.ports import Inbox, Ports
 from reconciler.applying.run import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
 from reconciler.model.clock import Instant
