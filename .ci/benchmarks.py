@@ -250,11 +250,12 @@ def chart(rows: list[Row], *, dark: bool) -> str:
     for number, row in enumerate(rows):
         part, top = min(row.measured / row.limit, 2.0), number * 28 + 12
         colour = missed if row.is_missed else fine
+        end = left + scale if 0.8 < part < 1 else left + part * scale  # not across the line
         label = f"{row.measured / row.limit:.2f}{' missed' if row.is_missed else ''}"
         bars.append(
             f'<text x="{left - 8}" y="{top + 13}" text-anchor="end" fill="{text}">{row.name}</text>'
             f'<rect x="{left}" y="{top}" width="{part * scale:.0f}" height="18" fill="{colour}"/>'
-            f'<text x="{left + part * scale + 6:.0f}" y="{top + 13}" fill="{text}">{label}</text>'
+            f'<text x="{end + 6:.0f}" y="{top + 13}" fill="{text}">{label}</text>'
         )
     line = f'<path d="M{left + scale} 4V{height - 24}" stroke="{edge}" stroke-dasharray="4 3"/>'
     caption = f'<text x="{left + scale}" y="{height - 8}" text-anchor="middle" fill="{edge}">limit</text>'
