@@ -1,8 +1,8 @@
 """The fold: what the facts of a record add up to. It does not depend on the order in which histories were merged.
 
 Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says
-so, and a notification at an attempt's own URL proves it. A confirmed removal ends an attempt, unless a notification
-arrived at its own URL later.
+so, and a notification at an attempt's own URL proves it. A confirmed removal ends the codes that it names, unless one
+of those, which can come from nowhere else, arrived at its own URL later.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.outcome import Outcome
@@ -65,125 +66,54 @@ class _Group:
         self.secrets: list[tuple[str, str]] = []
 
 
-class _Spans(Struct):
-    """When notifications were received: spans by (service, URL, code), and the last time by URL."""
+class _Parts:
+    """The facts of a record by kind, as they come."""
 
-    spans: dict[tuple[str, str, str], list[tuple[str, str]]]
-    last: dict[str, str]
+    def __init__(self) -> None:
+        self.record = ""
+        self.groups: dict[str, _Group] = {}
+        self.losses: dict[str, LossOpened] = {}
+        self.completions: list[Completed] = []
+        self.rebounds: list[Rebound] = []
+        self.renames: dict[str, Renamed] = {}
+        self.spans: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        self.last_received: dict[str, str] = {}
+        self.contained: set[str] = set()
+        self.missed: set[str] = set()
+        self.closed: Closed | None = None
 
-
-def fold(lines: Sequence[Line]) -> Record:  # noqa: C901, PLR0912 - one case for each kind of fact
-    """Return what the lines of a record add up to; the first is its beginning, as `chain.parse` makes sure."""
-    groups: dict[str, _Group] = {}
-    losses: dict[str, LossOpened] = {}
-    completions: list[Completed] = []
-    rebounds: list[Rebound] = []
-    renames: dict[str, Renamed] = {}
-    heard = _Spans({}, {})
-    contained: set[str] = set()
-    missed: set[str] = set()
-    closed: Closed | None = None
-    record = ""
-    for line in lines:
+    def add(self, line: Line) -> None:  # noqa: C901, PLR0912 - one case for each kind of fact
         fact = line.fact
-        contained.add(line.hash)
+        self.contained.add(line.hash)
         if fact.origin:
-            contained.add(fact.origin)
+            self.contained.add(fact.origin)
         match fact:
             case Intended() | Answered() | Exists() | Absent():
-                _add_word(groups, fact)
+                _add_word(self.groups, fact)
             case RemovalRequested() | RemovalCancelled() | RemovalConfirmed() | SecretSet():
-                _add_later(groups, fact, line.id)
+                _add_later(self.groups, fact, line.id)
             case Begun():
-                record = record or fact.record
+                self.record = self.record or fact.record
             case LossOpened():
-                losses.setdefault(fact.loss, fact)
-                missed.update(fact.heads)
-                closed = closed if fact.origin else None
+                self.losses.setdefault(fact.loss, fact)
+                self.missed.update(fact.heads)
+                self.closed = self.closed if fact.origin else None
             case Completed():
-                completions.append(fact)
+                self.completions.append(fact)
             case Closed():
-                closed = closed if fact.origin else fact
+                self.closed = self.closed if fact.origin else fact
             case Joined():
-                contained.update(fact.heads)
+                self.contained.update(fact.heads)
             case Rebound():
-                rebounds.append(fact)
+                self.rebounds.append(fact)
             case Renamed():
-                renames[line.id] = fact
+                self.renames[line.id] = fact
             case Received():
-                _hear(heard, fact)
+                self._hear(fact)
             case _:
                 assert_never(fact)
-    attempts = _attempts(groups, _addresses(renames), heard)
-    base_urls, accounts, services = _bindings(groups.values(), rebounds)
-    return Record(
-        record,
-        lines[-1].hash,
-        len(lines),
-        attempts,
-        _losses(losses, completions),
-        closed.to if closed else "",
-        base_urls,
-        accounts,
-        services,
-        frozenset(contained),
-        {key: tuple(sorted(set(spans))) for key, spans in heard.spans.items()},
-        frozenset(missed),
-        closed.loss if closed else "",
-    )
 
-
-def _add_word(groups: dict[str, _Group], fact: Intended | Answered | Exists | Absent) -> None:
-    group = _group(groups, fact.attempt, fact)
-    match fact:
-        case Intended():
-            group.what = fact.what
-        case Answered():
-            group.what = group.what or fact.what
-            group.answered.append(fact)
-        case Exists():
-            group.what = group.what or fact.what
-            group.exists.append(fact)
-        case Absent():
-            group.absent.append(fact)
-        case _:
-            assert_never(fact)
-
-
-def _add_later(
-    groups: dict[str, _Group], fact: RemovalRequested | RemovalCancelled | RemovalConfirmed | SecretSet, fact_id: str
-) -> None:
-    group = _group(groups, fact.attempt, fact)
-    match fact:
-        case RemovalRequested():
-            group.requests[fact_id] = fact
-        case RemovalCancelled():
-            group.cancels.append(fact)
-        case RemovalConfirmed():
-            group.confirmed.append(fact)
-        case SecretSet():
-            group.secrets.append((fact.at, fact.secret))
-        case _:
-            assert_never(fact)
-
-
-def _group(groups: dict[str, _Group], attempt: str, fact: AnyFact) -> _Group:
-    group = groups.get(attempt)
-    if group is None:
-        group = groups[attempt] = _Group(fact.at, fact.by)
-    elif fact.at <= group.since[0]:
-        group.since = min((fact.at, fact.by), group.since, key=_earliest)
-    group.at = max(fact.at, group.at)
-    return group
-
-
-def _hear(heard: _Spans, fact: Received) -> None:
-    url = normal_url(fact.url)
-    heard.spans.setdefault((service_key(fact.base_url), url, fact.code), []).append((fact.first, fact.last))
-    heard.last[url] = max(fact.last, heard.last.get(url, ""))
-
-
-def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
+    def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
     """Return, by attempt, the renames in effect as (address, id), sorted: more than one if two histories made them."""
     replaced = {replaced for fact in renames.values() for replaced in fact.replaces}
     found: dict[str, list[tuple[str, str]]] = {}
@@ -195,7 +125,7 @@ def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]
 
 
 def _attempts(
-    groups: Mapping[str, _Group], renamed: Mapping[str, list[tuple[str, str]]], heard: _Spans
+    groups: Mapping[str, _Group], renamed: Mapping[str, list[tuple[str, str]]], last_received: Mapping[str, str]
 ) -> dict[str, Attempt]:
     successors: dict[str, list[str]] = {}
     for attempt, group in groups.items():
@@ -206,12 +136,26 @@ def _attempts(
         if group.what is not None:
             addresses = renamed.get(attempt, ())
             retries = _retries(group.what, groups)
-            attempts[attempt] = _decide(
-                attempt, group, group.what, addresses, heard.last, tuple(sorted(successors.get(attempt, ()))), retries
-            )
+            attempts[attempt] = _decide(attempt, group, group.what, addresses, heard.last, retries)
+    for attempt in successors.keys() & attempts.keys():
+        standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
+        attempts[attempt] = replace(attempts[attempt], superseded_by=standing)
     return {
         attempt.id: attempt for attempt in sorted(attempts.values(), key=lambda attempt: (attempt.since, attempt.id))
     }
+
+
+def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
+    """True if an attempt, or one that took its place in turn, exists or may: what is gone takes no place."""
+    waiting, seen = [attempt], set[str]()
+    while waiting:
+        found = waiting.pop()
+        if found in attempts and attempts[found].status is not Status.GONE:
+            return True
+        if found not in seen:
+            seen.add(found)
+            waiting += successors.get(found, ())
+    return False
 
 
 def _retries(what: What, groups: Mapping[str, _Group]) -> int:
@@ -231,22 +175,18 @@ def _decide(
     group: _Group,
     what: What,
     addresses: Sequence[tuple[str, str]],
-    last_received: Mapping[str, str],
-    superseded_by: tuple[str, ...],
+    last_received: Mapping[str, Mapping[str, str]],
     retries: int,
 ) -> Attempt:
     template = what.template or what.url
-    received = last_received.get(normal_url(what.url), "") if has_attempt(template) else ""
+    heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
+    received = max(heard.values(), default="")
     answer = max(group.answered, key=_rank) if group.answered else None
     removed = max(group.confirmed, key=lambda fact: _earliest((fact.at, fact.by))) if group.confirmed else None
-    revived = removed is not None and received > _later(removed.at)
-    gone_codes = () if revived else tuple(sorted({code for fact in group.confirmed for code in fact.codes}))
+    gone_codes = _removed_codes(group, what, heard)
     codes = tuple(code for code in what.codes if code not in gone_codes) if gone_codes else what.codes
-    taken_back = {request for fact in group.cancels for request in fact.requests} if group.cancels else ()
-    requests = {fact_id: fact for fact_id, fact in group.requests.items() if fact_id not in taken_back}
-    if revived and removed is not None:
-        requests = {fact_id: fact for fact_id, fact in requests.items() if fact.at > removed.at}
-    asked = {code for fact in requests.values() for code in fact.codes}
+    requests = _open_requests(group)
+    asked = {code for _, open_codes in requests.values() for code in open_codes}
     return Attempt(
         id=attempt,
         address=Address(addresses[0][0] if addresses else what.address),
@@ -273,19 +213,43 @@ def _decide(
         removed_codes=gone_codes,
         requests=tuple(sorted(requests)),
         requested_codes=tuple(code for code in codes if code in asked),
-        requested=max((fact.at for fact in requests.values()), default=""),
-        by_plan=bool(requests) and all(fact.by_plan for fact in requests.values()),
+        requested=max((fact.at for fact, _ in requests.values()), default=""),
+        by_plan=bool(requests) and all(fact.by_plan for fact, _ in requests.values()),
         cancelled=max((fact.at for fact in group.cancels), default=""),
         received=received,
-        revived=revived,
+        revived=any(set(fact.codes).difference(gone_codes) for fact in group.confirmed),
         supersedes=what.supersedes,
-        superseded_by=superseded_by,
         retries=retries,
         other_addresses=tuple(Address(address) for address, _ in addresses[1:]),
         renames=tuple(fact_id for _, fact_id in addresses),
         responses=tuple(dict.fromkeys(fact.response for fact in sorted(group.answered, key=_rank) if fact.response)),
         secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))),
     )
+
+
+def _removed_codes(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the codes that are confirmed as removed, and that nothing heard since says are delivered.
+
+    What stays is heard as before: only other codes say that a confirmation is wrong.
+    """
+    confirmed = {code for fact in group.confirmed for code in fact.codes}
+    staying = set(what.codes) - confirmed
+    last = max((at for code, at in heard.items() if code not in staying), default="")
+    return tuple(sorted({code for fact in group.confirmed if last <= _later(fact.at) for code in fact.codes}))
+
+
+def _open_requests(group: _Group) -> dict[str, tuple[RemovalRequested, set[str]]]:
+    """Return the requests that are not cancelled, with their codes; a confirmation ends earlier ones of its codes."""
+    taken_back = {request for fact in group.cancels for request in fact.requests}
+    ended: dict[str, str] = {}
+    for confirmed in group.confirmed:
+        ended.update((code, max(confirmed.at, ended.get(code, ""))) for code in confirmed.codes)
+    requests = {}
+    for fact_id, fact in group.requests.items():
+        codes = {code for code in fact.codes if fact.at > ended.get(code, "")}
+        if codes and fact_id not in taken_back:
+            requests[fact_id] = fact, codes
+    return requests
 
 
 def _status(
