@@ -192,9 +192,7 @@ def other_service(target: Target, recorded: str) -> Message:
             (step(f"this record is {which}a sandbox's: use another place, with --state"),),
         )
     check = step(f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL")
-    return Message(
-        "other-service", f"{what}; nothing is created there", target.name, (check, _rebind(target, "service"))
-    )
+    return Message("other-service", what, target.name, (check, _rebind(target, "service")))
 
 
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
@@ -203,9 +201,7 @@ def other_account(target: Target, recorded: Iterable[str], current: str) -> Mess
     what = f"the record binds this target to the account {bound}…, and the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"
     check = step(f"check {target.name.variable_prefix}CLIENT_ID")
-    return Message(
-        "other-account", f"{what}; nothing is created there", target.name, (check, _rebind(target, "account"))
-    )
+    return Message("other-account", what, target.name, (check, _rebind(target, "account")))
 
 
 def _rebind(target: Target, what: str) -> Step:

@@ -18,15 +18,20 @@ _ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-los
 def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, only what opens it is named: no other statement would be accepted.
+    While the first gate is closed, only what opens it is named: no other statement would be accepted. A record that
+    continues elsewhere lacks what came after that, so nothing else is said of it.
     """
-    obstacles = [obstacle for obstacle in standing.obstacles if obstacle is not Obstacle.LOSS_OPEN]
+    said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if record.closed_to else tuple(Obstacle)
+    obstacles = [found for found in standing.obstacles if found in said and found is not Obstacle.LOSS_OPEN]
     return tuple(_message(obstacle, record, standing, expected) for obstacle in obstacles or standing.obstacles)
 
 
 def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: str) -> Message:
     steps: tuple[Step, ...]
     count = len(standing.missing)
+    copy = ("reconciler", "state", "copy")
+    copying = (loss.of for loss in record.open_losses if loss.cause == "copy")
+    copies = tuple(step("finish the copy", *copy, place, standing.place) for place in copying)
     match obstacle:
         case Obstacle.OTHER_RECORD:
             what = f"this is the record {record.id}, and `record:` in config/ names {expected}"
@@ -35,6 +40,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             what = f"the record continues at {record.closed_to}"
             steps = (
                 step(f"use that place: set `state: {record.closed_to}` in config/"),
+                step("if its copy was interrupted, run", *copy, standing.place, record.closed_to),
                 step("if the record there is lost for good, run", "reconciler", "state", "accept-loss"),
             )
         case Obstacle.NOT_FROM_HERE:
@@ -48,18 +54,14 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
             what = f"{count} {noun} missing: the record is older than it was, or another one"
             recover = step("restore the record; or add what is missing from a copy or a backup")
-            steps = (recover, step("with", "reconciler", "state", "recover", "FILE"), _ACCEPT)
+            steps = (*copies, recover, step("with", "reconciler", "state", "recover", "FILE"), _ACCEPT)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
             steps = (step("restore it"), _ACCEPT)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
             what = f"the record may be incomplete: nothing is created while a loss is open: {causes}"
-            steps = tuple(
-                step("finish the copy", "reconciler", "state", "copy", loss.of, standing.place)
-                for loss in record.open_losses
-                if loss.cause == "copy"
-            ) or (
+            steps = copies or (
                 step("record what exists", "reconciler", "state", "import", "ADDRESS"),
                 step("when nothing is missing, run", "reconciler", "state", "complete", *_named(record)),
             )

@@ -181,9 +181,7 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
         )
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
-    if record.service_of(target.base_url) in (bound or {record.service_of(target.base_url)}) and (
-        not account or not accounts or account in accounts
-    ):
+    if bound <= {record.service_of(target.base_url)} and (not account or not accounts or account in accounts):
         return Draft()
     fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)
     what = (
@@ -222,6 +220,8 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
         ):
             what = f"{statement.source} has this target at {', '.join(urls)}, another service than {', '.join(ours)}"
             same = step("if both are one service, run first", "reconciler", "state", "rebind", "-t", target)
+            if not (target in record.base_urls and case.standing.first_gate_open):  # it would be refused, or no help
+                same = step(f"if both are one service, set `base_url: {urls[0]}` in config/ until this is recovered")
             refusals.append(Message("other-service", what, target, (same,)))
     if refusals:
         raise Refused(*refusals)

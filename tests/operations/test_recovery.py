@@ -105,6 +105,22 @@ class TestRecover:
                 project.say(Recover("backup", parse(theirs, "backup")))
             assert [message.name for message in caught.value.messages] == ["other-service"]
 
+    def test_rebind_is_named_only_where_it_helps(self) -> None:
+        """Before a target is bound here, or while the first gate is closed, it would not: `config/` is changed first."""
+        theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
+        bound, unbound, closed = (
+            project_with(*created("a", OFFERS)),
+            project_with(),
+            project_with(*created("a", OFFERS)),
+        )
+        closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
+        named = []
+        for project in (bound, unbound, closed):
+            with pytest.raises(Refused) as caught:
+                project.say(theirs)
+            named.append([step.command for step in caught.value.messages[0].steps if step.command])
+        assert named == [[("reconciler", "state", "rebind", "-t", EU)], [], []]
+
     def test_place_of_another_record_is_united(self) -> None:
         """Another place is a source too, whichever record it holds; its open loss opens here."""
         project = project_with(*created("a", OFFERS))

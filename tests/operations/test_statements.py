@@ -281,6 +281,13 @@ class TestRebind:
         assert record.service_of("https://new.example") == record.service_of(API)
         assert project.say(Rebind(EU)).facts == ()
 
+    def test_unites_services_that_two_histories_brought(self) -> None:
+        """A target that is bound to two services, which nobody has said to be one, is bound to neither."""
+        moved = created("b", OFFERS, "ONB10002", base_url="https://new.example")
+        project = project_with(*created("a", OFFERS), *moved, desired=desired_of(targets={EU: "https://new.example"}))
+        assert project.say(Rebind(EU)).facts
+        assert project.record_at().service_of("https://new.example") == project.record_at().service_of(API)
+
     def test_another_account_counts(self) -> None:
         """The account is bound as well, and an undeclared target is refused."""
         project = project_with(*created("a", OFFERS, account="sha256:one"))
