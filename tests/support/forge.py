@@ -166,6 +166,7 @@ class Forge:
             "PATH": _path(), **_QUIET, **extra,
         }  # fmt: skip
         command = [str(_BIN / "act"), event, "-e", str(file), "-W", CALLER, "-P", "ubuntu-24.04=-self-hosted"]
+        command += ["--concurrent-jobs", "1"]  # act may crash where two begin at once
         command += [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
         command += [part for name, value in self.variables.items() for part in ("--var", f"{name}={value}")]
         secrets = {"GITHUB_TOKEN": "a-token-of-the-run", **self.secrets}
@@ -185,7 +186,7 @@ class Forge:
 
 
 def for_act(text: str) -> str:
-    """Return a workflow as act takes it: it knows neither `$/`, the repository and commit of the file, nor cache modes."""
+    """Return a workflow as act takes it: it knows no cache modes, and no `$/` for the repository of the file itself."""
     text = re.sub(r"^cache-mode: none.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"uses: \$/([^\s,]+)", rf"uses: {_PUBLISHED}/\1@{_COMMIT}", text)
 

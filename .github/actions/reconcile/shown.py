@@ -33,11 +33,9 @@ def unshown(
     remaining = iter(heads)
     while left and (plans := next(remaining, None)) is not None:
         for digest, (change, _) in list(left.items()):
-            of_address = [
-                (plan, [row for row in plan["changes"] if row["address"] == change["address"]]) for plan in plans
-            ]
-            about = [(plan, rows) for plan, rows in of_address if rows]
-            others = [rows for _, rows in about if digest not in [row["digest"] for row in rows]]
+            rows = [[row for row in plan["changes"] if row["address"] == change["address"]] for plan in plans]
+            about = [(plan, shown) for plan, shown in zip(plans, rows, strict=True) if shown]
+            others = [shown for _, shown in about if digest not in [row["digest"] for row in shown]]
             if others:
                 left[digest] = (change, f"shown with another {_differences(change, others[0][0])}")
             elif any(contains(plan["record"]["head"]) for plan, _ in about):
@@ -73,12 +71,9 @@ def _plans(repository: str, commit: str) -> Iterator[Values]:
     path = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{repository}/")
     for run in _get("actions/runs", "event=pull_request", "status=success", f"head_sha={commit}")["workflow_runs"]:
         is_own = (run["head_repository"] or {}).get("full_name") == repository
-        found = (
-            _get(f"actions/runs/{run['id']}/artifacts")["artifacts"]
-            if is_own and run["path"].split("@")[0] == path
-            else []
-        )
-        for artifact in found:
+        if not is_own or run["path"].partition("@")[0] != path:
+            continue
+        for artifact in _get(f"actions/runs/{run['id']}/artifacts")["artifacts"]:
             if artifact["name"].startswith(NAME) and not artifact["expired"] and artifact["size_in_bytes"] < LARGEST:
                 for file in job.download(str(run["id"]), artifact["name"]):
                     yield json.loads(file.read_bytes())
