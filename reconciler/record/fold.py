@@ -113,7 +113,80 @@ class _Parts:
             case _:
                 assert_never(fact)
 
-    def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
+    def _hear(self, fact: Received) -> None:
+        url = normal_url(fact.url)
+        self.spans.setdefault((service_key(fact.base_url), url, fact.code), []).append((fact.first, fact.last))
+        self.last_received[url] = max(fact.last, self.last_received.get(url, ""))
+
+
+def fold(lines: Sequence[Line]) -> Record:
+    """Return what the lines of a record add up to; the first is its beginning, as `chain.parse` makes sure."""
+    parts = _Parts()
+    for line in lines:
+        parts.add(line)
+    base_urls, accounts, services = _bindings(parts.groups.values(), parts.rebounds)
+    return Record(
+        id=parts.record,
+        head=lines[-1].hash,
+        entries=len(lines),
+        attempts=_attempts(parts.groups, _addresses(parts.renames), parts.last_received),
+        losses=_losses(parts.losses, parts.completions),
+        closed_to=parts.closed.to if parts.closed else "",
+        base_urls=base_urls,
+        accounts=accounts,
+        services=services,
+        contained=frozenset(parts.contained),
+        received={key: tuple(sorted(set(spans))) for key, spans in parts.spans.items()},
+        missed=frozenset(parts.missed),
+        closed_for=parts.closed.loss if parts.closed else "",
+    )
+
+
+def _add_word(groups: dict[str, _Group], fact: Intended | Answered | Exists | Absent) -> None:
+    group = _group(groups, fact.attempt, fact)
+    match fact:
+        case Intended():
+            group.what = fact.what
+        case Answered():
+            group.what = group.what or fact.what
+            group.answered.append(fact)
+        case Exists():
+            group.what = group.what or fact.what
+            group.exists.append(fact)
+        case Absent():
+            group.absent.append(fact)
+        case _:
+            assert_never(fact)
+
+
+def _add_later(
+    groups: dict[str, _Group], fact: RemovalRequested | RemovalCancelled | RemovalConfirmed | SecretSet, fact_id: str
+) -> None:
+    group = _group(groups, fact.attempt, fact)
+    match fact:
+        case RemovalRequested():
+            group.requests[fact_id] = fact
+        case RemovalCancelled():
+            group.cancels.append(fact)
+        case RemovalConfirmed():
+            group.confirmed.append(fact)
+        case SecretSet():
+            group.secrets.append((fact.at, fact.secret))
+        case _:
+            assert_never(fact)
+
+
+def _group(groups: dict[str, _Group], attempt: str, fact: AnyFact) -> _Group:
+    group = groups.get(attempt)
+    if group is None:
+        group = groups[attempt] = _Group(fact.at, fact.by)
+    elif fact.at <= group.since[0]:
+        group.since = min((fact.at, fact.by), group.since, key=_earliest)
+    group.at = max(fact.at, group.at)
+    return group
+
+
+def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
     """Return, by attempt, the renames in effect as (address, id), sorted: more than one if two histories made them."""
     replaced = {replaced for fact in renames.values() for replaced in fact.replaces}
     found: dict[str, list[tuple[str, str]]] = {}
@@ -183,9 +256,9 @@ def _decide(
     received = max(heard.values(), default="")
     answer = max(group.answered, key=_rank) if group.answered else None
     removed = max(group.confirmed, key=lambda fact: _earliest((fact.at, fact.by))) if group.confirmed else None
-    gone_codes = _removed_codes(group, what, heard)
+    gone_codes = _removed_codes(group, what, heard) if group.confirmed else ()
     codes = tuple(code for code in what.codes if code not in gone_codes) if gone_codes else what.codes
-    requests = _open_requests(group)
+    requests = _open_requests(group) if group.requests else {}
     asked = {code for _, open_codes in requests.values() for code in open_codes}
     return Attempt(
         id=attempt,
