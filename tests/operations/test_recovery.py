@@ -106,7 +106,7 @@ class TestRecover:
             assert [message.name for message in caught.value.messages] == ["other-service"]
 
     def test_rebind_is_named_only_where_it_helps(self) -> None:
-        """Before a target is bound here, or while the first gate is closed, it would not: `config/` is changed first."""
+        """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""
         theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
         bound, unbound, closed = (
             project_with(*created("a", OFFERS)),
