@@ -52,9 +52,9 @@ class Attempt(Struct, frozen=True, gc=False):
     are not cancelled, `requested_codes` their codes, `requested` when the last was made; `by_plan`: a plan made them
     all, so a plan may take them back. `cancelled` is when the last cancelled request was cancelled, "" if none was.
     `exists`, `absent` and `removed` are people's words. `received` is when a notification arrived last at its own URL,
-    which proves it: only of one with `{attempt}`. `revived`: that was after its confirmed removal. `supersedes` are the
-    unknown attempts that it was sent in place of, `superseded_by` those sent in place of it; `retries` counts how many
-    retries led to it. `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed
+    which proves it: only of one with `{attempt}`. `revived`: that was after a removal of what was received had been
+    confirmed. `supersedes` are the unknown attempts that it was sent in place of, `superseded_by` those sent in place
+    of it that exist or may, or in whose place such a one was sent; `retries` counts how many retries led to it. `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed
     texts or names of private files, `fields` what of the response is in the clear.
     """
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -77,12 +76,12 @@ class _Parts:
         self.rebounds: list[Rebound] = []
         self.renames: dict[str, Renamed] = {}
         self.spans: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-        self.last_received: dict[str, str] = {}
+        self.last_received: dict[str, dict[str, str]] = {}
         self.contained: set[str] = set()
         self.missed: set[str] = set()
         self.closed: Closed | None = None
 
-    def add(self, line: Line) -> None:  # noqa: C901, PLR0912 - one case for each kind of fact
+    def add(self, line: Line) -> None:  # noqa: C901 - one case for each kind of fact
         fact = line.fact
         self.contained.add(line.hash)
         if fact.origin:
@@ -116,7 +115,8 @@ class _Parts:
     def _hear(self, fact: Received) -> None:
         url = normal_url(fact.url)
         self.spans.setdefault((service_key(fact.base_url), url, fact.code), []).append((fact.first, fact.last))
-        self.last_received[url] = max(fact.last, self.last_received.get(url, ""))
+        last = self.last_received.setdefault(url, {})
+        last[fact.code] = max(fact.last, last.get(fact.code, ""))
 
 
 def fold(lines: Sequence[Line]) -> Record:
@@ -198,7 +198,9 @@ def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]
 
 
 def _attempts(
-    groups: Mapping[str, _Group], renamed: Mapping[str, list[tuple[str, str]]], last_received: Mapping[str, str]
+    groups: Mapping[str, _Group],
+    renamed: Mapping[str, list[tuple[str, str]]],
+    last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
     successors: dict[str, list[str]] = {}
     for attempt, group in groups.items():
@@ -209,7 +211,7 @@ def _attempts(
         if group.what is not None:
             addresses = renamed.get(attempt, ())
             retries = _retries(group.what, groups)
-            attempts[attempt] = _decide(attempt, group, group.what, addresses, heard.last, retries)
+            attempts[attempt] = _decide(attempt, group, group.what, addresses, last_received, retries)
     for attempt in successors.keys() & attempts.keys():
         standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
         attempts[attempt] = replace(attempts[attempt], superseded_by=standing)

@@ -308,12 +308,35 @@ def test_retry_that_delivers_after_all(unknown: Scene) -> None:
 
 
 def test_retry_whose_successor_failed(unknown: Scene) -> None:
-    """Superseded and received while no later one is live: it is the subscription of its address."""
+    """What was rejected takes the place of nothing: the unknown one is sent again, or proves itself."""
     (lost,) = unknown.attempts
     unknown.apply(become=lambda change: Outcome.REJECTED)
-    assert Action.CREATE is unknown.change().action
+    assert (Action.RETRY, (lost.id,)) == (unknown.change().action, unknown.change().concerns)
     unknown.receive(lost.url, "ONB10002")
     assert [] == unknown.changes()
+
+
+def test_retry_whose_successor_failed_is_not_forgotten(unknown: Scene) -> None:
+    """Nor is it forgotten where its address is desired no more, under another name, or beside another URL."""
+    unknown.apply(become=lambda change: Outcome.REJECTED)
+    unknown.set_mode(Replace.WAIT)
+    unknown.want("offers", "ONB10001", hooks("new/{attempt}"))
+    assert Block.UNRESOLVED is unknown.change().block
+    unknown.drop("offers")
+    assert Block.UNRESOLVED is unknown.change().block
+    unknown.want("loans", "ONB10001 ONB10002", OWN)
+    assert [Block.UNRESOLVED] * 2 == [change.block for change in unknown.changes()]
+
+
+def test_retry_whose_successor_was_removed(unknown: Scene) -> None:
+    """Nor is it once what took its place is gone, whose removal says nothing of it."""
+    unknown.apply()
+    successor = unknown.attempts[-1].id
+    unknown.drop("offers")
+    unknown.apply()
+    assert [] == unknown.changes()
+    unknown.confirm(successor)
+    assert Block.UNRESOLVED is unknown.change().block
 
 
 def test_retry_heals_by_itself(unknown: Scene) -> None:

@@ -157,6 +157,24 @@ def test_revived(scene: Scene, seconds: int, *, is_revived: bool) -> None:
         assert Status.AWAITING_REMOVAL is only(scene).status
 
 
+def test_revived_in_part(scene: Scene) -> None:
+    """What stays is heard as before: only what was removed, or is not its own, disproves a removal."""
+    attempt = scene.hold("offers", "ONB10011 ONB10012 ONB10013", OWN)
+    scene.request(attempt)
+    scene.confirm(attempt, "ONB10012")
+    scene.now += 100
+    scene.receive(only(scene).url, "ONB10011")
+    assert (False, ("ONB10011", "ONB10013"), Status.AWAITING_REMOVAL) == (
+        only(scene).revived, only(scene).codes, only(scene).status,
+    )  # fmt: skip
+    scene.receive(only(scene).url, "ONB10012")
+    assert (True, 3, ("ONB10011", "ONB10013"), Status.LIVE) == (
+        only(scene).revived, len(only(scene).codes), only(scene).requested_codes, only(scene).status,
+    )  # fmt: skip
+    scene.confirm(attempt, "ONB10012")
+    assert (True, ("ONB10011", "ONB10013")) == (bool(only(scene).removed), only(scene).codes)
+
+
 def test_superseded(scene: Scene) -> None:
     """A retry takes the place of what it supersedes, and counts those before it."""
     first = scene.lose("offers", "ONB10011", OWN)
@@ -166,6 +184,11 @@ def test_superseded(scene: Scene) -> None:
         (scene.attempt(found).blocks, scene.attempt(found).retries) for found in (first, second, third)
     ]
     assert ((second,), (first,)) == (scene.attempt(first).superseded_by, scene.attempt(second).supersedes)
+    scene.resolve(second, created=False)
+    assert [False, False, True] == [scene.attempt(found).blocks for found in (first, second, third)]
+    scene.resolve(third, created=False)
+    assert [True, False, False] == [scene.attempt(found).blocks for found in (first, second, third)]
+    scene.resolve(third, created=True)
     routes = scene.record.routes_at(scene.record.service_of(SERVICE))
     assert [third] == [found.id for found in routes["ONB10011", OWN]]
 
