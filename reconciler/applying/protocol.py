@@ -37,7 +37,7 @@ from reconciler.applying.work_queue import WorkQueue
 from reconciler.applying.writing import answered
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.result import Done
 from reconciler.record.facts import Intended
@@ -220,7 +220,9 @@ class Run:
             same = fresh.get(change.digest)
             shut = gate and (change.action in SENDS or not reading.standing.first_gate_open)
             if change.action is Action.BLOCKED:
-                self.work.conclude(change, Done.SKIPPED, detail=change.reasons[0].what if change.reasons else None)
+                last = change.block in (Block.GATE, Block.FOREIGN)  # the gate is named after why there is a change
+                detail = change.reasons[-1 if last else 0].what if change.reasons else None
+                self.work.conclude(change, Done.SKIPPED, detail=detail)
             elif same is None or same.action is not change.action or shut:
                 self.work.conclude(change, Done.SKIPPED, detail=gate if shut else reason)
             else:

@@ -13,7 +13,14 @@ from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.driver import drive, message_of, unless_interrupted
 from reconciler.applying.ports import Ports
 from reconciler.applying.protocol import Run
-from reconciler.applying.verdict import completed, under_way, unresolved, verdict_of, verdict_without_record
+from reconciler.applying.verdict import (
+    closed_gates,
+    completed,
+    under_way,
+    unresolved,
+    verdict_of,
+    verdict_without_record,
+)
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.plan import Block
 from reconciler.model.result import Applied, Done, Result, Verdict
@@ -90,6 +97,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
         addresses = {result.address for result in results}
         results = completed(results, left, record, under_way(left, addresses, (), wall))
         verdict = verdict_of(results, left, open_attempts)
+        messages += closed_gates(left) if results else ()
     if run.failure:
         messages.append(Message("apply-failed", f"the apply stopped with {run.failure}; please report this"))
     if run.creates.lost_response:

@@ -14,6 +14,7 @@ from reconciler.model.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from reconciler.errors import Message
     from reconciler.model.address import Address
     from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt, Record
@@ -43,6 +44,17 @@ def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], 
         if change.address in addresses
         and any(attempt.in_flight(wall) and attempt.id not in own for attempt in change.blocking)
     }
+
+
+def closed_gates(left: Plan) -> list[Message]:
+    """Return the messages of the gates that stop what is left to do, with the way on."""
+    foreign = [
+        message
+        for target in left.targets.values()
+        if any(change.block is Block.FOREIGN for change in target.changes)
+        for message in target.foreign
+    ]
+    return [*left.gates, *foreign]
 
 
 def completed(

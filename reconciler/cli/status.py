@@ -68,7 +68,10 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
         raise click.UsageError("--soak requires --proven")
     seconds, project = _seconds(soak) if soak else None, invocation.project
     record = project.journal.read().record
-    pairs = compare(project.desired, record, a, b, now=project.now(), gate=gate, proven=proven, soak=seconds)
+    moment, accounts = project.now(), project.accounts()
+    pairs = compare(
+        project.desired, record, a, b, now=moment, gate=gate, proven=proven, soak=seconds, accounts=accounts
+    )
     invocation.terminal.report(lambda: parity_document(pairs), lambda: parity_json(pairs), form)
     return 0 if pairs.in_line else 2
 

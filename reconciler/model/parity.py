@@ -10,6 +10,7 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reconciler.errors import Message
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import ParityException
 
@@ -75,13 +76,21 @@ class Unpaired(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """How targets compare, pair by pair. `unused` are declared exceptions that none of the pairs needs."""
+    """How targets compare, pair by pair. `unused` are declared exceptions that none of the pairs needs.
+
+    `foreign` says which targets the record binds to another service or account than the settings name.
+    """
 
     compared: tuple[Parity, ...]
     unpaired: tuple[Unpaired, ...] = ()
     unused: tuple[ParityException, ...] = ()
+    foreign: tuple[Message, ...] = ()
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, and no target lacks its counterpart."""
-        return all(parity.in_line for parity in self.compared) and not any(left.matters for left in self.unpaired)
+        """True if each pair is in line, no target lacks its counterpart, and none is of another service."""
+        return (
+            not self.foreign
+            and all(parity.in_line for parity in self.compared)
+            and not any(left.matters for left in self.unpaired)
+        )

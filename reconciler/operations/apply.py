@@ -15,6 +15,7 @@ from reconciler.applying.run import Limits, Ports, carry_out
 from reconciler.errors import Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS
+from reconciler.model.result import Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.plan import replan
@@ -100,7 +101,7 @@ class Session:
         self._failpoints = Failpoints(os.environ.get(VARIABLE, ""))
         targets = [plan.target for plan in planned.plan.targets.values()]
         self._failpoints.refuse_real_services(url for target in targets for url in (target.auth_url, target.base_url))
-        self._callers = _callers(project, planned)
+        self._responses, self._callers = _callers(project, planned)
 
     def carry_out(self, observe: Callable[[Run], None]) -> Applied:
         """Apply the plan as it was approved; `observe` is shown the progress."""
@@ -132,6 +133,9 @@ class Session:
                 patience=_PATIENCE_IN_CI if project.in_ci else _PATIENCE,
             )
             applied = carry_out(planned.plan, planned.reading, ports, limits)
+        for result in applied.results:
+            if self._responses and result.outcome is Done.CREATED and result.attempt and result.recorded:
+                self._responses.forget_sealed(result.attempt)
         return replace(applied, signal=caught[0]) if caught else applied
 
 
@@ -158,12 +162,13 @@ class _ServiceCaller:
             return replace(answer, detail=detail), None, True
 
 
-def _callers(project: Project, planned: Planned) -> Mapping[TargetName, _ServiceCaller]:
+def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapping[TargetName, _ServiceCaller]]:
+    """Return where responses are kept, and what makes the calls, by target; nothing if there is nothing to send."""
     sending = [
         plan.target for plan in planned.plan.targets.values() if any(change.action in SENDS for change in plan.changes)
     ]
     if not sending:
-        return {}
+        return None, {}
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.operations.responses import Responses  # noqa: PLC0415 - it loads the encryption
     from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
@@ -181,4 +186,4 @@ def _callers(project: Project, planned: Planned) -> Mapping[TargetName, _Service
             problems += problem.messages
     if problems:
         raise SettingsError(*problems)
-    return callers
+    return responses, callers

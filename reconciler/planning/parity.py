@@ -16,6 +16,7 @@ from reconciler.model.clock import stamp
 from reconciler.model.parity import Difference, Pairs, Parity, Side, Unpaired, View
 from reconciler.model.record import Status
 from reconciler.model.selection import has_wildcard
+from reconciler.planning.blocking import foreign
 from reconciler.planning.evidence import received
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WHENEVER = "9999"
 """After all times of notifications, as text compares."""
 
 
-def parity(
+def parity(  # noqa: PLR0913 - each is a question of its own
     desired: Desired,
     record: Record,
     a: str,
@@ -38,12 +39,13 @@ def parity(
     gate: bool = False,
     proven: bool = False,
     soak: float | None = None,
+    accounts: Mapping[TargetName, str] | None = None,
 ) -> Pairs:
     """Compare two targets, or two patterns of targets pair by pair.
 
     With `gate`, return what B desires and A does not have live; with `proven`, what was not observed delivering there
-    either, for `soak` seconds by `now`. At a gate, a target that has no counterpart to follow it stops nothing. Raises
-    SelectionError.
+    either, for `soak` seconds by `now`. At a gate, a target that has no counterpart to follow it stops nothing.
+    `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -57,7 +59,13 @@ def parity(
         else Unpaired(second, first, matters=True)
         for first, second in others
     )
-    return Pairs(compared, unpaired, () if gate or proven else _unused_in_all(desired, compared))
+    strange = [
+        message
+        for name, target in desired.targets.items()
+        if any(name in pair for pair in pairs)
+        for message in foreign(target, record, (accounts or {}).get(name))
+    ]
+    return Pairs(compared, unpaired, () if gate or proven else _unused_in_all(desired, compared), tuple(strange))
 
 
 def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> Parity:

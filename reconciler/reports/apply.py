@@ -91,8 +91,13 @@ def _tone(applied: Applied) -> Tone:
 
 def _problems(applied: Applied) -> Iterator[Message]:
     """Yield why a change was not carried out, and what to do about each unresolved create."""
+    told = {message.what for message in applied.messages}
     for result in applied.results:
-        if result.detail and result.outcome in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED):
+        if (
+            result.detail
+            and result.detail not in told
+            and result.outcome in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED)
+        ):
             steps: tuple[Step, ...] = ()
             if result.outcome is Done.REJECTED and result.status == 409:
                 command = ("reconciler", "state", "import", result.address)

@@ -182,7 +182,7 @@ def _route(route: Duplicate) -> Json:
 
 def parity_json(pairs: Pairs) -> Json:
     """Return the document of a comparison of targets."""
-    known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused}
+    known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused, "foreign": pairs.foreign}
     return {"format_version": FORMAT, "in_line": pairs.in_line, **known}
 
 

@@ -18,6 +18,7 @@ from reconciler.reports.document import (
     Todo,
     Tone,
 )
+from reconciler.reports.messages import alerts
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def parity_document(pairs: Pairs) -> Document:
         "parity",
         _verdict(pairs),
         Tone.ADDED if pairs.in_line else Tone.WARNING,
-        alerts=tuple(unpaired),
+        alerts=(*unpaired, *alerts(pairs.foreign, "Warning")),
         body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
         next=Commands(tuple(steps)) if steps else None,
         details=tuple(_declared(pairs)),
@@ -53,6 +54,8 @@ def parity_document(pairs: Pairs) -> Document:
 
 
 def _verdict(pairs: Pairs) -> str:
+    if pairs.foreign:
+        return "Not in line: the record is of another service or account than the settings name."
     if len(pairs.compared) == 1 and not pairs.unpaired:
         (parity,) = pairs.compared
         names = {difference.name for difference in parity.differences}

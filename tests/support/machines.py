@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import pyrage  # type: ignore[import-untyped]
 
@@ -118,7 +119,7 @@ class Machine:
             "XDG_CACHE_HOME": str(self.home / "cache"),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
-            "PYTHONPATH": str(CLOCK),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(CLOCK), os.environ.get("PYTHONPATH")))),
             "TEST_CLOCK_AHEAD": str(self.partner.ahead),
             "RECONCILER_TEST_FAILPOINT": failpoint,
             **self.partner.credentials,
@@ -350,7 +351,7 @@ class Partner:
     def wait_until_served(self) -> None:
         """Wait until nothing that a dead client sent is on its way into the sandbox, and nothing is created late."""
         with suppress(OSError):
-            servers.urlopen(f"{self.sandbox.url}/last", timeout=10)  # connections are taken in their order
+            urlopen(f"{self.sandbox.url}/last", timeout=10)  # connections are taken in their order
         until = time.monotonic() + 10
         server, world = self.sandbox._server, self.sandbox.world
         while (server._reading or server._answering or world._late) and time.monotonic() < until:

@@ -1,0 +1,107 @@
+"""`state copy`, killed at each of its steps, between every two kinds of place, with another machine at the old one."""
+
+from __future__ import annotations
+
+import signal
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+from support.machines import HERE, KINDS, Partner, names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.machines import Machine, Places
+
+STEPS = [f"{when}-append:{number}" for number in (1, 2, 3) for when in ("before", "after")]
+PAIRS = [("file", "file"), *permutations(KINDS, 2)]
+
+
+def _to(partner: Partner, places: Places, kind: str) -> str:
+    """Return another place, which every machine can reach."""
+    place = places.make(kind)
+    partner.place.environment.update(place.environment)
+    return "other.jsonl" if kind == "file" else place.name
+
+
+def _lets_pass(machine: Machine, place: str) -> bool:
+    """True if an apply at the place would send something."""
+    done = machine.run("plan", "--format", "json", "--state", place)
+    return done.code == 0 and any(change["request"] for change in done.document["changes"])
+
+
+@pytest.mark.parametrize(("source", "kind"), PAIRS)
+def test_a_copy_killed_at_any_step_is_completed_by_running_it_again(
+    tmp_path: Path, places: Places, source: str, kind: str
+) -> None:
+    """At no step do two places let a create pass; run again, the new one has all that was recorded."""
+    turn = PAIRS.index((source, kind))
+    steps = STEPS if turn == 0 else [STEPS[turn % 6]]
+    for step in steps:
+        with Partner(tmp_path / step, places.make(source)) as partner:
+            machine = partner.first(1)
+            machine.recover()
+            machine.declare(names(2))
+            other = machine if source == "file" else partner.machine("other")
+            old, new = partner.place.name, _to(partner, places, kind)
+            ended = machine.run("state", "copy", old, new, "--yes", failpoint=f"{step}:kill")
+            assert ended.code == -signal.SIGKILL, ended
+            assert not (_lets_pass(other, old) and _lets_pass(machine, new)), step
+            machine.succeed("state", "copy", old, new, "--yes")
+            machine.succeed("state", "copy", old, new, "--yes")
+            closed = other.apply()
+            assert (closed.code, new in closed.out) == (1, True), closed
+            machine.declare(partner.wanted, state=new)
+            machine.recover()
+
+
+@pytest.mark.parametrize(("source", "kind"), [PAIRS[0], ("git", "s3"), ("s3", "postgresql"), ("postgresql", "git")])
+def test_an_apply_at_the_old_place_during_a_copy_loses_nothing(
+    tmp_path: Path, places: Places, source: str, kind: str
+) -> None:
+    """What it could not append to the closed record is in its recovery file, and the copy loses nothing."""
+    with Partner(tmp_path / "p", places.make(source)) as partner:
+        machine = partner.first(4)
+        other = machine if source == "file" else partner.machine("other")
+        old, new = partner.place.name, _to(partner, places, kind)
+        apply = other.start("apply", "--auto-approve", "--parallelism", "2", failpoint="after-send:2:1,after-send:3:1")
+        while not partner.exists():
+            pass
+        machine.succeed("state", "copy", old, new, "--yes", failpoint="before-append:2:0.2,before-append:3:0.2")
+        ended = other.finish(apply)
+        assert ended.code in (0, 1, 3), ended
+        for each in {machine, other}:
+            each.declare(partner.wanted, state=new)
+        for file in (other.data / "unrecorded").glob("*.jsonl"):
+            other.succeed("state", "recover", str(file))
+        machine.recover()
+
+
+@pytest.mark.parametrize("kind", ["file", "git"])
+def test_a_record_can_be_copied_there_and_back(tmp_path: Path, places: Places, kind: str) -> None:
+    """A place that was closed takes the record again."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        old, new = partner.place.name, _to(partner, places, kind)
+        machine.succeed("state", "copy", old, new, "--yes")
+        machine.declare(names(2), state=new)
+        machine.recover()
+        machine.succeed("state", "copy", new, old, "--yes")
+        machine.declare(names(3), state=old)
+        machine.recover()
+        assert machine.run("apply", "--auto-approve", "--state", new).code == 1
+
+
+def test_a_copy_to_a_place_in_use_is_refused(tmp_path: Path, places: Places) -> None:
+    """A place with another record is left as it is."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        neighbour = Partner(tmp_path / "n", places.make("file"))
+        with neighbour:
+            there = neighbour.first(1)
+            done = machine.run("state", "copy", "state.jsonl", str(there.path / "state.jsonl"), "--yes")
+            assert done.code == 1, done
+            there.recover()
+        assert f"{HERE}/s0" in machine.apply().out
+        partner.assert_done(machine)

@@ -1,0 +1,168 @@
+"""An apply dies, stops or is interrupted at a durable step; a person recovers from it as the messages say."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from support.machines import CODES, HERE, KINDS, THERE, Partner, lowered, names
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from support.machines import Machine, Places
+
+STEPS = 17
+"""Steps of an apply of four subscriptions over two targets that makes one call at a time."""
+
+
+def _want_more(machine: Machine, count: int) -> None:
+    """Want so many subscriptions more, on every target."""
+    wanted = machine.partner.wanted
+    machine.declare({**wanted, **names(count, len(wanted))})
+
+
+def _wait_until_stopped(process: subprocess.Popen[bytes]) -> None:
+    status = Path(f"/proc/{process.pid}/stat")
+    until = time.monotonic() + 20
+    while status.read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("turn", range(3))
+def test_an_apply_killed_at_any_step_is_recovered_from(tmp_path: Path, places: Places, kind: str, turn: int) -> None:
+    """Killed at a durable step, nothing is lost or twice; resolved truthfully, all is there once."""
+    steps = range(turn + 1, STEPS + 1, 3) if kind == "file" else (2 * turn + KINDS.index(kind), 7 + turn)
+    with Partner(tmp_path / "p", places.make(kind), (HERE, THERE)) as partner:
+        machine = partner.first(1)
+        for step in steps:
+            _want_more(machine, 2)
+            ended = machine.apply("--parallelism", "1", failpoint=f"any:{step}:kill")
+            assert ended.code == -signal.SIGKILL, ended
+            machine.settle()
+            partner.assert_at_most_once()
+        machine.recover()
+        machine.succeed("state", "verify")
+
+
+@pytest.mark.parametrize(("kind", "what"), list(zip(KINDS, ("hup", "int", "term", "int"), strict=True)))
+def test_an_interrupted_apply_records_what_its_calls_are(tmp_path: Path, places: Places, kind: str, what: str) -> None:
+    """The exit code is 128 and the signal's number, no further call is started, and no outcome is left open."""
+    with Partner(tmp_path / "p", places.make(kind), (HERE, THERE)) as partner:
+        machine = partner.first(1)
+        for number, step in enumerate(("before-append:2", "after-append:2", "before-send:2", "after-send:1"), 1):
+            _want_more(machine, 1)
+            ended = machine.apply("--parallelism", "1", failpoint=f"{step}:{what}")
+            assert ended.code == CODES[what], ended
+            assert partner.creates <= 2 * number
+        assert machine.recover() == 0
+
+
+def test_a_call_that_is_not_answered_within_the_grace_is_unknown(tmp_path: Path, places: Places) -> None:
+    """Once the grace of an interrupted run has passed, the call in flight is recorded as unknown."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(2)
+        partner.sandbox.world.fail_next("hang-after")
+        apply = machine.start("apply", "--auto-approve", failpoint="grace=0.1")
+        _wait_until(partner.exists)
+        apply.send_signal(signal.SIGTERM)
+        assert machine.finish(apply).code == 143
+        assert machine.recover() == 1
+
+
+@pytest.mark.parametrize("step", ["before-send:1", "after-append:1"])
+def test_a_call_whose_process_was_stopped_beyond_its_window_is_not_sent(
+    tmp_path: Path, places: Places, step: str
+) -> None:
+    """Stopped before its call and continued after the send window, an apply sends nothing: not sent, exit 1."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        apply = machine.start("apply", "--auto-approve", failpoint=lowered(0.1, f"{step}:stop"))
+        _wait_until_stopped(apply)
+        time.sleep(0.15)
+        apply.send_signal(signal.SIGCONT)
+        ended = machine.finish(apply)
+        assert (ended.code, partner.creates) == (1, 0), ended
+        assert machine.recover() == 0
+
+
+def test_a_stopped_apply_is_overtaken_only_after_its_call_is_settled(tmp_path: Path, places: Places) -> None:
+    """While a call may be in flight, others are refused; once someone said that it was not created, it is not sent."""
+    with Partner(tmp_path / "p", places.make("git")) as partner:
+        machine, other = partner.first(1), partner.machine("other")
+        apply = machine.start("apply", "--auto-approve", failpoint="before-send:1:stop,freshness=0.1")
+        _wait_until_stopped(apply)
+        assert (other.apply().code, partner.creates) == (1, 0)
+        early = other.run("state", "resolve", f"{HERE}/s0", "--not-created", "--yes")
+        assert early.code == 1, early
+        partner.wait(200)
+        assert other.apply().code == 3
+        other.succeed("state", "resolve", f"{HERE}/s0", "--not-created", "--yes")
+        other.recover()
+        apply.send_signal(signal.SIGCONT)  # its own clock did not move on: only a new look at the record stops it
+        ended = machine.finish(apply)
+        assert (ended.code, partner.creates) == (1, 1), ended
+        partner.assert_done(machine)
+
+
+def _wait_until(holds: Callable[[], object]) -> None:
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+FAULTS = {
+    **dict.fromkeys(("reset-after", "500-after", "html", "half", "empty", "late"), 0.04),
+    **dict.fromkeys(("reset-before", "503", "422", "401-once", "html-200"), 0.03),
+    **dict.fromkeys(("token-503", "token-reset-after"), 0.03),
+}
+
+
+def _kill_until_done(root: Path, places: Places, random: Random, kills: int) -> int:
+    """Apply, killed over and over, until all is there; return how often it was killed."""
+    place = places.make(random.choice(KINDS) if kills > 5 else "file")
+    killed = 0
+    with Partner(root, place, (HERE, THERE), faults=FAULTS, seed=random.randrange(1 << 32)) as partner:
+        machine = partner.first(2)
+        while True:
+            words = ("apply", "--auto-approve", "--parallelism", str(random.choice((1, 2, 4))), "--timeout", "2")
+            if random.random() < 0.6:
+                ended = machine.run(*words, failpoint=f"any:{random.randint(1, 20)}:kill")
+            else:
+                apply = machine.start(*words)
+                time.sleep(random.uniform(0.2, 1.2))
+                apply.send_signal(random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
+                ended = machine.finish(apply)
+            killed += ended.code < 0
+            assert ended.code in (0, 1, 3, 130, 143, -2, -9, -15), ended
+            machine.settle()
+            partner.assert_at_most_once()
+            if killed < kills:
+                _want_more(machine, random.randint(0, 2))
+            elif ended.code == 0:
+                break
+        partner.assert_done(machine)
+        machine.succeed("state", "verify")
+    return killed
+
+
+def test_random_kills_create_nothing_twice(tmp_path: Path, places: Places) -> None:
+    """However often an apply is killed at a service that fails: no route twice, none lost, and in the end all there."""
+    assert _kill_until_done(tmp_path / "p", places, Random(7), 5) >= 5
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_thousand_random_kills_create_nothing_twice(tmp_path: Path, places: Places, seed: int) -> None:
+    """As above, fifty kills for each seed."""
+    assert _kill_until_done(tmp_path / "p", places, Random(seed), int(os.environ.get("KILLS", "50"))) >= 5

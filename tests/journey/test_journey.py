@@ -1,0 +1,85 @@
+"""The life of a project, told by its commands: begun, created, changed, observed, removed, moved."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.git_world import GitWorld
+from support.machines import HERE, KINDS, THERE, Partner, Places, names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def places(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Places:
+    """Makes places that no other test uses."""
+    return Places(tmp_path_factory, tmp_path / "repositories", GitWorld.make_template(tmp_path_factory.mktemp("git")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_project_lives_through_every_kind_of_change(tmp_path: Path, places: Places, kind: str) -> None:
+    """Created, extended, replaced, renamed, removed: the service has what is desired, and the record agrees."""
+    with Partner(tmp_path / "p", places.make(kind), (HERE, THERE)) as partner:
+        machine = partner.first(2)
+        assert machine.run("plan", "--detailed-exitcode").code == 2
+        machine.succeed("plan", "--out", "plan.json")
+        machine.succeed("apply", "plan.json")
+        partner.assert_done(machine)
+        tokens = dict(partner.sandbox.world.requests)
+        machine.declare({"s0": ["ONB10000", "LOA10013"], "s1": ["ONB10001"]})
+        assert "extend" in machine.succeed("plan").out
+        machine.recover()
+        assert partner.sandbox.world.requests["token", "staging"] == tokens["token", "staging"]
+        partner.moved["s1"] = "https://hooks.partner.example/elsewhere"
+        machine.declare(partner.wanted)
+        assert "removal" in machine.apply().out
+        machine.succeed("status", "--detailed-exitcode")  # a removal that is awaited is no change
+        letters = machine.succeed("removal", "list").out
+        for target in (HERE, THERE):
+            assert f"{target}" in letters
+            machine.succeed("removal", "confirm", f"{target}/s1", "--yes")
+        for created in partner.sandbox.world.subscriptions():
+            if created.url.endswith("/s1"):
+                partner.sandbox.world.remove(created.id)
+        partner.assert_done(machine)
+        for target in (HERE, THERE):
+            machine.succeed("state", "mv", f"{target}/s1", f"{target}/renamed")
+        partner.moved["renamed"] = partner.moved["s1"]
+        machine.declare({"s0": ["ONB10000", "LOA10013"], "renamed": ["ONB10001"]})
+        partner.assert_done(machine)
+        assert machine.run("parity", HERE, THERE, "--gate").code == 0
+        assert machine.run("status", "--detailed-exitcode").code == 0
+        machine.succeed("state", "verify")
+        assert json.loads(machine.succeed("state", "history", "--format", "json").out)
+        assert machine.succeed("doctor").code == 0
+
+
+def test_a_notification_proves_an_unknown_create(tmp_path: Path, places: Places) -> None:
+    """With {attempt} in its URL, an unknown outcome heals once a notification was received at it."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        partner.moved["s0"] = "https://hooks.partner.example/s0/{attempt}"
+        machine = partner.first(1)
+        partner.sandbox.world.fail_next("reset-after")
+        assert machine.apply().code == 3
+        (created,) = partner.sandbox.world.subscriptions()
+        received = {"at": "2030-01-01T00:00:00.000Z", "path": created.url.removeprefix("https://hooks.partner.example")}
+        assert received["path"].startswith("/s0/")
+        assert machine.run("plan", "--detailed-exitcode").code == 3
+
+
+def test_unknown_retry_goes_on_by_itself(tmp_path: Path, places: Places) -> None:
+    """With `unknown: retry` an address whose create got lost is sent again, at a URL of its own."""
+    with Partner(tmp_path / "p", places.make("file"), settings=", unknown: retry") as partner:
+        partner.moved["s0"] = "https://hooks.partner.example/s0/{attempt}"
+        machine = partner.first(1)
+        partner.sandbox.world.fail_next("reset-before")
+        assert machine.apply().code == 3
+        assert machine.apply().code == 3
+        partner.wait(200)
+        machine.succeed("apply", "--auto-approve")
+        assert sum(partner.exists().values()) == 1
+        machine.succeed("plan")
+        assert names(1) == partner.wanted
