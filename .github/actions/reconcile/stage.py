@@ -36,7 +36,9 @@ def stages() -> dict[str, str]:
     path = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{REPOSITORY}/")
     jobs: dict[str, Any] = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["jobs"]
     named = {name: spec["with"]["stage"] for name, spec in jobs.items() if "stage" in spec.get("with", {})}
-    return {stage: named.get(jobs[name].get("needs", ""), "") for name, stage in named.items()}
+    needs = {name: jobs[name].get("needs", []) for name in named}
+    lists = {name: [given] if isinstance(given, str) else given for name, given in needs.items()}
+    return {stage: next((named[need] for need in lists[name] if need in named), "") for name, stage in named.items()}
 
 
 def fetch_tip() -> None:
@@ -93,7 +95,8 @@ def comment() -> None:
     text = REPORT.read_text(encoding="utf-8") if REPORT.exists() else f"There is no plan: see [the run]({run}).\n"
     if len(text) > COMMENT:
         kept = text[:COMMENT].rpartition("\n")[0]
-        text = f"**This is cut. The whole plan is in [the summary]({run}).**\n\n{kept}\n```\n"
+        text = f"**This is cut. The whole plan is in [the summary]({run}).**\n\n{kept}\n"
+        text += "```\n" * (kept.count("```") % 2)
     body = {"body": f"{MARKER}{text}\n\nPlanned for {job.event('pull_request', 'head', 'sha')}.\n"}
     place = f"repos/{REPOSITORY}/issues"
     pages = job.gh("api", "--paginate", "--slurp", f"{place}/{job.event('number')}/comments")

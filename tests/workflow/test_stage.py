@@ -1,0 +1,94 @@
+"""What a stage decides, as far as it takes no runner: the stages of a workflow, and the comment."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import job
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The script in a checkout, with what it has asked `gh` for: `written`, and the comments there are: `comments`."""
+    event = {"number": 5, "repository": {"default_branch": "main"}, "pull_request": {"head": {"sha": "c0ffee"}}}
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    given = {
+        "RECONCILER_CONFIG": "config", "GITHUB_REPOSITORY": "partner/hooks", "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_RUN_ID": "7", "GITHUB_WORKFLOW_REF": "partner/hooks/workflow.yml@refs/heads/main",
+    }  # fmt: skip
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    seen = SimpleNamespace(written=[], comments=[], path=tmp_path)
+
+    def gh(*words: str, stdin: object = None) -> Any:
+        if stdin is None:
+            return [seen.comments]
+        seen.written.append((words, stdin))
+        return None
+
+    monkeypatch.setattr(job, "gh", gh)
+    seen.script = importlib.reload(importlib.import_module("stage"))
+    return seen
+
+
+def comment(stage: Any, text: str) -> tuple[tuple[str, ...], str]:
+    """Write the comment for a report; return what `gh` was asked, and the text."""
+    (stage.path / "plan.md").write_text(text)
+    stage.script.comment()
+    ((words, body),) = stage.written
+    return words, body["body"]
+
+
+def row(number: int, body: str, login: str = "github-actions[bot]") -> dict[str, Any]:
+    """Return a comment."""
+    return {"id": number, "body": body, "user": {"login": login}}
+
+
+def test_first_comment(stage: Any) -> None:
+    """The comment begins with its marker, and names the commit that was planned."""
+    words, text = comment(stage, "### Plan\n")
+    assert ("api", "repos/partner/hooks/issues/5/comments", "--input", "-") == words
+    assert text.startswith(stage.script.MARKER)
+    assert "c0ffee" in text
+
+
+def test_comment_of_an_earlier_run(stage: Any) -> None:
+    """The workflow's own comment is changed: the one with the marker in front, by nobody else, of no other workflow."""
+    marker = stage.script.MARKER
+    others = [row(1, "of another workflow"), row(2, f"> {marker}"), row(3, f"{marker}forged", "someone")]
+    stage.comments = [*others, row(4, f"{marker}old")]
+    words, _ = comment(stage, "### Plan\n")
+    assert ("api", "-X", "PATCH", "repos/partner/hooks/issues/comments/4", "--input", "-") == words
+
+
+def test_comment_that_is_cut(stage: Any) -> None:
+    """A comment that is cut says so in its first line, and links the summary."""
+    _, text = comment(stage, "### Plan\n```sh\n" + "x" * 20 * 10_000)
+    lines = text.split("\n")
+    assert (
+        "**This is cut. The whole plan is in [the summary](https://github.com/partner/hooks/actions/runs/7).**"
+        == lines[1]
+    )
+    assert len(text) < 65_536
+
+
+@pytest.mark.parametrize(
+    ("needs", "after"),
+    [("needs: first", "staging"), ("needs: [tests, first]", "staging"), ("needs: tests", ""), ("", "")],
+)
+def test_stage_before(stage: Any, needs: str, after: str) -> None:
+    """The stages are the jobs of the workflow that name one; one follows the stage that its job needs."""
+    (stage.path / "workflow.yml").write_text(
+        "jobs:\n  tests: {steps: []}\n  first:\n    with: {stage: staging}\n"
+        f"  second:\n    with: {{stage: production}}\n    {needs}\n"
+    )
+    assert {"staging": "", "production": after} == stage.script.stages()
