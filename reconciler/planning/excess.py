@@ -72,7 +72,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
     kept: list[Attempt] = []
     surplus: list[Surplus] = []
     for attempt in sorted((attempt for attempt in live if attempt.id not in gone), key=_keep_first):
-        others = {code for other in kept if not _is_recorded_twice(other, attempt) for code in other.codes}
+        others = {code for other in kept if not is_recorded_twice(other, attempt) for code in other.codes}
         extra = [code for code in attempt.codes if code not in subscription.codes or code in others]
         for requested in (False, True):
             codes = tuple(code for code in extra if (code in attempt.requested_codes) is requested)
@@ -106,14 +106,14 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
         if len(sharing) > 1:
             distinct: list[Attempt] = []
             for attempt in sharing:
-                if not any(_is_recorded_twice(attempt, other) for other in distinct):
+                if not any(is_recorded_twice(attempt, other) for other in distinct):
                     distinct.append(attempt)
             ids = tuple(attempt.id for attempt in sharing)
             for target in {attempt.address.target for attempt in sharing}:
                 yield Duplicate(target, code, sharing[0].template, ids), len(distinct) > 1
 
 
-def _is_recorded_twice(one: Attempt, other: Attempt) -> bool:
+def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
     """True if one of two attempts is an import of what may be the other, so that nobody knows of two subscriptions."""
     return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)
 

@@ -9,6 +9,7 @@ from reconciler.model.address import Address
 from reconciler.model.desired import Overlap
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
+from reconciler.planning.excess import is_recorded_twice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,13 +92,29 @@ class Routes:
             return ()
         return address, aside
 
+    def is_kept_elsewhere(self, attempt: Attempt) -> bool:
+        """True if an attempt may be the subscription that is desired of another address: one of them was imported.
+
+        Its removal could be that of the only one there is.
+        """
+        route = (attempt.codes[0], normal_url(attempt.template))
+        sharing = self._record.routes_at(self._record.service_of(attempt.base_url)).get(route, ())
+        return any(
+            other.status is Status.LIVE and is_recorded_twice(attempt, other) and self._is_wanted(other)
+            for other in _others(attempt.address, sharing)
+        )
+
     def _is_kept(self, address: Address) -> bool:
         """True if something in force under an address is desired there."""
-        subscription = self._desired.subscriptions.get(address)
+        return any(map(self._is_wanted, self._present(address)))
+
+    def _is_wanted(self, attempt: Attempt) -> bool:
+        """True if a route of an attempt is desired of its address."""
+        subscription = self._desired.subscriptions.get(attempt.address)
         if subscription is None:
             return False
         routes = {(code, normal_url(subscription.template)) for code in subscription.codes}
-        return any(not routes.isdisjoint(attempt.routes) for attempt in self._present(address))
+        return not routes.isdisjoint(attempt.routes)
 
     def _present(self, address: Address) -> list[Attempt]:
         return [attempt for attempt in self._record.at_address(address) if attempt.in_force or attempt.blocks]

@@ -118,7 +118,7 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 def _settled(case: Case) -> list[Change]:
     """Keep what is live at the desired URL, restore what can be, create what is missing then, remove the rest."""
-    live = case.with_status(Status.LIVE)
+    live = [a for a in case.with_status(Status.LIVE) if not case.routes.is_kept_elsewhere(a)]
     if case.subscription is None or case.after is None:
         return _remove(case, live, reasons.NOT_DESIRED)
     old_retries = outlived(case.subscription, case.attempts)

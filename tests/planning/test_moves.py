@@ -32,6 +32,19 @@ def test_move_code(scene: Scene, taker: str) -> None:
     assert [] == scene.changes()
 
 
+def test_import_under_another_name_is_not_removed_with_the_old_one(scene: Scene) -> None:
+    """An import may be the very subscription that another address was created as: no removal of that is requested."""
+    held = scene.hold("old", "ONB10001", hooks("a"))
+    scene.bring("new", "ONB10001", hooks("a"))
+    scene.want("new", "ONB10001", hooks("a"))
+    assert [] == scene.changes()
+    scene.want("old", "ONB10002", hooks("b"))
+    scene.apply()
+    assert Status.LIVE is scene.attempt(held).status
+    scene.drop("new")
+    assert {"new", "old"} == {change.address.name for change in scene.changes()}
+
+
 def test_move_code_wait(scene: Scene) -> None:
     """`wait`: the old subscription is removed first, the new one is created once that is confirmed."""
     scene.set_mode(Replace.WAIT)
