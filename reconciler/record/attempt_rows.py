@@ -73,8 +73,9 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
         raise Refused(*refusals)
     facts: list[AnyFact] = []
     for attempt in attempts:
-        if statement.created and not _exists(attempt):
-            said = Exists(at=case.at, attempt=attempt.id, what=what_of(attempt), note=statement.note)
+        if statement.created and (not _exists(attempt) or (statement.force and attempt.status is Status.GONE)):
+            call, disproved = what_of(attempt), attempt.confirmations
+            said = Exists(at=case.at, attempt=attempt.id, what=call, note=statement.note, disproves=disproved)
             facts.append(said)
         elif not statement.created and attempt.unresolved:
             facts.append(fact.Absent(at=case.at, attempt=attempt.id, note=statement.note))

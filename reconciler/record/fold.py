@@ -2,13 +2,13 @@
 
 Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says
 so, and a notification at an attempt's own URL proves it. A confirmed removal ends the codes that it names, unless one
-of those, which can come from nowhere else, arrived at its own URL later.
+of those, which can come from nowhere else, arrived at its own URL later, or someone disproves it.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Loss, Record, Said, Status
 from reconciler.model.url import has_attempt, normal_url, service_key
+from reconciler.record.bindings import bindings
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -61,7 +62,7 @@ class _Group:
         self.absent: list[Absent] = []
         self.requests: dict[str, RemovalRequested] = {}
         self.cancels: list[RemovalCancelled] = []
-        self.confirmed: list[RemovalConfirmed] = []
+        self.confirmed: dict[str, RemovalConfirmed] = {}
         self.secrets: list[tuple[str, str]] = []
 
 
@@ -124,7 +125,8 @@ def fold(lines: Sequence[Line]) -> Record:
     parts = _Parts()
     for line in lines:
         parts.add(line)
-    base_urls, accounts, services = _bindings(parts.groups.values(), parts.rebounds)
+    whats = (group.what for group in parts.groups.values() if group.what is not None)
+    base_urls, accounts, services = bindings(whats, parts.rebounds)
     return Record(
         id=parts.record,
         head=lines[-1].hash,
@@ -169,7 +171,7 @@ def _add_later(
         case RemovalCancelled():
             group.cancels.append(fact)
         case RemovalConfirmed():
-            group.confirmed.append(fact)
+            group.confirmed[fact_id] = fact
         case SecretSet():
             group.secrets.append((fact.at, fact.secret))
         case _:
@@ -257,11 +259,8 @@ def _decide(
     heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
     received = max(heard.values(), default="")
     answer = max(group.answered, key=_rank) if group.answered else None
-    removed = max(group.confirmed, key=lambda fact: _earliest((fact.at, fact.by))) if group.confirmed else None
-    gone_codes = _removed_codes(group, what, heard) if group.confirmed else ()
-    codes = tuple(code for code in what.codes if code not in gone_codes) if gone_codes else what.codes
-    requests = _open_requests(group) if group.requests else {}
-    asked = {code for _, open_codes in requests.values() for code in open_codes}
+    removal, asked = _removal(group, what, heard)
+    codes = tuple(code for code in what.codes if code not in removal["removed_codes"])
     return Attempt(
         id=attempt,
         address=Address(addresses[0][0] if addresses else what.address),
@@ -284,47 +283,52 @@ def _decide(
         fields=answer.fields if answer else {},
         exists=_said(group.exists),
         absent=_said(group.absent),
-        removed=Said(removed.at, removed.by) if removed else None,
-        removed_codes=gone_codes,
-        requests=tuple(sorted(requests)),
         requested_codes=tuple(code for code in codes if code in asked),
-        requested=max((fact.at for fact, _ in requests.values()), default=""),
-        by_plan=bool(requests) and all(fact.by_plan for fact, _ in requests.values()),
-        cancelled=max((fact.at for fact in group.cancels), default=""),
         received=received,
-        revived=any(set(fact.codes).difference(gone_codes) for fact in group.confirmed),
         supersedes=what.supersedes,
         retries=retries,
         other_addresses=tuple(Address(address) for address, _ in addresses[1:]),
         renames=tuple(fact_id for _, fact_id in addresses),
         responses=tuple(dict.fromkeys(fact.response for fact in sorted(group.answered, key=_rank) if fact.response)),
         secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))),
+        **removal,
     )
 
 
-def _removed_codes(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the codes that are confirmed as removed, and that nothing heard since says are delivered.
+_UNTOUCHED: dict[str, Any] = {"removed_codes": ()}
 
-    What stays is heard as before: only other codes say that a confirmation is wrong.
+
+def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[dict[str, Any], set[str]]:
+    """Return the fields of an attempt about its removal, and the codes that are asked for.
+
+    A confirmation ends the codes that it names and the earlier requests for them. What stays is heard as before: only
+    what was removed, or is not its own, disproves it.
     """
-    confirmed = {code for fact in group.confirmed for code in fact.codes}
-    staying = set(what.codes) - confirmed
+    if not (group.requests or group.confirmed or group.cancels):
+        return _UNTOUCHED, set()
+    confirmed = group.confirmed.values()
+    ended = {code: fact.at for fact in sorted(confirmed, key=lambda fact: fact.at) for code in fact.codes}
+    staying = set(what.codes).difference(ended)
     last = max((at for code, at in heard.items() if code not in staying), default="")
-    return tuple(sorted({code for fact in group.confirmed if last <= _later(fact.at) for code in fact.codes}))
-
-
-def _open_requests(group: _Group) -> dict[str, tuple[RemovalRequested, set[str]]]:
-    """Return the requests that are not cancelled, with their codes; a confirmation ends earlier ones of its codes."""
+    disproved = {found for fact in group.exists for found in fact.disproves}
+    disproved |= {found for found, fact in group.confirmed.items() if last > _later(fact.at)}
     taken_back = {request for fact in group.cancels for request in fact.requests}
-    ended: dict[str, str] = {}
-    for confirmed in group.confirmed:
-        ended.update((code, max(confirmed.at, ended.get(code, ""))) for code in confirmed.codes)
-    requests = {}
-    for fact_id, fact in group.requests.items():
-        codes = {code for code in fact.codes if fact.at > ended.get(code, "")}
-        if codes and fact_id not in taken_back:
-            requests[fact_id] = fact, codes
-    return requests
+    requests = {found: fact for found, fact in group.requests.items() if found not in taken_back}
+    asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
+    open_requests = [requests[found] for found, codes in asked.items() if codes]
+    said = max(confirmed, key=lambda fact: _earliest((fact.at, fact.by)), default=None)
+    return {
+        "removed": Said(said.at, said.by) if said else None,
+        "removed_codes": tuple(
+            sorted({code for found, fact in group.confirmed.items() if found not in disproved for code in fact.codes})
+        ),
+        "confirmations": tuple(sorted(group.confirmed)),
+        "revived": any(last > _later(fact.at) for fact in confirmed),
+        "requests": tuple(sorted(found for found, codes in asked.items() if codes)),
+        "requested": max((fact.at for fact in open_requests), default=""),
+        "by_plan": bool(open_requests) and all(fact.by_plan for fact in open_requests),
+        "cancelled": max((fact.at for fact in group.cancels), default=""),
+    }, set().union(*asked.values())
 
 
 def _status(
@@ -372,40 +376,3 @@ def _losses(opened: Mapping[str, LossOpened], completions: Iterable[Completed]) 
         loss: Loss(loss, fact.cause, fact.at, fact.by, fact.heads, fact.of, ended.get(loss))
         for loss, fact in sorted(opened.items(), key=lambda found: (found[1].at, found[0]))
     }
-
-
-def _bindings(
-    groups: Iterable[_Group], rebounds: Iterable[Rebound]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]], dict[str, str]]:
-    """Return the base URLs and the accounts of each target, and which services are the same."""
-    urls: dict[str, set[str]] = {}
-    accounts: dict[str, set[str]] = {}
-    for target, base_url, account in {
-        (group.what.address.rpartition("/")[0], group.what.base_url, group.what.account)
-        for group in groups
-        if group.what is not None
-    }:
-        urls.setdefault(target, set()).add(base_url)
-        if account:
-            accounts.setdefault(target, set()).add(account)
-    for fact in rebounds:
-        urls.setdefault(fact.target, set()).add(fact.base_url)
-        if fact.account:
-            accounts.setdefault(fact.target, set()).add(fact.account)
-    return (
-        {target: tuple(sorted(found)) for target, found in sorted(urls.items())},
-        {target: frozenset(found) for target, found in accounts.items()},
-        _same_services(rebounds, urls),
-    )
-
-
-def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
-    """Map the key of each service to the least key of those that someone has said are one with it."""
-    classes: dict[str, set[str]] = {}
-    for fact in rebounds:
-        united = {service_key(url) for url in urls[fact.target]}
-        for key in list(united):
-            united |= classes.get(key, set())
-        for key in united:
-            classes[key] = united
-    return {key: min(united) for key, united in classes.items()}

@@ -11,7 +11,7 @@ from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Address
 from reconciler.model.selection import Selection, is_pattern
 from reconciler.model.spelling import suggestion
-from reconciler.model.url import filled, has_attempt, normal_url
+from reconciler.model.url import ATTEMPT, filled, has_attempt, normal_url
 from reconciler.record.attempt_rows import resolve_step
 from reconciler.record.facts import Exists, What
 from reconciler.record.statements import Draft
@@ -96,7 +96,8 @@ def _located(
         raise Refused(Message("other-service", what, address.target, (same,)))
     codes, attempt = tuple(sorted(set(codes))), statement.attempt
     if statement.url:
-        fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, template.split("{attempt}", 1))), statement.url)
+        parts = normal_url(template).split(ATTEMPT, 1)
+        fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, parts)), normal_url(statement.url))
         if fit is None or not has_attempt(template):
             return _Wanted(address, codes, statement.url, statement.url, base_url)
         attempt = fit[1]
@@ -108,8 +109,10 @@ def _located(
 def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
     """Return the codes of it that are not recorded, and why others, or all, cannot be imported."""
     known = record.attempts.get(wanted.attempt)
+    if known is not None and not known.in_force:
+        return (), _recorded_as_gone(known)
     if known is not None:
-        return (), None if known.in_force else _recorded_as_gone(known)
+        return (), None if known.address == wanted.address else _recorded_elsewhere(known, wanted)
     holders = _holders(wanted, record)
     codes = tuple(code for code in wanted.codes if code not in holders)
     import_words = ("reconciler", "state", "import", wanted.address)
@@ -119,8 +122,7 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
             what = f"attempt {holder.id} with this URL has an unknown outcome"
             return (), Message("outcome-unknown", what, wanted.address, (exists,))
         if holder.address != wanted.address:
-            rename = step("if it was renamed, run", "reconciler", "state", "mv", holder.address, wanted.address)
-            return codes, Message("recorded-elsewhere", f"recorded as {holder.address}", wanted.address, (rename,))
+            return codes, _recorded_elsewhere(holder, wanted)
     if codes and has_attempt(wanted.template) and not wanted.attempt:
         steps = (
             step("name the id in the URL that was created", *import_words, "--attempt", "ID"),
@@ -150,13 +152,16 @@ def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
     }
 
 
+def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:
+    rename = step("if it was renamed, run", "reconciler", "state", "mv", attempt.address, wanted.address)
+    return Message("recorded-elsewhere", f"recorded as {attempt.address}", wanted.address, (rename,))
+
+
 def _recorded_as_gone(attempt: Attempt) -> Message:
     """Return the way back for an attempt that the record has, and that is not in force."""
-    if attempt.removed and not attempt.unresolved:
-        what = f"attempt {attempt.id} is recorded as removed; a notification at its URL brings it back"
-        observe = step("record the notification", "reconciler", "state", "observe", "FILE")
-        return Message("recorded-as-removed", what, attempt.address, (observe,))
     exists = resolve_step(attempt, "if it exists, run", "--created")
     if not attempt.unresolved:
         exists = step(exists.text, *exists.command, "--force")
-    return Message("recorded-unresolved", f"attempt {attempt.id} is recorded already", attempt.address, (exists,))
+    known = "removed" if attempt.removed else "not created"
+    what = f"attempt {attempt.id} is recorded already{'' if attempt.unresolved else f', as {known}'}"
+    return Message("recorded-as-gone", what, attempt.address, (exists,))

@@ -1,15 +1,16 @@
-"""Why the first two gates are closed, as messages with the way on: the same for plans and for statements."""
+"""Why the gates are closed, as messages with the way on: the same for plans, for statements and for what is applied."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
+from reconciler.model.clock import stamp
 from reconciler.record.gates import Obstacle
 
 if TYPE_CHECKING:
     from reconciler.errors import Step
-    from reconciler.model.record import Record
+    from reconciler.model.record import Attempt, Record
     from reconciler.record.gates import Standing
 
 _ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
@@ -53,8 +54,8 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
         case Obstacle.HEADS_MISSING:
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
             what = f"{count} {noun} missing: the record is older than it was, or another one"
-            recover = step("restore the record; or add what is missing from a copy or a backup")
-            steps = (*copies, recover, step("with", "reconciler", "state", "recover", "FILE"), _ACCEPT)
+            recover = ("reconciler", "state", "recover", "FILE")
+            steps = (*copies, step("restore the record, or add what a copy or a backup has, with", *recover), _ACCEPT)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
             steps = (step("restore it"), _ACCEPT)
@@ -66,6 +67,16 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
                 step("when nothing is missing, run", "reconciler", "state", "complete", *_named(record)),
             )
     return Message(obstacle.value, what, standing.place, steps)
+
+
+def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, Step]:
+    """Return the two ways to settle an unknown outcome, from when they are accepted: by default, whenever that is."""
+    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
+    resolve = ("reconciler", "state", "resolve", attempt.address)
+    return (
+        step(f"{after}if it exists, run", *resolve, "--created", "--attempt", attempt.id),
+        step(f"{after}if it certainly does not, run", *resolve, "--not-created", "--attempt", attempt.id),
+    )
 
 
 def _named(record: Record) -> tuple[str, ...]:

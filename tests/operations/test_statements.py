@@ -193,6 +193,34 @@ class TestImport:
         assert project.say(Import(OFFERS, attempt=ID)).facts == ()
         assert project.say(Import(OFFERS)).facts == ()
 
+    @pytest.mark.parametrize("url", [f"https://HOOKS.example:443/{ID}", f"HTTPS://hooks.example/{ID}"])
+    def test_url_as_somebody_spells_it(self, url: str) -> None:
+        """A URL is recognised in every spelling that compares equal, or the next apply would create it again."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), OWN)}))
+        project.say(Import(OFFERS, url=url))
+        assert project.record_at().attempts[ID].own_url
+
+    def test_id_of_another_address(self) -> None:
+        """An attempt that is in force under another address is not taken for this one's: it was renamed, or is not."""
+        desired = desired_of({OFFERS: (("ONB10001",), OWN), LOANS: (("ONB10002",), OWN)})
+        project = project_with(desired=desired)
+        project.say(Import(OFFERS, attempt=ID))
+        assert steps(project, Import(LOANS, attempt=ID)) == [f"reconciler state mv {OFFERS} {LOANS}"]
+
+    def test_removed_by_mistake_is_put_back(self) -> None:
+        """What exists in spite of its confirmed removal is named by the import, and put back by `resolve --force`."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), OWN)}))
+        project.say(Import(OFFERS, attempt=ID))
+        project.say(ConfirmRemoval(OFFERS, attempts=(ID,)))
+        assert steps(project, Import(OFFERS, attempt=ID)) == [
+            f"reconciler state resolve {OFFERS} --created --attempt {ID} --force"
+        ]
+        assert project.say(Resolve(OFFERS, created=True, attempts=(ID,))).facts == ()
+        project.say(Resolve(OFFERS, created=True, attempts=(ID,), force=True))
+        assert status(project, ID) is Status.LIVE
+        project.say(ConfirmRemoval(OFFERS, attempts=(ID,)))
+        assert status(project, ID) is Status.GONE
+
     def test_unknown_and_renamed_are_not_imported_twice(self) -> None:
         """A route that may exist already names `resolve`, one under another address `state mv`."""
         desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers"))})
