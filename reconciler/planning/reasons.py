@@ -11,6 +11,7 @@ from reconciler.errors import Message, Step, step
 from reconciler.model.clock import stamp
 from reconciler.model.url import is_sandbox
 from reconciler.planning.evidence import received
+from reconciler.record.obstacles import settling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,22 +95,15 @@ def cancel_removal(address: Address, attempt: Attempt) -> Message:
 def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
     """Return what is unknown about a create, since when and by whom, and how to resolve it once its call is settled."""
     started = f"create started {attempt.since} by {who(attempt.by)}"
-    resolve = ("reconciler", "state", "resolve", attempt.address)
-    created = (*resolve, "--created", "--attempt", attempt.id)
-    seen = received(record, attempt)
-    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
+    steps, seen = settling(attempt, now), received(record, attempt)
     if seen:
         codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(seen.items()))
         what = f"{started}: outcome unknown, but it probably exists: notifications were received since: {codes}"
-        return Message("unresolved", what, attempt.address, (Step(f"{after}run", created),))
-    steps = (
-        Step(f"{after}if it exists", created),
-        Step(f"{after}if it certainly does not", (*resolve, "--not-created", "--attempt", attempt.id)),
-    )
+        return Message("unresolved", what, attempt.address, steps[:1])
     if attempt.in_flight(now):
         what = f"{started}: its call may be in flight until {stamp(attempt.settled_by)}; if it has no outcome then,"
-        return Message("in-flight", f"{what} check with the operator, then run:", attempt.address, steps)
-    what = f"{started}: outcome unknown; check with the operator, then run:"
+        return Message("in-flight", f"{what} check with the operator", attempt.address, steps)
+    what = f"{started}: outcome unknown; check with the operator"
     return Message("unresolved", what, attempt.address, steps)
 
 

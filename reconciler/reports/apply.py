@@ -6,18 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
-from reconciler.model.clock import stamp
-from reconciler.model.result import Done
+from reconciler.model.plan import Action
+from reconciler.model.result import Done, Verdict
+from reconciler.record.obstacles import settling
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.messages import alerts
 from reconciler.reports.plan import differing, verdict
-from reconciler.reports.words import SIGNS, capital, counted
+from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.errors import Step
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied, Result
 
@@ -73,10 +73,16 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _verdict(applied: Applied) -> str:
-    counts = Counter(result.outcome for result in applied.results)
+    elsewhere = _done_elsewhere(applied)
+    counts = Counter(result.outcome for result in applied.results if result not in elsewhere)
     words = [f"{counts[outcome]} {WORDS[outcome]}" for outcome in Done if counts[outcome]]
+    words += [f"{len(elsewhere)} already done by another run"] if elsewhere else []
     done = f"{'Interrupted' if applied.signal else 'Applied'}: {', '.join(words)}." if words else ""
-    rest = f"{counted(len(applied.unresolved), 'unresolved create')} (exit 3)." if applied.unresolved else ""
+    lost = sum(not result.recorded for result in applied.results)
+    open_words = [counted(len(applied.unresolved), "unresolved create")] if applied.unresolved else []
+    open_words += [f"{counted(lost, 'outcome')} not recorded"] if lost else []
+    rest = f"{capital(listed(open_words) or 'a create is unresolved')} (exit 3)."
+    rest = rest if applied.verdict is Verdict.UNRESOLVED else ""
     if done or rest:
         return f"{done} {rest}".strip()
     return verdict(applied.left) if applied.left else "Nothing to apply."
@@ -84,21 +90,41 @@ def _verdict(applied: Applied) -> str:
 
 def _tone(applied: Applied) -> Tone:
     outcomes = {result.outcome for result in applied.results}
-    if applied.unresolved or outcomes & {Done.REJECTED, Done.NOT_SENT, Done.UNKNOWN}:
+    if applied.verdict is Verdict.UNRESOLVED or outcomes & {Done.REJECTED, Done.NOT_SENT, Done.UNKNOWN}:
         return Tone.ERROR
-    return Tone.WARNING if Done.SKIPPED in outcomes or applied.signal else Tone.ADDED
+    return Tone.WARNING if _is_unfinished(applied) or applied.signal else Tone.ADDED
+
+
+def _done_elsewhere(applied: Applied) -> list[Result]:
+    """Return the results that were skipped, and of whose address nothing is left to do."""
+    if applied.left is None:
+        return []
+    unfinished = {change.address for change in applied.left.changes}
+    skipped = (result for result in applied.results if result.outcome is Done.SKIPPED)
+    return [result for result in skipped if result.address not in unfinished]
+
+
+def _is_unfinished(applied: Applied) -> bool:
+    """True if some of it was rejected, never sent, or skipped, and is left to do."""
+    outcomes = Counter(result.outcome for result in applied.results)
+    skipped = outcomes[Done.SKIPPED] - len(_done_elsewhere(applied))
+    return bool(outcomes[Done.REJECTED] or outcomes[Done.NOT_SENT] or skipped)
 
 
 def _problems(applied: Applied) -> Iterator[Message]:
     """Yield why a change was not carried out, and what to do about each unresolved create."""
     told = {message.what for message in applied.messages}
+    elsewhere = _done_elsewhere(applied)
+    settled_below = {attempt.address for attempt in applied.unresolved}
+    left = applied.left.changes if applied.left else ()
+    ways = {(change.address, reason.what): reason.steps for change in left for reason in change.reasons}
     for result in applied.results:
-        if (
-            result.detail
-            and result.detail not in told
-            and result.outcome in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED)
-        ):
-            steps: tuple[Step, ...] = ()
+        if result.outcome not in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED) or result in elsewhere:
+            continue
+        if result.action is Action.BLOCKED and result.address in settled_below:
+            continue
+        if result.detail and result.detail not in told:
+            steps = ways.get((result.address, result.detail), ())
             if result.outcome is Done.REJECTED and result.status == 409:
                 command = ("reconciler", "state", "import", result.address)
                 steps = (step("if the subscription exists already, record it with", *command),)
@@ -110,17 +136,8 @@ def _problems(applied: Applied) -> Iterator[Message]:
 
 def unresolved_message(attempt: Attempt) -> Message:
     """Return what is not known of an attempt, and the two ways to settle it."""
-    resolve = ("reconciler", "state", "resolve", attempt.address)
-    which = ("--attempt", attempt.id)
-    return Message(
-        "outcome-unknown",
-        "outcome unknown; do not create the subscription by other means",
-        attempt.address,
-        (
-            step("ask the operator whether it exists; if it does, run", *resolve, "--created", *which),
-            step(f"if it does not exist after {stamp(attempt.settled_by)}, run", *resolve, "--not-created", *which),
-        ),
-    )
+    what = "outcome unknown; do not create the subscription by other means; check with the operator"
+    return Message("outcome-unknown", what, attempt.address, settling(attempt))
 
 
 def _letters(applied: Applied) -> Iterator[Letter]:
@@ -140,8 +157,7 @@ def _next(applied: Applied) -> Iterator[Todo]:
         targets = sorted({attempt.address.target for attempt in applied.removal})
         commands = tuple(("reconciler", "removal", "confirm", f"{target}/*") for target in targets)
         yield Todo("Once the operator has deleted them, run", commands)
-    outcomes = {result.outcome for result in applied.results}
-    if outcomes & {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED} or applied.signal:
+    if _is_unfinished(applied) or applied.signal:
         yield Todo("To see what is left, run", (("reconciler", "plan"),))
-    elif outcomes and not applied.unresolved:
+    elif applied.results and applied.verdict is not Verdict.UNRESOLVED:
         yield Todo("To see what is in force, run", (("reconciler", "status"),))

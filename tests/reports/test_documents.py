@@ -62,6 +62,34 @@ def test_an_unresolved_create_is_told_with_both_ways_to_settle_it() -> None:
     assert "Does this webhook subscription of europe/staging exist?" in text
 
 
+def test_an_outcome_that_is_not_recorded_is_counted() -> None:
+    """What was created and is in a recovery file only is not merely "created", and the exit code is said."""
+    lost = result(Done.CREATED, recorded=False)
+    document = apply_document(Applied((lost,), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
+    assert document.title == "Applied: 1 created. 1 outcome not recorded (exit 3)."
+
+
+def test_what_another_run_did_is_no_error() -> None:
+    """It is counted as done, and nothing is left to look at."""
+    skipped = result(Done.SKIPPED, detail="already done by another run")
+    document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(unchanged=1)))
+    assert (document.title, document.alerts) == ("Applied: 1 already done by another run.", ())
+    assert "reconciler plan" not in terminal.render(document)
+
+
+def test_a_blocked_create_is_told_with_its_way_on() -> None:
+    """The reason of the plan has the steps; of what is unresolved, they are told once."""
+    reason = Message("in-flight", "its call may be in flight", steps=(step("run", "reconciler", "state", "resolve"),))
+    blocked = change(Action.BLOCKED, block=Block.IN_FLIGHT, reasons=(reason,))
+    skipped = Result(blocked.address, Action.BLOCKED, Done.SKIPPED, detail=reason.what)
+    (alert,) = apply_document(Applied((skipped,), Verdict.FAILED, left=plan(blocked))).alerts
+    assert isinstance(alert, Alert)
+    assert [todo.commands for todo in alert.todos] == [(("reconciler", "state", "resolve"),)]
+    (alert,) = apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked))).alerts
+    assert isinstance(alert, Alert)
+    assert alert.what.startswith("outcome unknown")
+
+
 def test_a_conflict_names_the_import() -> None:
     """409 may mean that the subscription exists."""
     document = apply_document(Applied((result(Done.REJECTED, status=409, detail="conflict"),), Verdict.FAILED))
