@@ -24,14 +24,16 @@ _UNDER_WAY = "another run is still applying this address; run apply again once t
 
 
 def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
-    """Return the attempts of the addresses selected that are unknown or overdue, and that no retry superseded."""
+    """Return the attempts of the addresses selected that are unknown or overdue, and that no retry superseded.
+
+    Those of targets that are declared no more are among them.
+    """
     selection = Selection(plan.selection)
     return [
         attempt
         for attempt in record.attempts.values()
         if attempt.blocks
         and (attempt.status is Status.UNKNOWN or attempt.settled(wall))
-        and attempt.address.target in plan.targets
         and selection.has(attempt.address)
     ]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support.applying_bench import TARGET
+from support.scene import USA, Scene, hooks
 
-from reconciler.applying.verdict import verdict_of, verdict_without_record
+from reconciler.applying.verdict import unresolved, verdict_of, verdict_without_record
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Block, Change, Plan, TargetPlan
 from reconciler.model.result import Done, Result, Verdict
@@ -22,6 +23,14 @@ def plan_of(*changes: Change) -> Plan:
 def blocked(address: Address, block: Block, *depends_on: Address) -> Change:
     """Return a blocked change."""
     return Change(address, Action.BLOCKED, block=block, depends_on=depends_on)
+
+
+def test_an_unknown_create_of_a_target_that_is_declared_no_more() -> None:
+    """It counts as it does for a plan: what config/ leaves out is not settled by that."""
+    scene = Scene()
+    lost = scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
+    assert [lost] == [attempt.id for attempt in unresolved(scene.plan(), scene.record, scene.now)]
+    assert [] == unresolved(scene.plan("europe/*"), scene.record, scene.now)
 
 
 @pytest.mark.parametrize("outcome", list(Done))
