@@ -26,10 +26,13 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     from reconciler.cli.status import status_of  # noqa: PLC0415 - not for --help
     from reconciler.planning.removals import removals as removals_of  # noqa: PLC0415 - likewise
     from reconciler.reports.json import removals_json  # noqa: PLC0415 - likewise
+    from reconciler.reports.plan import surplus_messages  # noqa: PLC0415 - likewise
     from reconciler.reports.removals import removals_document  # noqa: PLC0415 - likewise
 
-    removals = removals_of(status_of(invocation.project, patterns))
-    invocation.terminal.report(lambda: removals_document(removals), lambda: removals_json(removals), form)
+    known = status_of(invocation.project, patterns)
+    removals = removals_of(known)
+    surplus = [message for message in surplus_messages(known.plan) if message.steps]  # the others are in a letter
+    invocation.terminal.report(lambda: removals_document(removals, surplus), lambda: removals_json(removals), form)
 
 
 @command("request", "reconciler removal request europe/staging/offers --code ONB10011")

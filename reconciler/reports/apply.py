@@ -154,8 +154,10 @@ def _left(applied: Applied) -> Sequence[str]:
 
 def _next(applied: Applied) -> Iterator[Todo]:
     if applied.removal:
-        targets = sorted({attempt.address.target for attempt in applied.removal})
-        commands = tuple(("reconciler", "removal", "confirm", f"{target}/*") for target in targets)
+        ids: dict[str, list[str]] = {}
+        for attempt in sorted(applied.removal, key=lambda attempt: (attempt.address, attempt.id)):
+            ids.setdefault(attempt.address.target, []).extend(("--attempt", attempt.id))
+        commands = tuple(("reconciler", "removal", "confirm", f"{target}/*", *named) for target, named in ids.items())
         yield Todo("Once the operator has deleted them, run", commands)
     if _is_unfinished(applied) or applied.signal:
         yield Todo("To see what is left, run", (("reconciler", "plan"),))

@@ -1,4 +1,7 @@
-"""The fields in which two subscriptions differ. Only this module imports deepdiff, and only for a pair that differs."""
+"""The fields in which two subscriptions differ. Only this module imports deepdiff, and only for a pair that differs.
+
+Where one side is missing, there is no pair: a plan that only creates never pays for the import.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,10 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tu
     """
     if before == after:
         return ()
+    if not before:
+        return tuple(Field(name, after=", ".join(_items(after[name]))) for name in sorted(after))
+    if not after:
+        return tuple(Field(name, before=", ".join(_items(before[name]))) for name in sorted(before))
     from deepdiff import DeepDiff  # noqa: PLC0415 - it costs more to import than a plan takes
 
     fields: list[Field] = []

@@ -10,6 +10,13 @@ from reconciler.reports.document import Details, Document, Table, Tone
 from reconciler.reports.messages import alerts
 from reconciler.reports.words import counted, listed
 
+_COUNTED = {
+    Health.FAILED: ("failed", "failed"),
+    Health.WARNING: ("warning", "warnings"),
+    Health.SKIPPED: ("skipped", "skipped"),
+    Health.OK: ("passed", "passed"),
+}
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,7 +29,7 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
     """Return the document of what `doctor` found; failures of one cause are one."""
     failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
     counts = Counter(finding.health for finding in findings)
-    words = [f"{counts[health]} {health}" for health in reversed(Health) if counts[health]]
+    words = [counted(counts[health], *words) for health, words in _COUNTED.items() if counts[health]]
     fine = tuple(
         (str(finding.health), finding.check, finding.message.located, finding.message.what)
         for finding in findings
@@ -33,7 +40,7 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
         f"Checked: {listed(words)}." if words else "Nothing to check.",
         Tone.ERROR if failed else Tone.WARNING if warnings else Tone.ADDED,
         body=(*failed, *warnings),
-        details=(Details("What is fine", (Table(("", "check", "where", "what"), fine),)),) if fine else (),
+        details=(Details("Passed or skipped", (Table(("", "check", "where", "what"), fine),)),) if fine else (),
     )
 
 

@@ -22,7 +22,8 @@ LIMIT = 1024 * 1024
 """Bytes that a job summary of one step may have."""
 
 _CUT = "**This report is too long to be shown whole: what is missing cannot be reviewed, so it cannot be approved.**\n"
-_PLAIN = re.compile(r"""([("']*)([A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+)([,;:.!?)"']*)""")
+_PLAIN = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+")
+_AROUND = re.compile(r"""([("']*)(.*?)([,;:.!?)"']*)""", re.DOTALL)
 _ORDINAL = re.compile(r"[0-9]+[.)]+")
 
 
@@ -32,7 +33,7 @@ def render(document: doc.Document, flags: Sequence[str] = ()) -> str:
     blocks: tuple[doc.Block, ...] = (*document.alerts, *document.body, *document.summary)
     if document.next:
         blocks = (*blocks, document.next)
-    parts += _blocks((*blocks, *document.details, doc.Facts(document.facts)), flags)
+    parts += _blocks((*blocks, doc.Facts(document.facts), *document.details), flags)
     text = "\n".join(parts)
     if len(text.encode()) <= LIMIT:
         return text
@@ -59,11 +60,10 @@ def prose(text: str) -> str:
 
 
 def _word(word: str) -> str:
-    match = _PLAIN.fullmatch(word)
-    if match and not _ORDINAL.fullmatch(word):
-        return word
-    bare = word.rstrip(",;:.")
-    return code(bare) + word[len(bare) :] if bare else code(word)
+    match = _AROUND.fullmatch(word)
+    if match is None or not match[2] or _ORDINAL.fullmatch(word):
+        return code(word)
+    return f"{match[1]}{match[2] if _PLAIN.fullmatch(match[2]) else code(match[2])}{match[3]}"
 
 
 def _blocks(blocks: Iterable[doc.Block], flags: Sequence[str]) -> Iterator[str]:
@@ -75,13 +75,15 @@ def _blocks(blocks: Iterable[doc.Block], flags: Sequence[str]) -> Iterator[str]:
 
 
 def _changes(changes: Sequence[doc.Changed], flags: Sequence[str]) -> Iterator[str]:
-    rows = [(change, field) for change in changes for field in change.fields or (doc.Field(""),)]
-    yield "| | address | action | field | old | new |\n|---|---|---|---|---|---|\n" + "".join(
-        f"| {change.sign} | {code(change.title)} | {change.action} | {field.name} | {code(field.before)} |"
-        f" {code(field.after)} |\n"
-        for change, field in rows
-    )
-    yield "".join(f"- {code(change.title)}: {prose(note.text)}\n" for change in changes for note in change.notes)
+    rows = ["| | address | action | field | old | new |", "|---|---|---|---|---|---|"]
+    for change in changes:
+        named = f"| {change.sign} | {code(change.title)} | {change.action} |"
+        for field in change.fields or (doc.Field(""),):
+            rows.append(f"{named} {field.name} | {code(field.before)} | {code(field.after)} |")
+            named = "| | | |"
+    yield "".join(f"{row}\n" for row in rows)
+    if notes := [(change, note) for change in changes for note in change.notes]:
+        yield "".join(f"- {code(change.title)}: {prose(note.text)}\n" for change, note in notes)
     for change in changes:
         yield from _todos([doc.Todo(f"{change.title}: {todo.text}", todo.commands) for todo in change.todos], flags)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.reports.document import Alert, Document, Todo, Tone
 from reconciler.reports.escaping import command_line
+from reconciler.reports.words import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +39,7 @@ def todos(steps: Iterable[Step]) -> tuple[Todo, ...]:
     commands: dict[str, dict[tuple[str, ...], None]] = {}
     for step in steps:
         commands.setdefault(step.text, {}).update({step.command: None} if step.command else {})
-    return tuple(Todo(text, tuple(group)) for text, group in commands.items())
+    return tuple(Todo(capital(text), tuple(group)) for text, group in commands.items())
 
 
 def sentence(message: Message, flags: Sequence[str] = ()) -> str:

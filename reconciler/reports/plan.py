@@ -8,17 +8,33 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.reports.difference import differences
-from reconciler.reports.document import Changed, Commands, Details, Document, Facts, Paragraph, Todo, Tone
+from reconciler.reports.document import (
+    Changed,
+    Commands,
+    Details,
+    Document,
+    Facts,
+    Heading,
+    Paragraph,
+    Table,
+    Todo,
+    Tone,
+)
 from reconciler.reports.messages import alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from reconciler.model.desired import Subscription, Target
     from reconciler.model.plan import Change, Duplicate, Plan, Surplus
     from reconciler.model.record import Attempt
+    from reconciler.reports import document as doc
     from reconciler.reports.difference import Side
     from reconciler.reports.document import Alert, Field
+
+    Cells = dict[tuple[str, str], dict[str, str]]
+    """What to say of each event code of each subscription (its name), target by target."""
 
 TONES = {
     Action.CREATE: Tone.ADDED,
@@ -31,12 +47,17 @@ TONES = {
 }
 
 
-_IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed")
+_IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
 """The reasons that say no more than the fields that differ."""
 
 
-def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "") -> Document:
-    """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in."""
+def plan_document(
+    plan: Plan, warnings: Iterable[Message] = (), saved: str = "", desired: Iterable[Subscription] = ()
+) -> Document:
+    """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in.
+
+    With what is `desired`, it has the matrix of all event codes.
+    """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
     return Document(
@@ -51,15 +72,21 @@ def plan_document(plan: Plan, warnings: Iterable[Message] = (), saved: str = "")
         alerts=tuple(blocked_alerts(plan)),
         body=tuple(map(changed, changes)),
         summary=(*alerts(warnings, "Warning"), *_summary(plan)),
-        next=Commands((_next(plan, saved),)) if work else None,
-        details=tuple(_details(plan)),
+        next=Commands(following) if (following := tuple(_next(plan, saved, applies=bool(work)))) else None,
+        details=tuple(_details(plan, desired)),
     )
 
 
 def settled(plan: Plan) -> bool:
     """True if what is in force is exactly what is desired, as far as is known."""
     foreign = any(target.foreign for target in plan.targets.values())
-    return not (plan.changes or plan.gates or foreign or differing(plan))
+    return not (plan.changes or plan.gates or foreign or differing(plan) or _unresolved(plan))
+
+
+def _unresolved(plan: Plan) -> list[str]:
+    """Return what is unresolved and blocks no change, with its count."""
+    count = sum(attempt.blocks for attempt in plan.undeclared)
+    return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
 
 def differing(plan: Plan) -> list[str]:
@@ -94,20 +121,20 @@ def awaiting_of(plan: Plan) -> list[Attempt]:
 
 def verdict(plan: Plan) -> str:
     """Return a sentence that says no less than is known: what a plan changes, and what differs besides."""
-    """Return a sentence that says no less than is known: what a plan changes, and what differs besides."""
     if settled(plan):
         return (
             f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."
         )
     counts = Counter(change.action for change in plan.changes)
     blocked = counts.pop(Action.BLOCKED, 0)
-    rest = [*([f"{blocked} blocked"] if blocked else []), *differing(plan)]
+    rest = [*([f"{blocked} blocked"] if blocked else []), *_unresolved(plan), *differing(plan)]
     if not counts:
         closed = ["no create is possible" if plan.gates else "a target belongs to another service or account"]
         return f"Nothing to apply. {capital(listed(rest or closed))}."
-    words = [f"{counts[action]} to {action}" for action in Action if counts[action]]
-    calls = counted(sum(change.action in SENDS for change in plan.changes), "create call")
-    return f"Plan: {', '.join(words + rest)}; {calls}."
+    words = ", ".join(f"{counts[action]} to {action}" for action in Action if counts[action])
+    calls = sum(counts[action] for action in SENDS)
+    sent = f"; {counted(calls, 'create call')}" if set(counts) - {Action.CREATE} else ""
+    return " ".join([f"Plan: {words}{sent}.", *([f"{capital(listed(rest))}."] if rest else [])])
 
 
 def changed(change: Change) -> Changed:
@@ -165,40 +192,52 @@ def blocked_alerts(plan: Plan) -> Iterator[Alert]:
         if change.block is Block.FOREIGN and plan.targets[change.address.target].foreign:
             told.add(Block.FOREIGN)
     reasons = [(change, message) for change in blocked if change.block not in told for message in change.reasons]
-    located = [Message(message.name, message.what, change.address, message.steps) for change, message in reasons]
+    located = [
+        Message(message.name, message.what, change.address, message.steps)
+        for change, message in reasons
+        if message.name not in _IN_THE_DIFFERENCE
+    ]
     yield from alerts(located, "Blocked")
-    yield from alerts(_surplus_messages(plan), "Warning")
 
 
-def _surplus_messages(plan: Plan) -> Iterator[Message]:
+def surplus_messages(plan: Plan) -> Iterator[Message]:
+    """Yield the surplus codes of each attempt, with the command that asks for their removal unless it was asked for."""
     for surplus in surplus_of(plan):
         codes = ", ".join(surplus.codes)
         if surplus.requested:
-            yield Message("surplus-requested", f"{codes} delivered until the operator removes it", surplus.address)
+            yield Message("surplus-requested", f"delivers {codes} until the operator removes it", surplus.address)
             continue
         options = [word for code in surplus.codes for word in ("--code", code)]
         command = ("reconciler", "removal", "request", surplus.address, "--attempt", surplus.attempt, *options)
         yield Message(
             "surplus",
-            f"delivers surplus codes {codes} (attempt {surplus.attempt})",
+            f"delivers surplus {counted(len(surplus.codes), 'code')}: {codes}",
             surplus.address,
-            (step("to ask the operator to remove them, run", *command),),
+            (step("to request the removal of surplus codes, run", *command),),
         )
 
 
-def _summary(plan: Plan) -> Iterator[Paragraph]:
+def _summary(plan: Plan) -> Iterator[doc.Block]:
+    yield from alerts(surplus_messages(plan), "Warning")
     yield from (Paragraph(twice(route, "delivered"), Tone.WARNING) for route in duplicates_of(plan))
     for attempt in awaiting_of(plan):
-        codes = ", ".join(attempt.requested_codes or attempt.codes)
+        partial = set(attempt.requested_codes) < set(attempt.codes)
+        codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
         since = attempt.requested and f" since {attempt.requested}"
-        yield Paragraph(f"{attempt.address}: removal of {codes} (attempt {attempt.id}) awaited{since}", Tone.WARNING)
-    for name in sorted(plan.targets):
-        target = plan.targets[name].target
-        urls = {"base_url": target.base_url, "auth_url": target.auth_url, "audience_base": target.audience_base}
-        overridden = [f"{field} {urls[field]}" for field in sorted(target.overridden)]
-        if overridden:
-            verb = "overrides" if len(overridden) == 1 else "override"
-            yield Paragraph(f"{name}: {listed(overridden)} {verb} config/", Tone.WARNING)
+        yield Paragraph(f"{attempt.address}: removal{codes} awaited{since}", Tone.WARNING)
+    overridden = [
+        (f"{name} {field}", url)
+        for name in sorted(plan.targets)
+        for field, url in _urls(plan.targets[name].target)
+        if field in plan.targets[name].target.overridden
+    ]
+    if overridden:
+        yield Heading("Addresses that override config/", Tone.WARNING)
+        yield Facts(tuple(overridden))
+
+
+def _urls(target: Target) -> tuple[tuple[str, str], ...]:
+    return ("base_url", target.base_url), ("auth_url", target.auth_url), ("audience_base", target.audience_base)
 
 
 def twice(route: Duplicate, how: str) -> str:
@@ -206,10 +245,14 @@ def twice(route: Duplicate, how: str) -> str:
     return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
-def _next(plan: Plan, saved: str) -> Todo:
-    if saved:
-        return Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
-    return Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
+def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[Todo]:
+    if applies and saved:
+        yield Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
+    elif applies:
+        yield Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
+    elif awaiting_of(plan):
+        command = ("reconciler", "removal", "list", *selected(plan))
+        yield Todo("To see the message to the operator, run", (command,))
 
 
 def selected(plan: Plan) -> list[str]:
@@ -217,25 +260,38 @@ def selected(plan: Plan) -> list[str]:
     return [word for pattern in plan.selection for word in ("-t", pattern)]
 
 
-def _details(plan: Plan) -> Iterator[Details]:
-    yield Details(
-        "Service addresses, recipients and record",
-        (
-            Facts(
-                tuple(
-                    (f"{name} {what}", url)
-                    for name, planned in sorted(plan.targets.items())
-                    for what, url in (
-                        ("calls", planned.target.base_url),
-                        ("tokens", planned.target.auth_url),
-                        ("audience", planned.target.audience_base),
-                    )
-                )
-            ),
-            Facts(tuple(("responses encrypted to", recipient) for recipient in plan.recipients)),
-            Facts((("record", plan.place), ("record id", plan.record), ("head", f"{plan.head} ({plan.entries})"))),
-        ),
-    )
+def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
-        yield Details("Digest", (Commands((Todo("To apply only what was reviewed here, run", (command,)),)),))
+        todo = Todo("This is refused if anything differs from what is shown here", (command,))
+        yield Details("Apply exactly this plan, by its digest", (Commands((todo,)),))
+    if cells := _cells(plan, desired):
+        yield Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))
+    rows = [
+        (f"{name} {field}", url) for name in sorted(plan.targets) for field, url in _urls(plan.targets[name].target)
+    ]
+    rows += [("responses encrypted to", recipient) for recipient in plan.recipients]
+    rows += [("record", plan.place), ("record id", plan.record), ("head", f"{plan.head}, {plan.entries} entries")]
+    yield Details("Service addresses, recipients and record", (Facts(tuple(rows)),))
+
+
+def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
+    """Return what becomes of each event code: of a subscription without a change, it stays in force."""
+    cells: Cells = {}
+    planned = [subscription for subscription in desired if subscription.address.target in plan.targets]
+    for subscription in planned:
+        for code in subscription.codes:
+            cells.setdefault((subscription.address.name, code), {})[subscription.address.target] = "in force"
+    for change in plan.changes if planned else ():
+        before, request = _codes(change.before), change.after or change.request
+        for code in {*before, *(request.codes if request else ())}:
+            if change.action is not Action.EXTEND or code not in before:
+                word = f"{SIGNS[change.action]} {change.action}"
+                cells.setdefault((change.address.name, code), {})[change.address.target] = word
+    return cells
+
+
+def matrix(cells: Cells, names: Sequence[str]) -> Table:
+    """Return a table of subscriptions and codes, with a column for each target."""
+    rows = tuple((*key, *(cells[key].get(name, "") for name in names)) for key in sorted(cells))
+    return Table(("subscription", "code", *names), rows)

@@ -11,14 +11,15 @@ from reconciler.reports.messages import alerts
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from reconciler.errors import Message
     from reconciler.model.status import Removals
     from reconciler.reports.document import Block
 
 
-def removals_document(removals: Sequence[Removals]) -> Document:
-    """Return the document of what each operator is to remove, to keep, and to say."""
+def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] = ()) -> Document:
+    """Return the document of what each operator is to remove, to keep, and to say; and surplus codes not asked for."""
     awaited = sum(len(target.awaiting) for target in removals)
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
     unknown = sum(len(target.unknown) for target in removals)
@@ -33,6 +34,7 @@ def removals_document(removals: Sequence[Removals]) -> Document:
         Tone.WARNING if any(words) else Tone.ADDED,
         alerts=alerts((unresolved_message(attempt) for target in removals for attempt in target.unknown), "Warning"),
         body=tuple(block for target in removals for block in _target(target)),
+        summary=alerts(surplus, "Warning"),
     )
 
 

@@ -11,7 +11,7 @@ from reconciler.model.status import Proof
 from reconciler.reports.apply import unresolved_message
 from reconciler.reports.document import Commands, Details, Document, Heading, Paragraph, Table, Todo, Tone
 from reconciler.reports.messages import alerts
-from reconciler.reports.plan import blocked_alerts, differing, selected, settled, twice
+from reconciler.reports.plan import blocked_alerts, differing, matrix, selected, settled, surplus_messages, twice
 from reconciler.reports.words import STATUS, ago, capital, counted, listed
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
     from reconciler.model.status import ObservedAttempt, Status, TargetStatus
     from reconciler.reports.document import Block
+    from reconciler.reports.plan import Cells
 
 _HEAD = ("address", "status", "codes", "URL", "attempt")
 _TONES = {
@@ -31,8 +32,6 @@ _TONES = {
 
 def status_document(status: Status) -> Document:
     """Return the document of what is in force, and of what waits for a person."""
-    changes = len(status.plan.changes)
-    look = Todo("To see the changes, run", (("reconciler", "plan", *selected(status.plan)),))
     return Document(
         "status",
         _verdict(status),
@@ -42,12 +41,13 @@ def status_document(status: Status) -> Document:
             ("Record", f"{status.plan.place} ({counted(status.plan.entries, 'entry', 'entries')})"),
             ("Digest", status.plan.digest),
         ),
-        alerts=(*blocked_alerts(status.plan), *alerts(_unsettled(status)), *alerts(_doubts(status), "Warning")),
+        alerts=(*blocked_alerts(status.plan), *alerts(_unsettled(status))),
         body=tuple(block for target in status.targets for block in _target(target)),
-        summary=tuple(
-            Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)
+        summary=(
+            *alerts((*surplus_messages(status.plan), *_doubts(status)), "Warning"),
+            *(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)),
         ),
-        next=Commands((look,)) if changes else None,
+        next=Commands(tuple(_next(status))) if any(_next(status)) else None,
         details=(Details("Event codes by subscription and target", (_matrix(status),)),) if status.targets else (),
     )
 
@@ -75,7 +75,15 @@ def _verdict(status: Status) -> str:
         *differing(status.plan),
     ]
     rest = f" {capital(listed(filter(None, words)))}." if any(words) else ""
-    return f"{counted(in_force, 'attempt')} in force.{rest}"
+    return f"{counted(in_force, 'subscription')} in force.{rest}"
+
+
+def _next(status: Status) -> Iterator[Todo]:
+    options = selected(status.plan)
+    if status.plan.changes:
+        yield Todo("To see the changes, run", (("reconciler", "plan", *options),))
+    if any(target.awaiting_removal or unresolved_of(status) for target in status.targets):
+        yield Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
 
 
 def _unsettled(status: Status) -> Iterator[Message]:
@@ -106,7 +114,7 @@ def _differing(target: TargetStatus, now: float) -> Iterator[str]:
     yield from (twice(route, "recorded") for route in target.recorded_twice)
     for attempt in target.awaiting_removal:
         since = attempt.requested and f" since {ago(attempt.requested, now)}"
-        yield f"{attempt.address}: removal (attempt {attempt.id}) awaited{since}"
+        yield f"{attempt.address}: removal awaited{since}"
 
 
 def _target(target: TargetStatus) -> Iterator[Block]:
@@ -133,13 +141,11 @@ def _codes(observed: ObservedAttempt) -> str:
 
 def _matrix(status: Status) -> Table:
     """Return what is known of each event code of each subscription, target by target."""
-    cells: dict[tuple[str, str], dict[str, str]] = {}
+    cells: Cells = {}
     for target in status.targets:
         for observed in target.attempts:
             for code in observed.attempt.codes:
                 evidence = observed.evidence.get(code)
                 word = evidence.proof if evidence and observed.attempt.in_force else STATUS[observed.attempt.status]
                 cells.setdefault((observed.attempt.address.name, code), {})[target.name] = str(word)
-    names = [target.name for target in status.targets]
-    rows = tuple((*key, *(cells[key].get(name, "") for name in names)) for key in sorted(cells))
-    return Table(("subscription", "code", *names), rows)
+    return matrix(cells, [target.name for target in status.targets])

@@ -27,6 +27,7 @@ _STYLES = {
     doc.Tone.FAINT: "2",
 }
 _GAP = "  "
+_APART = (doc.Heading, doc.Table, doc.Letter, doc.Details)
 
 
 class Layout(Struct, frozen=True):
@@ -53,7 +54,7 @@ def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B
 def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
     before: doc.Block | None = None
     for block in blocks:
-        apart = isinstance(block, (doc.Heading, doc.Table, doc.Letter)) or isinstance(before, (doc.Table, doc.Letter))
+        apart = isinstance(block, _APART) or isinstance(before, (doc.Table, doc.Letter))
         if before is not None and apart and not isinstance(before, doc.Heading):
             yield ""
         yield from _lines(block, layout)
@@ -92,7 +93,7 @@ def _changed(change: doc.Changed, layout: Layout) -> Iterator[str]:
     style = _STYLES[change.tone]
     yield from _wrapped(f"{change.sign} {change.title}  {change.action}", layout, "  ", style)
     for field in change.fields:
-        yield _styled(harmless_line(f"      {field_text(field)}"), style, layout)
+        yield from _wrapped(field_text(field), layout, "      ", style)
     for note in change.notes:
         yield from _wrapped(note.text, layout, "      ", _STYLES[note.tone])
     yield from _todos(change.todos, layout, "      ")

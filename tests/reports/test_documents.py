@@ -109,7 +109,7 @@ def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
     """The request is ready to send, and the command that confirms it follows."""
     text = terminal.render(apply_document(Applied((result(Done.REQUESTED),), Verdict.DONE, removal=(attempt(),))))
     assert "Send to the operator (europe/staging):" in text
-    assert "reconciler removal confirm 'europe/staging/*'" in text
+    assert f"reconciler removal confirm 'europe/staging/*' --attempt {ID}" in text  # pasted late, about no other
 
 
 @pytest.mark.parametrize("purpose", Purpose)
@@ -152,10 +152,10 @@ def test_a_status_gives_codes_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("known", "verdict"),
     [
-        (status_of(ObservedAttempt(UNKNOWN, {})), "0 attempts in force. 1 unresolved create."),
-        (status_of(plan=plan(change())), "0 attempts in force. 1 change pending."),
-        (status_of(plan=plan(surplus=(surplus(),))), "0 attempts in force. 1 surplus code."),
-        (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 attempt in force."),
+        (status_of(ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
+        (status_of(plan=plan(change())), "0 subscriptions in force. 1 change pending."),
+        (status_of(plan=plan(surplus=(surplus(),))), "0 subscriptions in force. 1 surplus code."),
+        (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
     ],
 )
 def test_a_status_never_says_less_than_is_known(known: TargetsStatus, verdict: str) -> None:
@@ -236,7 +236,7 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
     document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
     assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
-    assert document.title == "Checked: 2 failed and 1 ok."
+    assert document.title == "Checked: 2 failed and 1 passed."
     assert "right" not in terminal.render(document)
     assert "right" in terminal.render(document, terminal.Layout(verbose=True))
 

@@ -47,9 +47,13 @@ def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
         (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route is delivered twice."),
         (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
         (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on targets not in config/."),
+        (
+            plan(undeclared=(attempt(status=Status.UNKNOWN),)),
+            "Nothing to apply. 1 unresolved create on targets not in config/.",
+        ),
         (plan(gates=(GATE,)), "Nothing to apply. No create is possible."),
         (plan(change(Action.BLOCKED, block=Block.GATE)), "Nothing to apply. 1 blocked."),
-        (plan(change(), surplus=(surplus(),)), "Plan: 1 to create, 1 surplus code; 1 create call."),
+        (plan(change(), surplus=(surplus(),)), "Plan: 1 to create. 1 surplus code."),
     ],
 )
 def test_the_verdict_never_says_less_than_is_known(differs: Plan, verdict: str) -> None:
@@ -80,7 +84,7 @@ def test_a_closed_gate_is_told_once() -> None:
 
 def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
     """It asks for just those codes of that attempt."""
-    (alert,) = plan_document(plan(surplus=(surplus(),))).alerts
+    (alert,) = plan_document(plan(surplus=(surplus(),))).summary
     assert isinstance(alert, Alert)
     assert alert.todos[0].commands == (
         ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code", "LOA10013"),
@@ -89,7 +93,7 @@ def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
 
 def test_surplus_that_was_requested_names_no_command() -> None:
     """The operator was asked already."""
-    (alert,) = plan_document(plan(surplus=(surplus(requested=True),))).alerts
+    (alert,) = plan_document(plan(surplus=(surplus(requested=True),))).summary
     assert isinstance(alert, Alert)
     assert alert.todos == ()
 
@@ -97,7 +101,7 @@ def test_surplus_that_was_requested_names_no_command() -> None:
 def test_an_overridden_address_is_always_shown() -> None:
     """It is said without -v, the others with it alone."""
     document = plan_document(plan(overridden=("base_url",)))
-    assert "base_url https://api.staging.example overrides config/" in terminal.render(document)
+    assert "override config/\neurope/staging base_url  https://api.staging.example\n" in terminal.render(document)
     assert "login.staging.example" not in terminal.render(document)
     assert "login.staging.example" in terminal.render(document, terminal.Layout(verbose=True))
 
