@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from functools import update_wrapper
 from importlib import import_module
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.invocation import GLOBALS, Invocation
+from reconciler.cli.invocation import GLOBALS, Invocation, columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,8 +21,17 @@ Entry = tuple[str, str]
 """The module of a command within this package with the name it has there ("plan:plan"), and its line in the help."""
 
 
+class Context(click.Context):
+    """A context whose help is as wide as stdout, within bounds; click itself would load `shutil` for that."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        return click.HelpFormatter(width=max(min(columns(sys.stdout), 100) - 2, 50))
+
+
 class Group(click.Group):
     """A group of commands in sections. A section has the name of each command with its entry, or a group."""
+
+    context_class = Context
 
     def __init__(self, name: str, sections: Mapping[str, Mapping[str, Entry | Group]], **kwargs: Any) -> None:
         super().__init__(name, no_args_is_help=False, **kwargs)
@@ -82,6 +92,8 @@ class Group(click.Group):
 
 class Command(click.Command):
     """A command that also takes the global flags. `examples` are command lines that its help shows."""
+
+    context_class = Context
 
     def __init__(self, *args: Any, examples: tuple[str, ...], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 from msgspec.structs import replace
 
+from reconciler.cli.invocation import columns
 from reconciler.errors import Message, ReconcilerError
 from reconciler.reports import terminal as text_of
 from reconciler.reports.messages import messages_document, sentence
@@ -150,16 +151,6 @@ def _of_run(document: Document) -> Document:
     from reconciler.cli.actions import run_facts  # noqa: PLC0415 - only for a document
 
     return replace(document, facts=(*document.facts, *run_facts()))
-
-
-def columns(stream: TextIO) -> int:
-    """Return the width of a stream: COLUMNS, or that of its terminal; 80 if neither is known."""
-    with suppress(ValueError):
-        if (given := int(os.environ.get("COLUMNS", ""))) > 0:
-            return given
-    with suppress(ValueError, OSError):  # no terminal
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    return 80
 
 
 def _write(data: bytes) -> None:

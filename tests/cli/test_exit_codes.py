@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import TYPE_CHECKING, Never
 
 import pytest
@@ -108,6 +109,7 @@ def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypa
 
     monkeypatch.setattr(main, "run", interrupt)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as end:
         main.main([])
     assert end.value.code == 143

@@ -36,14 +36,11 @@ def profile(frame, event, _):
         if code.co_flags & 3 == 3:  # a function's body, not a class's or a module's
             entered.add(f"{code.co_filename}:{code.co_qualname}")
 import threading
-from reconciler.cli.main import main
+from reconciler.cli.main import run
 sys.argv[1:] = json.loads(sys.argv[1])
 sys.setprofile(profile)
 threading.setprofile(profile)
-try:
-    main()
-except SystemExit as ended:
-    code = ended.code
+code = run()
 sys.setprofile(None)
 print(json.dumps({"code": code, "modules": sorted(sys.modules), "entered": len(entered)}), file=sys.stderr)
 """
