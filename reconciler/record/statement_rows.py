@@ -69,7 +69,7 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
     if statement.complete:
         facts.append(Completed(at=case.at, losses=(loss,)))
         return Draft(tuple(facts), weakens=True)
-    return Draft(tuple(facts), (_until_complete(case),))
+    return Draft(tuple(facts), (_until_complete(case, loss),))
 
 
 def _ways_back(place: str) -> tuple[Step, ...]:
@@ -101,8 +101,9 @@ def _accept_loss(case: Case) -> Draft:
         facts.append(Begun(at=case.at, record=next(filter(None, ids), "") or case.new_id()))
     elif not set(standing.obstacles) - {Obstacle.LOSS_OPEN} and _just_accepted(record, case.now):
         return Draft()
-    facts.append(LossOpened(at=case.at, loss=case.new_id(), cause="accepted", heads=heads))
-    return Draft(tuple(facts), (_until_complete(case),), weakens=True)
+    loss = case.new_id()
+    facts.append(LossOpened(at=case.at, loss=loss, cause="accepted", heads=heads))
+    return Draft(tuple(facts), (_until_complete(case, loss),), weakens=True)
 
 
 def _just_accepted(record: Record, now: float) -> bool:
@@ -113,11 +114,11 @@ def _in_flight_until(loss: Loss) -> float:
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS
 
 
-def _until_complete(case: Case) -> Message:
+def _until_complete(case: Case, loss: str) -> Message:
     steps = (
         step("record what exists", "reconciler", "state", "import", "ADDRESS"),
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
-        step("when nothing is missing, run", "reconciler", "state", "complete"),
+        step("when nothing is missing, run", "reconciler", "state", "complete", "--loss", loss),
     )
     return Message(
         "until-complete", "nothing is created until someone has said what exists", case.standing.place, steps

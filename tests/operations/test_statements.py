@@ -442,12 +442,19 @@ class TestBegin:
 
     def test_begins_with_a_loss(self) -> None:
         """A new record is not taken for complete, and tells its id for config/."""
-        project = MemoryProject()
-        outcome = project.say(Begin())
+        project = MemoryProject(desired=desired_of(state="memory:a"))
+        project.flags = Flags()
+        begin, outcome = prepare(project, Begin()), project.say(Begin())
         assert [type(fact) for fact in outcome.facts] == [Begun, LossOpened]
         assert [message.name for message in outcome.messages] == ["record-begun"]
+        commands = [" ".join(step.command) for message in begin.shown for step in message.steps]
+        assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
         assert project.journal.read().standing.first_gate_open
         assert not project.plan_opens()
+
+    def test_rehearsal_names_no_record_in_config(self) -> None:
+        """Where a variable or flag names the place, `record:` is not looked at: it stays that of the real record."""
+        assert MemoryProject().say(Begin()).messages == ()
 
     def test_complete_weakens(self) -> None:
         """With --complete creates are open, and somebody must have said so."""
