@@ -51,12 +51,13 @@ class Attempt(Struct, frozen=True, gc=False):
     `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the requests for its removal that
     are not cancelled, `requested_codes` their codes, `requested` when the last was made; `by_plan`: a plan made them
     all, so a plan may take them back. `cancelled` is when the last cancelled request was cancelled, "" if none was.
-    `exists`, `absent` and `removed` are people's words, `confirmations` the ids of the last kind. `received` is when a
-    notification arrived last at its own URL, which proves it: only of one with `{attempt}`. `revived`: that was after a
-    removal of what was received had been confirmed. `supersedes` are the unknown attempts that it was sent in place of,
-    `superseded_by` those sent in place of it that exist or may, or in whose place such a one was sent; `retries` counts
-    how many retries led to it. `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are
-    sealed texts or names of private files, `fields` what of the response is in the clear.
+    `exists`, `absent` and `removed` are people's words, `confirmations` the ids of the last kind; `beside` are attempts
+    with routes of its own that it is none of, someone says. `received` is when a notification arrived last at its own
+    URL, which proves it: only of one with `{attempt}`. `revived`: that was after a removal of what was received had
+    been confirmed. `supersedes` are the unknown attempts that it was sent in place of, `superseded_by` those sent in
+    place of it that exist or may, or in whose place such a one was sent; `retries` counts how many retries led to it.
+    `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed texts or names of
+    private files, `fields` what of the response is in the clear.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Attempt(Struct, frozen=True, gc=False):
     removed: Said | None = None
     removed_codes: tuple[str, ...] = ()
     confirmations: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     requests: tuple[str, ...] = ()
     requested_codes: tuple[str, ...] = ()
     requested: str = ""

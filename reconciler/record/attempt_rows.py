@@ -15,8 +15,10 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
 from reconciler.model.selection import Selection, is_pattern
 from reconciler.model.spelling import suggestion
+from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
+from reconciler.record.obstacles import settling
 from reconciler.record.statements import CancelRemoval, Draft, RequestRemoval
 
 if TYPE_CHECKING:
@@ -55,38 +57,60 @@ def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
 
 def unresolved(attempt: Attempt, now: float) -> Message:
     """Return the message of an attempt that someone must settle first, and from when that may be."""
-    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
-    steps = (
-        resolve_step(attempt, f"{after}if it exists, run", "--created"),
-        resolve_step(attempt, f"{after}if it certainly does not, run", "--not-created"),
-    )
-    return Message("outcome-unknown", f"attempt {attempt.id}: outcome unknown", attempt.address, steps)
+    what = f"attempt {attempt.id}: outcome unknown"
+    return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
 
 def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
     """Return the facts that settle unknown outcomes."""
     attempts = selected(record, statement.where, statement.attempts)
     if not statement.attempts:
-        attempts = [attempt for attempt in attempts if attempt.unresolved]
+        open_attempts = [attempt for attempt in attempts if attempt.unresolved]
+        if not open_attempts and not ADDRESS.fullmatch(statement.where):
+            return Draft(notices=(Message("nothing-unresolved", "nothing there is unresolved", statement.where),))
+        attempts = open_attempts or sorted(attempts, key=lambda attempt: attempt.in_force)[-1:]
     refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, case))]
     if refusals:
         raise Refused(*refusals)
     facts: list[AnyFact] = []
+    forced = statement.force and statement.attempts  # of what is not named, only the unknown is settled
     for attempt in attempts:
-        if statement.created and (not _exists(attempt) or (statement.force and attempt.status is Status.GONE)):
-            call, disproved = what_of(attempt), attempt.confirmations
-            said = Exists(at=case.at, attempt=attempt.id, what=call, note=statement.note, disproves=disproved)
-            facts.append(said)
+        if statement.created and (not _exists(attempt) or (forced and attempt.status is Status.GONE)):
+            facts.append(
+                Exists(
+                    at=case.at,
+                    attempt=attempt.id,
+                    what=(call := what_of(attempt)),
+                    note=statement.note,
+                    disproves=attempt.confirmations,
+                    beside=in_force_with(call, record),
+                )
+            )
         elif not statement.created and attempt.unresolved:
             facts.append(fact.Absent(at=case.at, attempt=attempt.id, note=statement.note))
-    return Draft(tuple(facts), weakens=bool(facts) and not statement.created)
+    removed = (attempt for attempt in attempts if attempt.removed and attempt.status is Status.GONE)
+    notices = map(_recorded_as_removed, removed) if statement.created and not facts else ()
+    return Draft(tuple(facts), tuple(notices), weakens=bool(facts) and not statement.created)
+
+
+def in_force_with(call: What, record: Record) -> tuple[str, ...]:
+    """Return the attempts in force that deliver what a call was for, too."""
+    routes, url = record.routes_at(record.service_of(call.base_url)), normal_url(call.template or call.url)
+    sharing = (attempt for code in call.codes for attempt in routes.get((code, url), ()))
+    return tuple(sorted({attempt.id for attempt in sharing if attempt.in_force}))
+
+
+def _recorded_as_removed(attempt: Attempt) -> Message:
+    exists = resolve_step(attempt, "if it exists all the same, run", "--created")
+    what = f"attempt {attempt.id} was created, and is recorded as removed"
+    return Message("recorded-as-removed", what, attempt.address, (step(exists.text, *exists.command, "--force"),))
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
     """Return why this must not be said of an attempt, None if it may be or has been."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
-        if _exists(attempt) == statement.created or (statement.created and statement.force):
+        if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):
             return None
         if attempt.received:
             what = f"a notification arrived at its own URL at {attempt.received}: it was created"

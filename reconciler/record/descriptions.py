@@ -36,7 +36,8 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
             status = f" (HTTP {fact.status})" if fact.status else ""
             return f"attempt {fact.attempt}: {fact.outcome.value.replace('_', ' ')}{status}"
         case facts.Exists():
-            return f"attempt {fact.attempt}: exists: {_request(fact.what)}{_note(fact.note)}"
+            beside = f", beside attempt {_list(fact.beside)}" if fact.beside else ""
+            return f"attempt {fact.attempt}: exists: {_request(fact.what)}{beside}{_note(fact.note)}"
         case facts.Absent():
             return f"attempt {fact.attempt}: was not created{_note(fact.note)}"
         case facts.RemovalRequested():

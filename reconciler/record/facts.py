@@ -126,13 +126,15 @@ class Answered(Fact, frozen=True, tag="answered"):
 class Exists(Fact, frozen=True, tag="exists"):
     """Someone says that an attempt was created: an import, or an unknown outcome resolved as created.
 
-    `disproves` are the confirmed removals, named by their ids, in spite of which it exists.
+    `disproves` are the confirmed removals, named by their ids, in spite of which it exists. `beside` are the attempts
+    with routes of its own that it is none of: both exist.
     """
 
     attempt: str
     what: What
     note: str = ""
     disproves: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 class Absent(Fact, frozen=True, tag="absent"):

@@ -283,6 +283,7 @@ def _decide(
         fields=answer.fields if answer else {},
         exists=_said(group.exists),
         absent=_said(group.absent),
+        beside=tuple(sorted({other for fact in group.exists for other in fact.beside})) if group.exists else (),
         requested_codes=tuple(code for code in codes if code in asked),
         received=received,
         supersedes=what.supersedes,

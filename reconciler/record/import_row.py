@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Address
+from reconciler.model.record import Status
 from reconciler.model.selection import Selection, is_pattern
 from reconciler.model.spelling import suggestion
 from reconciler.model.url import ATTEMPT, filled, has_attempt, normal_url
-from reconciler.record.attempt_rows import resolve_step
+from reconciler.record.attempt_rows import in_force_with, resolve_step
 from reconciler.record.facts import Exists, What
 from reconciler.record.statements import Draft
 
@@ -35,9 +36,13 @@ class _Wanted(Struct, frozen=True):
 
 
 def import_(statement: Import, case: Case, record: Record) -> Draft:
-    """Return the facts of what is not recorded yet. What cannot be imported is told, and refused if it is all."""
+    """Return the facts of what is not recorded yet. What cannot be imported is told, and refused if it is all.
+
+    What names an id is about that attempt alone: it is none of those that the record has.
+    """
     facts, notices = [], []
-    for wanted in _wanted(statement, case, record):
+    selected = _wanted(statement, case, record)
+    for wanted in selected:
         codes, message = _unrecorded(wanted, statement, record)
         if message is not None:
             notices.append(message)
@@ -47,9 +52,12 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
             what = What(
                 address=str(wanted.address), codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
             )
-            facts.append(Exists(at=case.at, attempt=attempt, what=what))
+            beside = in_force_with(what, record) if wanted.attempt else ()
+            facts.append(Exists(at=case.at, attempt=attempt, what=what, beside=beside))
     if notices and not facts:
         raise Refused(*notices)
+    if not facts and ADDRESS.fullmatch(statement.where) and not (statement.attempt or statement.url):
+        notices += (_if_another_exists(wanted, statement, case, record) for wanted in selected)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
@@ -101,8 +109,6 @@ def _located(
         if fit is None or not has_attempt(template):
             return _Wanted(address, codes, statement.url, statement.url, base_url)
         attempt = fit[1]
-    elif attempt and not has_attempt(template):
-        raise Refused(Message("no-attempt-in-url", "its URL has no {attempt}: leave --attempt out", address))
     return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
 
 
@@ -114,14 +120,15 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
     if known is not None:
         return (), None if known.address == wanted.address else _recorded_elsewhere(known, wanted)
     holders = _holders(wanted, record)
-    codes = tuple(code for code in wanted.codes if code not in holders)
+    is_another = bool(wanted.attempt) and not has_attempt(wanted.template)
+    codes = wanted.codes if is_another else tuple(code for code in wanted.codes if code not in holders)
     import_words = ("reconciler", "state", "import", wanted.address)
     for holder in holders.values():
         if holder.unresolved:
             exists = resolve_step(holder, "if it is this one, run", "--created")
             what = f"attempt {holder.id} with this URL has an unknown outcome"
             return (), Message("outcome-unknown", what, wanted.address, (exists,))
-        if holder.address != wanted.address:
+        if holder.address != wanted.address and not is_another:
             return codes, _recorded_elsewhere(holder, wanted)
     if codes and has_attempt(wanted.template) and not wanted.attempt:
         steps = (
@@ -150,6 +157,23 @@ def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
         for code in wanted.codes
         if code in attempt.codes
     }
+
+
+def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: Record) -> Message:
+    """Return how to record one that exists besides those in force: one thought removed, or one nobody knew of."""
+    codes = [word for code in statement.codes for word in ("--code", code)]
+    new_id = "ID" if has_attempt(wanted.template) else case.new_id()
+    words = ("reconciler", "state", "import", wanted.address, "--attempt", new_id, *codes)
+    removed = (
+        attempt
+        for attempt in record.at_address(wanted.address)
+        if attempt.removed and attempt.status is Status.GONE and attempt.is_at(wanted.template)
+    )
+    forced = (
+        resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created") for attempt in removed
+    )
+    steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if another one exists, run", *words))
+    return Message("recorded-already", "nothing left to do: the record says so already", wanted.address, steps)
 
 
 def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:

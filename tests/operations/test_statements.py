@@ -19,6 +19,7 @@ from reconciler.operations.copying import Copy
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
+from reconciler.planning.excess import excess
 from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Received, RemovalConfirmed, Renamed
 from reconciler.record.gates import Note
 from reconciler.record.statements import (
@@ -70,6 +71,11 @@ def steps(project: MemoryProject, statement: Statement) -> list[str]:
     return [" ".join(step.command) for message in caught.value.messages for step in message.steps]
 
 
+def steps_shown(project: MemoryProject, statement: Statement) -> list[str]:
+    """Return the commands that are named before a statement is appended."""
+    return [" ".join(step.command) for message in prepare(project, statement).shown for step in message.steps]
+
+
 def status(project: MemoryProject, attempt: str) -> Status:
     """Return the status of an attempt."""
     return project.record_at().attempts[attempt].status
@@ -118,6 +124,16 @@ class TestResolve:
         project = project_with(*unknown("a", OFFERS))
         project.say(Resolve(OFFERS, created=is_created))
         assert refusal(project, Resolve(OFFERS, created=not is_created, attempts=("a",))) == ["resolve-contradicted"]
+
+    def test_nothing_unresolved_is_told_with_what_it_is(self) -> None:
+        """Without --attempt, what is settled already is neither taken back nor put back by --force, and said so."""
+        project = project_with(*created("a", OFFERS))
+        assert refusal(project, Resolve(OFFERS, created=False)) == ["resolve-contradicted"]
+        assert names(project, Resolve(OFFERS, created=True)) == ["nothing-to-do"]
+        assert names(project, Resolve("europe/*", created=False)) == ["nothing-unresolved"]
+        project.say(ConfirmRemoval(OFFERS, attempts=("a",)))
+        for force in (True, False):
+            assert names(project, Resolve(OFFERS, created=True, force=force)) == ["recorded-as-removed"]
 
     def test_force_corrects_only_towards_created(self) -> None:
         """A wrong --not-created can be corrected, a --created not: created is never taken back so."""
@@ -215,11 +231,36 @@ class TestImport:
         assert steps(project, Import(OFFERS, attempt=ID)) == [
             f"reconciler state resolve {OFFERS} --created --attempt {ID} --force"
         ]
-        assert project.say(Resolve(OFFERS, created=True, attempts=(ID,))).facts == ()
+        assert names(project, Resolve(OFFERS, created=True, attempts=(ID,))) == ["recorded-as-removed"]
         project.say(Resolve(OFFERS, created=True, attempts=(ID,), force=True))
         assert status(project, ID) is Status.LIVE
         project.say(ConfirmRemoval(OFFERS, attempts=(ID,)))
         assert status(project, ID) is Status.GONE
+
+    @pytest.mark.parametrize("template", [URL.format("offers"), OWN])
+    def test_another_one_is_named_by_an_id(self, template: str) -> None:
+        """A subscription beside the recorded one is recorded by an id, and delivered twice from then on, said once."""
+        desired = desired_of({OFFERS: (("ONB10001",), template)})
+        url = template.replace("{attempt}", "a")
+        project = project_with(*created("a", OFFERS, url=url, template=template), desired=desired)
+        (notice,) = prepare(project, Import(OFFERS)).shown
+        (way,) = notice.steps
+        assert way.command[:5] == ("reconciler", "state", "import", OFFERS, "--attempt")
+        another = Import(OFFERS, attempt=ID if way.command[5] == "ID" else way.command[5])
+        assert [fact.beside for fact in project.say(another).facts if isinstance(fact, Exists)] == [("a",)]
+        assert project.say(another).facts == ()
+        assert (len(excess(project.record_at()).twice), excess(project.record_at()).recorded) == (1, ())
+
+    def test_what_replaced_an_import_removed_by_mistake_is_another(self) -> None:
+        """The import and what was created in its place deliver twice: neither may be the other."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+        project.say(Import(OFFERS))
+        (held,) = project.record_at().attempts
+        project.say(ConfirmRemoval(OFFERS, attempts=(held,)))
+        project.add(*created("a", OFFERS))
+        assert steps_shown(project, Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
+        project.say(Resolve(OFFERS, created=True, attempts=(held,), force=True))
+        assert len(excess(project.record_at()).twice) == 1
 
     def test_unknown_and_renamed_are_not_imported_twice(self) -> None:
         """A route that may exist already names `resolve`, one under another address `state mv`."""
@@ -254,7 +295,6 @@ class TestImport:
         project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("o"))}))
         assert refusal(project, Import("*/*", codes=("ONB10001",))) == ["import-one-address"]
         assert refusal(project, Import(OFFERS, attempt="x")) == ["bad-attempt"]
-        assert refusal(project, Import(OFFERS, attempt=ID)) == ["no-attempt-in-url"]
 
 
 class TestMove:
