@@ -27,8 +27,9 @@ def run_facts() -> tuple[tuple[str, str], ...]:
     """Return the commit, the author, the branch or pull request, and the run of a step, as far as they are known."""
     get = os.environ.get
     run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
-    facts = (("Commit", "GITHUB_SHA"), ("Author", "GITHUB_ACTOR"), ("Ref", "GITHUB_REF_NAME"))
-    known = [(name, get(variable, "")) for name, variable in facts]
+    number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
+    place = ("Pull request", f"#{number}") if merge == "merge" else ("Ref", get("GITHUB_REF_NAME", ""))
+    known = (("Commit", get("GITHUB_SHA", "")), ("Author", get("GITHUB_ACTOR", "")), place)
     return tuple((name, value) for name, value in (*known, ("Run", run if get("GITHUB_RUN_ID") else "")) if value)
 
 

@@ -26,6 +26,7 @@ NOT_DESIRED = Message("not-desired", "no longer in config/")
 SUPERSEDED = Message("superseded", "it was sent again, and a later attempt delivers in its place")
 WANTED_AGAIN = Message("desired-again", "it awaits removal but is in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
+SECOND_SECRET = Message("second-secret", "its endpoint must now accept two signing secrets")
 BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the operator removes the old one")
 
 
@@ -58,11 +59,6 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
     """Return why a create is sent again though the outcome of an earlier one is unknown."""
     names = ", ".join(attempt.id for attempt in attempts)
     return Message("sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and its URL is its own")
-
-
-def second_secret(template: str) -> Message:
-    """Return what a second subscription with the same URL means for the endpoint there."""
-    return Message("second-secret", f"this endpoint must now accept two signing secrets: {template}")
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:

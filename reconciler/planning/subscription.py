@@ -202,7 +202,7 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         waits = case.change(Action.BLOCKED, block=Block.WAITS, blocking=[*replaced, *moving])
         return [waits, *_remove(case, old, reasons.TO_BE_REPLACED)]
     has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
-    warnings = [*([reasons.second_secret(request.template)] if has_secret and not case.retried else [])]
+    warnings = [*([reasons.SECOND_SECRET] if has_secret and not case.retried else [])]
     warnings += (reasons.moving(request, attempt) for attempt in moving)
     if replaced:
         warnings.insert(0, reasons.BOTH_DELIVER)

@@ -21,31 +21,17 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied, Result
 
-WORDS = {
-    Done.CREATED: "created",
-    Done.REJECTED: "rejected",
-    Done.NOT_SENT: "not sent",
-    Done.UNKNOWN: "outcome unknown",
-    Done.RESTORED: "restored",
-    Done.REQUESTED: "removal requested",
-    Done.SKIPPED: "skipped",
-}
-TONES = {
-    Done.CREATED: Tone.ADDED,
-    Done.REJECTED: Tone.ERROR,
-    Done.NOT_SENT: Tone.ERROR,
-    Done.UNKNOWN: Tone.ERROR,
-    Done.RESTORED: Tone.CHANGED,
-    Done.REQUESTED: Tone.REMOVED,
-    Done.SKIPPED: Tone.WARNING,
-}
+_WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
+WORDS = dict(zip(Done, _WORDS, strict=True))
+TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
+"""The words for each outcome, in the order in which they are declared, and the tones of those that are no problem."""
 _HEAD = ("", "address", "outcome", "status", "attempt")
 
 
 def apply_document(applied: Applied) -> Document:
     """Return the document of an apply."""
     rows = tuple(map(_row, applied.results))
-    table = Table(_HEAD, rows, tuple(TONES[result.outcome] for result in applied.results))
+    table = Table(_HEAD, rows, tuple(TONES.get(result.outcome, Tone.ERROR) for result in applied.results))
     return Document(
         "apply",
         _verdict(applied),

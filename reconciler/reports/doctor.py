@@ -10,12 +10,7 @@ from reconciler.reports.document import Details, Document, Table, Tone
 from reconciler.reports.messages import alerts
 from reconciler.reports.words import counted, listed
 
-_COUNTED = {
-    Health.FAILED: ("failed", "failed"),
-    Health.WARNING: ("warning", "warnings"),
-    Health.SKIPPED: ("skipped", "skipped"),
-    Health.OK: ("passed", "passed"),
-}
+_WORDS = {Health.OK: "passed", Health.WARNING: "with a warning"}
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +24,7 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
     """Return the document of what `doctor` found; failures of one cause are one."""
     failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
     counts = Counter(finding.health for finding in findings)
-    words = [counted(counts[health], *words) for health, words in _COUNTED.items() if counts[health]]
+    words = [f"{counts[health]} {_WORDS.get(health, health)}" for health in reversed(Health) if counts[health]]
     fine = tuple(
         (str(finding.health), finding.check, finding.message.located, finding.message.what)
         for finding in findings

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Message
     from reconciler.model.parity import Pairs
-    from reconciler.model.plan import Change, Duplicate, Plan, Request
+    from reconciler.model.plan import Change, Duplicate, Plan, Request, Surplus
     from reconciler.model.record import Attempt
     from reconciler.model.result import Applied, Finding
     from reconciler.model.status import Removals, TargetStatus
@@ -68,9 +68,7 @@ def plan_json(plan: Plan) -> Json:
             {"address": attempt.address, "attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url}
             for attempt in awaiting
         ],
-        "surplus": [
-            {"address": extra.address, "attempt": extra.attempt, "eventCodes": extra.codes} for extra in surplus
-        ],
+        "surplus": list(map(_surplus, surplus)),
         "duplicates": list(map(_route, duplicates)),
         "summary": {
             **{str(action): counts[action] for action in Action},
@@ -167,13 +165,15 @@ def _target(target: TargetStatus) -> Json:
         "awaiting_removal": [
             {"address": attempt.address, "attempt": attempt.id} for attempt in target.awaiting_removal
         ],
-        "surplus": [
-            {"address": extra.address, "attempt": extra.attempt, "eventCodes": extra.codes} for extra in target.surplus
-        ],
+        "surplus": list(map(_surplus, target.surplus)),
         "duplicates": list(map(_route, target.duplicates)),
         "recorded_twice": list(map(_route, target.recorded_twice)),
         "revived": [attempt.id for attempt in target.revived],
     }
+
+
+def _surplus(extra: Surplus) -> Json:
+    return {"address": extra.address, "attempt": extra.attempt, "eventCodes": extra.codes}
 
 
 def _route(route: Duplicate) -> Json:

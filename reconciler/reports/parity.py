@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.model.parity import View
+from reconciler.reports import document as doc
 from reconciler.reports.difference import differences
-from reconciler.reports.document import (
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Facts,
-    Field,
-    Heading,
-    Paragraph,
-    Todo,
-    Tone,
-)
 from reconciler.reports.messages import alerts
 from reconciler.reports.words import counted, listed
 
@@ -25,30 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from reconciler.model.parity import Difference, Pairs, Parity, Side
-    from reconciler.reports.document import Block
 
 
-def parity_document(pairs: Pairs) -> Document:
+def parity_document(pairs: Pairs) -> doc.Document:
     """Return the document of a comparison: how each pair differs, from the first target to the second."""
     unpaired = [
-        Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", Tone.WARNING)
+        doc.Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", doc.Tone.WARNING)
         for left in pairs.unpaired
     ]
     waiting = sorted({address for parity in pairs.compared for address in parity.unapplied})
     leaving = sorted({address for parity in pairs.compared for address in parity.leaving})
     steps = []
     if waiting:
-        steps.append(Todo(f"To see what is left to apply of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
+        steps.append(doc.Todo(f"To see what is left to apply of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
     if leaving:
         commands = (("reconciler", "removal", "list"),)
-        steps.append(Todo(f"To see what the operator is to remove of {listed(leaving, 5)}, run", commands))
-    return Document(
+        steps.append(doc.Todo(f"To see what the operator is to remove of {listed(leaving, 5)}, run", commands))
+    return doc.Document(
         "parity",
         _verdict(pairs),
-        Tone.ADDED if pairs.in_line else Tone.WARNING,
+        doc.Tone.ADDED if pairs.in_line else doc.Tone.WARNING,
         alerts=(*unpaired, *alerts(pairs.foreign, "Warning")),
         body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
-        next=Commands(tuple(steps)) if steps else None,
+        next=doc.Commands(tuple(steps)) if steps else None,
         details=tuple(_declared(pairs)),
     )
 
@@ -66,18 +54,18 @@ def _verdict(pairs: Pairs) -> str:
     return f"{listed([f'{matching} of {len(pairs.compared)} pairs match', *lacking])}."
 
 
-def _pair(parity: Parity, *, alone: bool) -> Iterator[Block]:
+def _pair(parity: Parity, *, alone: bool) -> Iterator[doc.Block]:
     if parity.in_line:
         if not alone:  # the verdict says it
-            yield Paragraph(f"{parity.a} and {parity.b} match.", Tone.ADDED)
+            yield doc.Paragraph(f"{parity.a} and {parity.b} match.", doc.Tone.ADDED)
         return
-    yield Heading(f"From {parity.a} to {parity.b}")
-    views: dict[tuple[str, str, tuple[Field, ...]], list[View]] = {}
+    yield doc.Heading(f"From {parity.a} to {parity.b}")
+    views: dict[tuple[str, str, tuple[doc.Field, ...]], list[View]] = {}
     for difference in parity.differences:  # the same as desired and in force is one
         key = (difference.name, _only(parity, difference), _fields(difference))
         views.setdefault(key, []).append(difference.view)
     for (name, only, fields), seen in views.items():
-        yield Changed("~", name, f"{_how(parity, seen)}{only}", Tone.CHANGED, fields)
+        yield doc.Changed("~", name, f"{_how(parity, seen)}{only}", doc.Tone.CHANGED, fields)
 
 
 def _only(parity: Parity, difference: Difference) -> str:
@@ -94,10 +82,10 @@ def _how(parity: Parity, views: list[View]) -> str:
     return " and ".join(views)
 
 
-def _fields(difference: Difference) -> tuple[Field, ...]:
+def _fields(difference: Difference) -> tuple[doc.Field, ...]:
     if difference.view is View.PROVEN:
         return tuple(
-            Field(code, after=f"first observed {at}" if at else "never observed")
+            doc.Field(code, after=f"first observed {at}" if at else "never observed")
             for code, at in sorted(difference.unproven.items())
         )
     return differences(_side(difference.a), _side(difference.b))
@@ -109,14 +97,14 @@ def _side(side: Side | None) -> Mapping[str, object]:
     return {"eventCodes": set(side.codes), **({"webhookUrl": side.written} if side.written else {})}
 
 
-def _declared(pairs: Pairs) -> Iterator[Details]:
+def _declared(pairs: Pairs) -> Iterator[doc.Details]:
     ignored = [
         (f"{parity.b}/{difference.name}", exception.reason)
         for parity in pairs.compared
         for difference, exception in parity.ignored
     ]
     if ignored:
-        yield Details("Declared exceptions", (Facts(tuple(ignored)),))
+        yield doc.Details("Declared exceptions", (doc.Facts(tuple(ignored)),))
     if pairs.unused:
         unused = tuple((exception.address, f"declared at {exception.place}") for exception in pairs.unused)
-        yield Details("Declared exceptions that are not needed", (Facts(unused),))
+        yield doc.Details("Declared exceptions that are not needed", (doc.Facts(unused),))

@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
+from reconciler.reports import document as doc
 from reconciler.reports.difference import differences
-from reconciler.reports.document import (
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Facts,
-    Heading,
-    Paragraph,
-    Table,
-    Todo,
-    Tone,
-)
 from reconciler.reports.messages import alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
@@ -29,41 +18,29 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Subscription, Target
     from reconciler.model.plan import Change, Duplicate, Plan, Surplus
     from reconciler.model.record import Attempt
-    from reconciler.reports import document as doc
     from reconciler.reports.difference import Side
-    from reconciler.reports.document import Alert, Field
 
     Cells = dict[tuple[str, str], dict[str, str]]
     """What to say of each event code of each subscription (its name), target by target."""
 
-TONES = {
-    Action.CREATE: Tone.ADDED,
-    Action.EXTEND: Tone.CHANGED,
-    Action.REPLACE: Tone.CHANGED,
-    Action.RESTORE: Tone.CHANGED,
-    Action.REMOVE: Tone.REMOVED,
-    Action.RETRY: Tone.CHANGED,
-    Action.BLOCKED: Tone.PLAIN,
-}
-
-
+_TONES = {Action.CREATE: doc.Tone.ADDED, Action.REMOVE: doc.Tone.REMOVED, Action.BLOCKED: doc.Tone.PLAIN}
 _IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
 """The reasons that say no more than the fields that differ."""
 
 
 def plan_document(
     plan: Plan, warnings: Iterable[Message] = (), saved: str = "", desired: Iterable[Subscription] = ()
-) -> Document:
+) -> doc.Document:
     """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in.
 
     With what is `desired`, it has the matrix of all event codes.
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
-    return Document(
+    return doc.Document(
         "plan",
         verdict(plan),
-        Tone.PLAIN if plan.changes else Tone.ADDED if settled(plan) else Tone.WARNING,
+        doc.Tone.PLAIN if plan.changes else doc.Tone.ADDED if settled(plan) else doc.Tone.WARNING,
         facts=(
             ("Targets", listed(sorted(plan.targets), 8) or "none"),
             *([("Selection", listed(plan.selection))] if plan.selection else ()),
@@ -72,7 +49,7 @@ def plan_document(
         alerts=tuple(blocked_alerts(plan)),
         body=tuple(map(changed, changes)),
         summary=(*alerts(warnings, "Warning"), *_summary(plan)),
-        next=Commands(following) if (following := tuple(_next(plan, saved, applies=bool(work)))) else None,
+        next=doc.Commands(following) if (following := tuple(_next(plan, saved, applies=bool(work)))) else None,
         details=tuple(_details(plan, desired)),
     )
 
@@ -137,20 +114,20 @@ def verdict(plan: Plan) -> str:
     return " ".join([f"Plan: {words}{sent}.", *([f"{capital(listed(rest))}."] if rest else [])])
 
 
-def changed(change: Change) -> Changed:
+def changed(change: Change) -> doc.Changed:
     """Return a change with the fields that differ and a line for each consequence."""
     is_blocked = change.action is Action.BLOCKED  # why is said at the top, once for all that have the same reason
     reasons = [message for message in change.reasons if not is_blocked and message.name not in _IN_THE_DIFFERENCE]
-    notes = [Paragraph(message.what, Tone.FAINT) for message in reasons]
-    notes += [Paragraph(message.what, Tone.WARNING) for message in change.warnings]
-    word = "blocked" if is_blocked else str(change.action)
+    notes = [doc.Paragraph(message.what, doc.Tone.FAINT) for message in reasons]
+    notes += [doc.Paragraph(message.what, doc.Tone.WARNING) for message in change.warnings]
     steps = [step for message in (*reasons, *change.warnings) for step in message.steps]
-    return Changed(
-        SIGNS[change.action], change.address, word, TONES[change.action], _fields(change), tuple(notes), todos(steps)
+    tone = _TONES.get(change.action, doc.Tone.CHANGED)
+    return doc.Changed(
+        SIGNS[change.action], change.address, change.action, tone, _fields(change), tuple(notes), todos(steps)
     )
 
 
-def _fields(change: Change) -> tuple[Field, ...]:
+def _fields(change: Change) -> tuple[doc.Field, ...]:
     match change.action:
         case Action.REMOVE:
             return differences(_sides(attempt for attempt in change.before if attempt.id in change.concerns), {})
@@ -181,7 +158,7 @@ def _desired(change: Change) -> Side:
     return {"eventCodes": set(after.codes), "webhookUrl": after.template} if after else {}
 
 
-def blocked_alerts(plan: Plan) -> Iterator[Alert]:
+def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
     """Yield why changes are blocked, the cause before what follows from it."""
     yield from alerts(plan.gates, "Blocked")
     foreign = [message for name in sorted(plan.targets) for message in plan.targets[name].foreign]
@@ -211,7 +188,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
         command = ("reconciler", "removal", "request", surplus.address, "--attempt", surplus.attempt, *options)
         yield Message(
             "surplus",
-            f"delivers surplus {counted(len(surplus.codes), 'code')}: {codes}",
+            f"delivers {counted(len(surplus.codes), 'surplus code')}: {codes}",
             surplus.address,
             (step("to request the removal of surplus codes, run", *command),),
         )
@@ -219,12 +196,12 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 def _summary(plan: Plan) -> Iterator[doc.Block]:
     yield from alerts(surplus_messages(plan), "Warning")
-    yield from (Paragraph(twice(route, "delivered"), Tone.WARNING) for route in duplicates_of(plan))
+    yield from (doc.Paragraph(twice(route, "delivered"), doc.Tone.WARNING) for route in duplicates_of(plan))
     for attempt in awaiting_of(plan):
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
         since = attempt.requested and f" since {attempt.requested}"
-        yield Paragraph(f"{attempt.address}: removal{codes} awaited{since}", Tone.WARNING)
+        yield doc.Paragraph(f"{attempt.address}: removal{codes} awaited{since}", doc.Tone.WARNING)
     overridden = [
         (f"{name} {field}", url)
         for name in sorted(plan.targets)
@@ -232,8 +209,8 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
         if field in plan.targets[name].target.overridden
     ]
     if overridden:
-        yield Heading("Addresses that override config/", Tone.WARNING)
-        yield Facts(tuple(overridden))
+        yield doc.Heading("Addresses that override config/", doc.Tone.WARNING)
+        yield doc.Facts(tuple(overridden))
 
 
 def _urls(target: Target) -> tuple[tuple[str, str], ...]:
@@ -245,14 +222,14 @@ def twice(route: Duplicate, how: str) -> str:
     return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
-def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[Todo]:
+def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
     if applies and saved:
-        yield Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
+        yield doc.Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
     elif applies:
-        yield Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
+        yield doc.Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
     elif awaiting_of(plan):
         command = ("reconciler", "removal", "list", *selected(plan))
-        yield Todo("To see the message to the operator, run", (command,))
+        yield doc.Todo("To see the message to the operator, run", (command,))
 
 
 def selected(plan: Plan) -> list[str]:
@@ -260,19 +237,19 @@ def selected(plan: Plan) -> list[str]:
     return [word for pattern in plan.selection for word in ("-t", pattern)]
 
 
-def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[Details]:
+def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
-        todo = Todo("This is refused if anything differs from what is shown here", (command,))
-        yield Details("Apply exactly this plan, by its digest", (Commands((todo,)),))
+        todo = doc.Todo("This is refused if anything differs from what is shown here", (command,))
+        yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if cells := _cells(plan, desired):
-        yield Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))
+        yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))
     rows = [
         (f"{name} {field}", url) for name in sorted(plan.targets) for field, url in _urls(plan.targets[name].target)
     ]
     rows += [("responses encrypted to", recipient) for recipient in plan.recipients]
     rows += [("record", plan.place), ("record id", plan.record), ("head", f"{plan.head}, {plan.entries} entries")]
-    yield Details("Service addresses, recipients and record", (Facts(tuple(rows)),))
+    yield doc.Details("Service addresses, recipients and record", (doc.Facts(tuple(rows)),))
 
 
 def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
@@ -288,10 +265,13 @@ def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
             if change.action is not Action.EXTEND or code not in before:
                 word = f"{SIGNS[change.action]} {change.action}"
                 cells.setdefault((change.address.name, code), {})[change.address.target] = word
+    for surplus in surplus_of(plan) if planned else ():
+        for code in surplus.codes:
+            cells.setdefault((surplus.address.name, code), {})[surplus.address.target] = "surplus"
     return cells
 
 
-def matrix(cells: Cells, names: Sequence[str]) -> Table:
+def matrix(cells: Cells, names: Sequence[str]) -> doc.Table:
     """Return a table of subscriptions and codes, with a column for each target."""
     rows = tuple((*key, *(cells[key].get(name, "") for name in names)) for key in sorted(cells))
-    return Table(("subscription", "code", *names), rows)
+    return doc.Table(("subscription", "code", *names), rows)

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from reconciler.reports.plan import Cells
 
 _HEAD = ("address", "status", "codes", "URL", "attempt")
-_TONES = {
-    AttemptStatus.PENDING: Tone.ERROR,
-    AttemptStatus.UNKNOWN: Tone.ERROR,
-    AttemptStatus.AWAITING_REMOVAL: Tone.WARNING,
-}
 
 
 def status_document(status: Status) -> Document:
@@ -122,8 +117,9 @@ def _target(target: TargetStatus) -> Iterator[Block]:
     if not target.attempts:
         yield Paragraph("Nothing is in force.", Tone.FAINT)
         return
-    tones = tuple(_TONES.get(observed.attempt.status, Tone.PLAIN) for observed in target.attempts)
-    yield Table(_HEAD, tuple(map(_row, target.attempts)), tones)
+    tones = {AttemptStatus.LIVE: Tone.PLAIN, AttemptStatus.AWAITING_REMOVAL: Tone.WARNING}
+    shown = tuple(tones.get(observed.attempt.status, Tone.ERROR) for observed in target.attempts)
+    yield Table(_HEAD, tuple(map(_row, target.attempts)), shown)
 
 
 def _row(observed: ObservedAttempt) -> tuple[str, ...]:

@@ -11,15 +11,8 @@ from reconciler.model.record import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SIGNS = {
-    Action.CREATE: "+",
-    Action.EXTEND: "~",
-    Action.REPLACE: "±",
-    Action.RESTORE: "↺",
-    Action.REMOVE: "-",
-    Action.RETRY: "»",
-    Action.BLOCKED: "!",
-}
+SIGNS = dict(zip(Action, "+~±↺-»!", strict=True))
+"""A sign for each action, in the order in which they are declared."""
 
 STATUS = {
     Status.PENDING: "may be in flight",
