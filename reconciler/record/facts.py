@@ -47,6 +47,12 @@ class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     origin: str = ""
 
 
+class OfAttempt(Fact, frozen=True):
+    """A fact about one attempt; the others are about the record, or name several."""
+
+    attempt: str
+
+
 class Begun(Fact, frozen=True, tag="begun"):
     """A record begins: always the first line. `record` is its id."""
 
@@ -98,22 +104,20 @@ class Rebound(Fact, frozen=True, tag="rebound"):
     account: str = ""
 
 
-class Intended(Fact, frozen=True, tag="intended"):
+class Intended(OfAttempt, frozen=True, tag="intended"):
     """A create call is about to be sent. Durable before the call leaves."""
 
-    attempt: str
     what: What
     run: str = ""
 
 
-class Answered(Fact, frozen=True, tag="answered"):
+class Answered(OfAttempt, frozen=True, tag="answered"):
     """The outcome of a create call; repeats what was intended, since a record may have lost that.
 
     `status`, `date` and `detail` as in `Answer`. `fields` are those of the response that are safe in the clear.
     `response` is the response sealed to the recipients, or the name of the private file that it is kept in.
     """
 
-    attempt: str
     what: What
     outcome: Outcome
     status: int | None = None
@@ -123,47 +127,42 @@ class Answered(Fact, frozen=True, tag="answered"):
     response: str | None = None
 
 
-class Exists(Fact, frozen=True, tag="exists"):
+class Exists(OfAttempt, frozen=True, tag="exists"):
     """Someone says that an attempt was created: an import, or an unknown outcome resolved as created.
 
     `disproves` are the confirmed removals, named by their ids, in spite of which it exists. `beside` are the attempts
     with routes of its own that it is none of: both exist.
     """
 
-    attempt: str
     what: What
     note: str = ""
     disproves: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
 
-class Absent(Fact, frozen=True, tag="absent"):
+class Absent(OfAttempt, frozen=True, tag="absent"):
     """Someone says that an attempt was not created."""
 
-    attempt: str
     note: str = ""
 
 
-class RemovalRequested(Fact, frozen=True, tag="removal_requested"):
+class RemovalRequested(OfAttempt, frozen=True, tag="removal_requested"):
     """The operator is to remove these codes of an attempt. `by_plan`: a plan may take it back (`restore`)."""
 
-    attempt: str
     codes: tuple[str, ...]
     reason: str = ""
     by_plan: bool = False
 
 
-class RemovalCancelled(Fact, frozen=True, tag="removal_cancelled"):
+class RemovalCancelled(OfAttempt, frozen=True, tag="removal_cancelled"):
     """These requests, named by their ids, are taken back: what they are about stays."""
 
-    attempt: str
     requests: tuple[str, ...]
 
 
-class RemovalConfirmed(Fact, frozen=True, tag="removal_confirmed"):
+class RemovalConfirmed(OfAttempt, frozen=True, tag="removal_confirmed"):
     """Someone says that the operator has removed these codes of an attempt."""
 
-    attempt: str
     codes: tuple[str, ...]
 
 
@@ -175,10 +174,9 @@ class Renamed(Fact, frozen=True, tag="renamed"):
     replaces: tuple[str, ...] = ()
 
 
-class SecretSet(Fact, frozen=True, tag="secret_set"):
+class SecretSet(OfAttempt, frozen=True, tag="secret_set"):
     """The subscription secret of an attempt, which came another way: sealed, or the name of a private file."""
 
-    attempt: str
     secret: str
 
 
@@ -192,13 +190,9 @@ class Received(Fact, frozen=True, tag="received"):
     last: str
 
 
+FactOfRecord = Begun | LossOpened | Completed | Closed | Joined | Rebound | Renamed | Received
 AnyFact = (
-    Begun
-    | LossOpened
-    | Completed
-    | Closed
-    | Joined
-    | Rebound
+    FactOfRecord
     | Intended
     | Answered
     | Exists
@@ -206,7 +200,5 @@ AnyFact = (
     | RemovalRequested
     | RemovalCancelled
     | RemovalConfirmed
-    | Renamed
     | SecretSet
-    | Received
 )

@@ -27,6 +27,7 @@ from reconciler.record.facts import (
     Intended,
     Joined,
     LossOpened,
+    OfAttempt,
     Rebound,
     Received,
     RemovalCancelled,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.record.chain import Line
-    from reconciler.record.facts import AnyFact, What
+    from reconciler.record.facts import Fact, FactOfRecord, What
 
 LATE_DELIVERY = timedelta(seconds=45)
 """How long after its removal a subscription may still deliver: three retries, 15 s apart (service description, 8)."""
@@ -49,29 +50,42 @@ _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outco
 
 
 class _Group:
-    """The facts of one attempt, as they come, each with its id."""
+    """The facts of one attempt by kind, those that a later one may name with their ids."""
 
-    __slots__ = ("absent", "answered", "at", "cancels", "confirmed", "exists", "requests", "secrets", "since", "what")
-
-    def __init__(self, at: str, by: Mapping[str, str]) -> None:
-        self.what: What | None = None
-        self.since = at, by
-        self.at = at
-        self.answered: list[Answered] = []
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.answers: list[Answered] = []
         self.exists: list[Exists] = []
         self.absent: list[Absent] = []
         self.requests: dict[str, RemovalRequested] = {}
         self.cancels: list[RemovalCancelled] = []
         self.confirmed: dict[str, RemovalConfirmed] = {}
         self.secrets: list[tuple[str, str]] = []
+        for line in lines:
+            match line.fact:
+                case Answered() as fact:
+                    self.answers.append(fact)
+                case Exists() as fact:
+                    self.exists.append(fact)
+                case Absent() as fact:
+                    self.absent.append(fact)
+                case RemovalRequested() as fact:
+                    self.requests[line.id] = fact
+                case RemovalCancelled() as fact:
+                    self.cancels.append(fact)
+                case RemovalConfirmed() as fact:
+                    self.confirmed[line.id] = fact
+                case SecretSet() as fact:
+                    self.secrets.append((fact.at, fact.secret))
+        if len(self.answers) > 1:
+            self.answers.sort(key=_rank)
 
 
 class _Parts:
-    """The facts of a record by kind, as they come."""
+    """The facts of a record by kind, as they come; those about an attempt by attempt, with their lines."""
 
     def __init__(self) -> None:
         self.record = ""
-        self.groups: dict[str, _Group] = {}
+        self.groups: dict[str, list[Line]] = {}
         self.losses: dict[str, LossOpened] = {}
         self.completions: list[Completed] = []
         self.rebounds: list[Rebound] = []
@@ -82,16 +96,9 @@ class _Parts:
         self.missed: set[str] = set()
         self.closed: Closed | None = None
 
-    def add(self, line: Line) -> None:  # noqa: C901 - one case for each kind of fact
-        fact = line.fact
-        self.contained.add(line.hash)
-        if fact.origin:
-            self.contained.add(fact.origin)
+    def add(self, fact: FactOfRecord, fact_id: str) -> None:
+        """Add a fact that is about no attempt."""
         match fact:
-            case Intended() | Answered() | Exists() | Absent():
-                _add_word(self.groups, fact)
-            case RemovalRequested() | RemovalCancelled() | RemovalConfirmed() | SecretSet():
-                _add_later(self.groups, fact, line.id)
             case Begun():
                 self.record = self.record or fact.record
             case LossOpened():
@@ -107,7 +114,7 @@ class _Parts:
             case Rebound():
                 self.rebounds.append(fact)
             case Renamed():
-                self.renames[line.id] = fact
+                self.renames[fact_id] = fact
             case Received():
                 self._hear(fact)
             case _:
@@ -123,69 +130,47 @@ class _Parts:
 def fold(lines: Sequence[Line]) -> Record:
     """Return what the lines of a record add up to; the first is its beginning, as `chain.parse` makes sure."""
     parts = _Parts()
+    groups, contained = parts.groups, parts.contained
     for line in lines:
-        parts.add(line)
-    whats = (group.what for group in parts.groups.values() if group.what is not None)
-    base_urls, accounts, services = bindings(whats, parts.rebounds)
+        fact = line.fact
+        contained.add(line.hash)
+        if fact.origin:
+            contained.add(fact.origin)
+        if not isinstance(fact, OfAttempt):
+            parts.add(fact, line.id)
+        elif (group := groups.get(fact.attempt)) is None:
+            groups[fact.attempt] = [line]
+        else:
+            group.append(line)
+    whats = {attempt: what for attempt, group in groups.items() if (what := _what(group))}
+    base_urls, accounts, services = bindings(whats.values(), parts.rebounds)
     return Record(
         id=parts.record,
         head=lines[-1].hash,
         entries=len(lines),
-        attempts=_attempts(parts.groups, _addresses(parts.renames), parts.last_received),
+        attempts=_attempts(groups, whats, _addresses(parts.renames), parts.last_received),
         losses=_losses(parts.losses, parts.completions),
         closed_to=parts.closed.to if parts.closed else "",
         base_urls=base_urls,
         accounts=accounts,
         services=services,
-        contained=frozenset(parts.contained),
+        contained=frozenset(contained),
         received={key: tuple(sorted(set(spans))) for key, spans in parts.spans.items()},
         missed=frozenset(parts.missed),
         closed_for=parts.closed.loss if parts.closed else "",
     )
 
 
-def _add_word(groups: dict[str, _Group], fact: Intended | Answered | Exists | Absent) -> None:
-    group = _group(groups, fact.attempt, fact)
-    match fact:
-        case Intended():
-            group.what = fact.what
-        case Answered():
-            group.what = group.what or fact.what
-            group.answered.append(fact)
-        case Exists():
-            group.what = group.what or fact.what
-            group.exists.append(fact)
-        case Absent():
-            group.absent.append(fact)
-        case _:
-            assert_never(fact)
-
-
-def _add_later(
-    groups: dict[str, _Group], fact: RemovalRequested | RemovalCancelled | RemovalConfirmed | SecretSet, fact_id: str
-) -> None:
-    group = _group(groups, fact.attempt, fact)
-    match fact:
-        case RemovalRequested():
-            group.requests[fact_id] = fact
-        case RemovalCancelled():
-            group.cancels.append(fact)
-        case RemovalConfirmed():
-            group.confirmed[fact_id] = fact
-        case SecretSet():
-            group.secrets.append((fact.at, fact.secret))
-        case _:
-            assert_never(fact)
-
-
-def _group(groups: dict[str, _Group], attempt: str, fact: AnyFact) -> _Group:
-    group = groups.get(attempt)
-    if group is None:
-        group = groups[attempt] = _Group(fact.at, fact.by)
-    elif fact.at <= group.since[0]:
-        group.since = min((fact.at, fact.by), group.since, key=_earliest)
-    group.at = max(fact.at, group.at)
-    return group
+def _what(group: Iterable[Line]) -> What | None:
+    """Return the create call that an attempt stands for, None if no fact repeats it."""
+    what = None
+    for line in group:
+        match line.fact:
+            case Intended() as fact:
+                what = fact.what
+            case Answered() | Exists() as fact:
+                what = what or fact.what
+    return what
 
 
 def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
@@ -200,26 +185,22 @@ def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]
 
 
 def _attempts(
-    groups: Mapping[str, _Group],
+    groups: Mapping[str, Sequence[Line]],
+    whats: Mapping[str, What],
     renamed: Mapping[str, list[tuple[str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
     successors: dict[str, list[str]] = {}
-    for attempt, group in groups.items():
-        for superseded in group.what.supersedes if group.what else ():
-            successors.setdefault(superseded, []).append(attempt)
     attempts: dict[str, Attempt] = {}
-    for attempt, group in groups.items():
-        if group.what is not None:
-            addresses = renamed.get(attempt, ())
-            retries = _retries(group.what, groups)
-            attempts[attempt] = _decide(attempt, group, group.what, addresses, last_received, retries)
+    for attempt, what in whats.items():
+        for superseded in what.supersedes:
+            successors.setdefault(superseded, []).append(attempt)
+        retries = _retries(what, whats) if what.supersedes else 0
+        attempts[attempt] = _decide(attempt, groups[attempt], what, renamed.get(attempt, ()), last_received, retries)
     for attempt in successors.keys() & attempts.keys():
         standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
         attempts[attempt] = replace(attempts[attempt], superseded_by=standing)
-    return {
-        attempt.id: attempt for attempt in sorted(attempts.values(), key=lambda attempt: (attempt.since, attempt.id))
-    }
+    return dict(sorted(attempts.items(), key=lambda item: (item[1].since, item[0])))
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
@@ -235,32 +216,34 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
     return False
 
 
-def _retries(what: What, groups: Mapping[str, _Group]) -> int:
+def _retries(what: What, whats: Mapping[str, What]) -> int:
     """Count the retries that led to an attempt; a loop in what a file claims ends the count."""
     seen: set[str] = set()
     count, earlier = 0, what.supersedes
     while earlier and not seen.issuperset(earlier):
         count += 1
         seen.update(earlier)
-        whats = (groups[attempt].what for attempt in earlier if attempt in groups)
-        earlier = tuple(attempt for found in whats if found for attempt in found.supersedes)
+        earlier = tuple(found for attempt in earlier if attempt in whats for found in whats[attempt].supersedes)
     return count
 
 
 def _decide(
     attempt: str,
-    group: _Group,
+    lines: Sequence[Line],
     what: What,
     addresses: Sequence[tuple[str, str]],
     last_received: Mapping[str, Mapping[str, str]],
     retries: int,
 ) -> Attempt:
+    group = _Group(lines)
     template = what.template or what.url
     heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
     received = max(heard.values(), default="")
-    answer = max(group.answered, key=_rank) if group.answered else None
+    answer = group.answers[-1] if group.answers else None
     removal, asked = _removal(group, what, heard)
-    codes = tuple(code for code in what.codes if code not in removal["removed_codes"])
+    gone = removal["removed_codes"]
+    codes = tuple(code for code in what.codes if code not in gone) if gone else what.codes
+    first = min((line.fact for line in lines), key=_earliest)
     return Attempt(
         id=attempt,
         address=Address(addresses[0][0] if addresses else what.address),
@@ -269,9 +252,9 @@ def _decide(
         template=template,
         base_url=what.base_url,
         status=_status(group, answer, codes, asked, is_proven=bool(received)),
-        since=group.since[0],
-        at=group.at,
-        by=group.since[1],
+        since=first.at,
+        at=max(line.fact.at for line in lines),
+        by=first.by,
         account=what.account,
         action=what.action,
         send_by=what.send_by,
@@ -280,22 +263,23 @@ def _decide(
         http_status=answer.status if answer else None,
         date=answer.date if answer else None,
         detail=answer.detail if answer else None,
-        fields=answer.fields if answer else {},
-        exists=_said(group.exists),
-        absent=_said(group.absent),
+        fields=answer.fields if answer else _NO_FIELDS,
+        exists=_said(group.exists) if group.exists else None,
+        absent=_said(group.absent) if group.absent else None,
         beside=tuple(sorted({other for fact in group.exists for other in fact.beside})) if group.exists else (),
-        requested_codes=tuple(code for code in codes if code in asked),
+        requested_codes=tuple(code for code in codes if code in asked) if asked else (),
         received=received,
         supersedes=what.supersedes,
         retries=retries,
-        other_addresses=tuple(Address(address) for address, _ in addresses[1:]),
-        renames=tuple(fact_id for _, fact_id in addresses),
-        responses=tuple(dict.fromkeys(fact.response for fact in sorted(group.answered, key=_rank) if fact.response)),
-        secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))),
+        other_addresses=tuple(Address(address) for address, _ in addresses[1:]) if addresses else (),
+        renames=tuple(fact_id for _, fact_id in addresses) if addresses else (),
+        responses=tuple(dict.fromkeys(fact.response for fact in group.answers if fact.response)) if answer else (),
+        secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))) if group.secrets else (),
         **removal,
     )
 
 
+_NO_FIELDS: dict[str, Any] = {}
 _UNTOUCHED: dict[str, Any] = {"removed_codes": ()}
 
 
@@ -317,7 +301,7 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[dict[
     requests = {found: fact for found, fact in group.requests.items() if found not in taken_back}
     asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
     open_requests = [requests[found] for found, codes in asked.items() if codes]
-    said = max(confirmed, key=lambda fact: _earliest((fact.at, fact.by)), default=None)
+    said = max(confirmed, key=_earliest, default=None)
     return {
         "removed": Said(said.at, said.by) if said else None,
         "removed_codes": tuple(
@@ -351,9 +335,9 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
     return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
 
 
-def _earliest(said: tuple[str, Mapping[str, str]]) -> tuple[str, list[tuple[str, str]]]:
-    """Order what people said by time; of two at one time, one of them comes first whichever was read first."""
-    return said[0], sorted(said[1].items())
+def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
+    """Order facts by time; of two at one time, one of them comes first whichever was read first."""
+    return fact.at, sorted(fact.by.items())
 
 
 def _later(at: str) -> str:
@@ -365,13 +349,13 @@ def _later(at: str) -> str:
     return late.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _said(facts: Iterable[Exists | Absent]) -> Said | None:
-    last = max(facts, key=lambda fact: (*_earliest((fact.at, fact.by)), fact.note), default=None)
-    return None if last is None else Said(last.at, last.by, last.note)
+def _said(facts: Sequence[Exists | Absent]) -> Said:
+    last = max(facts, key=lambda fact: (*_earliest(fact), fact.note)) if len(facts) > 1 else facts[0]
+    return Said(last.at, last.by, last.note)
 
 
 def _losses(opened: Mapping[str, LossOpened], completions: Iterable[Completed]) -> dict[str, Loss]:
-    ordered = sorted(completions, key=lambda fact: _earliest((fact.at, fact.by)))
+    ordered = sorted(completions, key=_earliest)
     ended = {loss: Said(fact.at, fact.by) for fact in ordered for loss in fact.losses}
     return {
         loss: Loss(loss, fact.cause, fact.at, fact.by, fact.heads, fact.of, ended.get(loss))
