@@ -166,11 +166,12 @@ def test_a_wait_that_waits_is_no_failure() -> None:
 
 
 def test_a_closed_gate_is_a_failure() -> None:
-    """A loss that opens before the first intent: nothing is sent, 1."""
+    """A loss that opens before the first intent: nothing is sent, 1, and the gate is named with its way on."""
     case = Apply(wanting("a"))
     append(case.store, LossOpened(at=AT, loss="lost", cause="accepted"))
     applied = apply(case)
     assert (Verdict.FAILED, {"a": "skipped"}, []) == (applied.verdict, outcomes(applied), case.caller.sent)
+    assert ["loss-open"] == [message.name for message in applied.messages]
 
 
 @pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])

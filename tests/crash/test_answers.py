@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
     from support.machines import Machine, Places
 
-ANSWERS = {
-    "created": (0, ("401-once", "429-retry-after", "half", "empty", "huge")),
-    "unknown": (3, ("reset-before", "reset-after", "late", "hang", "hang-after", "500", "503", "408", "499")),
-    "unknown ": (3, ("500-after", "502-after", "drip", "html", "html-200", "redirect-303")),
-    "rejected": (1, ("400", "401", "403", "404", "409", "422", "429-forever", "redirect")),
-    "not_sent": (1, ("token-401", "token-503", "token-half", "token-html-200")),
-}
+CREATED = ("401-once", "429-retry-after", "half", "empty", "huge")
+UNKNOWN = (
+    *("reset-before", "reset-after", "late", "hang", "hang-after", "500", "503", "408", "499"),
+    *("500-after", "502-after", "drip", "html", "html-200", "redirect-303"),
+)
+REJECTED = ("400", "401", "403", "404", "409", "422", "429-forever", "redirect")
+NOT_SENT = ("token-401", "token-503", "token-half", "token-html-200")
+ANSWERS = [
+    *(("created", 0, fault) for fault in CREATED),
+    *(("unknown", 3, fault) for fault in UNKNOWN),
+    *(("rejected", 1, fault) for fault in REJECTED),
+    *(("not_sent", 1, fault) for fault in NOT_SENT),
+]
 
 
 def secret_of(machine: Machine, address: str = f"{HERE}/s0", *words: str) -> str:
@@ -43,19 +49,19 @@ def _end_faults(partner: Partner) -> None:
         scripted.clear()
 
 
-@pytest.mark.parametrize("outcome", ANSWERS)
-def test_every_answer_has_its_outcome_and_its_way_on(tmp_path: Path, places: Places, outcome: str) -> None:
+@pytest.mark.parametrize(("outcome", "code", "fault"), ANSWERS)
+def test_every_answer_has_its_outcome_and_its_way_on(
+    tmp_path: Path, places: Places, outcome: str, code: int, fault: str
+) -> None:
     """Exit code and result are as documented; resolved as it is, the next apply ends with all there once."""
-    code, faults = ANSWERS[outcome]
-    for fault in faults:
-        with Partner(tmp_path / fault, places.make("file")) as partner:
-            machine = partner.first(1)
-            partner.sandbox.world.fail_next(fault, 9 if fault.startswith("token") else 2 if fault == "401" else 1)
-            done = machine.apply("--format", "json", "--timeout", "2")
-            (result,) = done.document["results"]
-            assert (result["outcome"], done.code) == (outcome.strip(), code), (fault, done)
-            _end_faults(partner)
-            assert machine.recover() == (code == 3), fault
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        partner.sandbox.world.fail_next(fault, 9 if fault.startswith("token") else 2 if fault == "401" else 1)
+        done = machine.apply("--format", "json", "--timeout", "2")
+        (result,) = done.document["results"]
+        assert (result["outcome"], done.code) == (outcome, code), done
+        _end_faults(partner)
+        assert machine.recover() == (code == 3)
 
 
 def test_a_conflict_names_import(tmp_path: Path, places: Places) -> None:

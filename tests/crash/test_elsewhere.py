@@ -25,6 +25,7 @@ def _sends_nothing_until_it_is_accepted_and_complete(machine: Machine) -> None:
     machine.succeed("state", "accept-loss", "--yes")
     assert (machine.apply().code, partner.creates) == (1, before)
     partner.wait(AFTER_LOSS)
+    machine.settle()
     missing = partner.exists() - _recorded(machine)
     for target, _, url in missing:
         machine.succeed("state", "import", f"{target}/{url.rpartition('/')[2]}", "--yes")

@@ -41,6 +41,15 @@ def test_in_line(scene: Scene) -> None:
     assert pairs(scene).in_line
 
 
+def test_a_target_of_another_service_is_not_in_line(scene: Scene) -> None:
+    """The record binds a target to another service or account than the settings name: said, and not in line."""
+    scene.apply()
+    scene.declare(target(USA, base_url="https://elsewhere.example"))
+    for options in ({}, {"gate": True}):
+        compared = pairs(scene, **options)
+        assert (False, [USA]) == (compared.in_line, [message.where for message in compared.foreign])
+
+
 def test_codes_differ(scene: Scene) -> None:
     """Other codes are a difference, with both sides; so is a subscription that one lacks."""
     scene.want(f"{USA}/offers", "ONB10011 ONB10012", hooks("offers"))

@@ -392,17 +392,16 @@ class Partner:
         identity = self.key.read_text().strip()
         return {*clients, *(created.secret for created in world.created), *world.tokens, identity, servers.S3_SECRET}
 
-    def assert_no_secret(self, *, allowed: str = "") -> None:
+    def assert_no_secret(self) -> None:
         """No output and no file holds a secret, but for the responses that are their owner's alone."""
-        spelled = {spelling: secret for secret in self.secrets() for spelling in _spellings(secret)}
-        texts = [text.encode() for text in self._outputs]
+        spelled = {spelling for secret in self.secrets() for spelling in _spellings(secret)}
+        texts = {f"output {number}": text.encode() for number, text in enumerate(self._outputs)}
         for path in self.root.rglob("*"):
             if path.is_file() and not path.is_symlink() and path != self.key:
                 is_response = "responses" in path.parts and path.stat().st_mode & 0o777 == 0o600
                 if not is_response:
-                    texts.append(path.read_bytes())
-        leaked = {spelling for text in texts for spelling in spelled if spelling in text}
-        assert not {spelling for spelling in leaked if spelled[spelling] != allowed}
+                    texts[str(path)] = path.read_bytes()
+        assert [] == [name for name, text in texts.items() if any(spelling in text for spelling in spelled)]
 
     def forget_output(self) -> None:
         """Leave out what was printed so far, where a secret was asked for."""
