@@ -97,7 +97,7 @@ class Project:
         from reconciler.model.account import account_hash  # noqa: PLC0415 - a command pays only for what it uses
 
         ids = {name: self.sources.get(f"{name.variable_prefix}CLIENT_ID") for name in self.desired.targets}
-        return {name: account_hash(client_id) for name, client_id in ids.items() if client_id}
+        return {name: account_hash(client_id.strip()) for name, client_id in ids.items() if client_id}
 
     @cached_property
     def notes(self) -> Notes:

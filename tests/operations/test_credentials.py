@@ -10,6 +10,7 @@ import pytest
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
 from reconciler.operations.credentials import credentials_of
+from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import SECRETS_DIR, Sources
 
 if TYPE_CHECKING:
@@ -28,6 +29,18 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     credentials = credentials_of(TARGET, sources)
     assert ("client-1", "hunter2") == (credentials.client_id, credentials.client_secret.get_secret_value())
     assert "hunter2" not in repr(credentials) + str(credentials)
+
+
+def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
+    """The account that a target is bound to is that of the client id as it is sent."""
+    (tmp_path / "a.yaml").write_text(
+        f"targets: {{{TARGET}: {{auth_url: 'https://login.test', base_url: 'https://api.test'}}}}\n"
+    )
+    accounts = [
+        Project(Flags(config=str(tmp_path)), Sources({f"{PREFIX}CLIENT_ID": text}, tmp_path)).accounts()
+        for text in ("client-1", " client-1\n")
+    ]
+    assert accounts[0] == accounts[1]
 
 
 @pytest.mark.parametrize(
