@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.errors import Message, Refused
-from reconciler.reports.escaping import harmless_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from reconciler.cli.terminal import Terminal
 
 
 def in_actions() -> bool:
@@ -64,12 +60,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def print_foreign(terminal: Terminal, body: bytes) -> None:
-    """Print what the service sent: as it came for a program, escaped for a terminal and for the log of a runner."""
-    if not (sys.stdout.isatty() or in_actions()):
-        terminal.print(body)
-        return
-    lines = body.decode(errors="backslashreplace").splitlines()
-    terminal.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))

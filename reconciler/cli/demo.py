@@ -73,9 +73,11 @@ def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *w
         cwd=place,
         env=dict(environment),
         check=False,
-        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,  # nothing is asked
+        stdout=subprocess.PIPE if shown else None,
     )
-    text = done.stdout.decode()
-    invocation.terminal.print("\n".join(line for line in text.splitlines() if shown in line))
+    if shown:
+        lines = [line for line in done.stdout.decode().splitlines() if shown in line]
+        invocation.terminal.print("\n".join(lines))
     if done.returncode:
         raise ReconcilerError(Message("demo-failed", f"exited with {done.returncode}", f"reconciler {words[0]}"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -93,16 +92,6 @@ def _holds_password(place: str) -> bool:
         return urlsplit(place).password is not None or "password=" in place
     except ValueError:
         return True
-
-
-def columns(stream: TextIO) -> int:
-    """Return the width of a stream: COLUMNS, or that of its terminal; 80 if neither is known."""
-    with suppress(ValueError):
-        if (given := int(os.environ.get("COLUMNS", ""))) > 0:
-            return given
-    with suppress(ValueError, OSError):  # no terminal
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    return 80
 
 
 def _remember(context: click.Context, param: click.Parameter, value: Any) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.invocation import GLOBALS, Invocation, columns
+from reconciler.cli.invocation import GLOBALS, Invocation
+from reconciler.cli.streams import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -13,6 +12,7 @@ import click
 from reconciler import __version__
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.lazy import Group
+from reconciler.cli.streams import lead_nowhere, open_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,14 +141,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         try:
             stream.flush()
         except (OSError, ValueError):  # a failure at the interpreter's end would be its own exit code, 120
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            lead_nowhere(stream)
     os._exit(code)  # to free a large record object by object takes longer than to plan it
 
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Nothing else leaves, whatever happens."""
     invocation = Invocation()
-    _open_streams()
+    open_streams()
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
@@ -159,16 +159,6 @@ def run(args: Sequence[str] | None = None) -> int:
     except BaseException as problem:  # noqa: BLE001 - no traceback ever reaches a user
         return _explain(problem, invocation)
     return code if isinstance(code, int) else 0
-
-
-def _open_streams() -> None:
-    """Open what is closed: else the next file, a record perhaps, would get the number of a stream."""
-    sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
-    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:

@@ -29,8 +29,10 @@ def init(invocation: Invocation, complete: bool, **consent: object) -> None:
     from reconciler.record.statements import Begin  # noqa: PLC0415 - not for --help
 
     agreed = Consent(**consent)  # type: ignore[arg-type]
-    asks = has_terminal() and not (complete or agreed.yes or agreed.dry_run or agreed.expect_digest)
-    say(invocation, Begin(complete or (asks and says_yes(_COMPLETE))), agreed)
+    if has_terminal() and not (complete or agreed.yes or agreed.dry_run or agreed.expect_digest):
+        complete = says_yes(_COMPLETE)
+        agreed = Consent(yes=complete)  # who has said that need not say it twice
+    say(invocation, Begin(complete), agreed)
 
 
 @command("complete", "reconciler state complete --dry-run", "reconciler state complete --yes")

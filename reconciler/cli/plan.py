@@ -51,7 +51,8 @@ def plan(
     if out is not None:
         _save(out, render(plan_json(made)))
     saved = "" if out is None else str(out)
-    invocation.terminal.report(lambda: plan_document(made, warnings, saved), lambda: plan_json(made), form)
+    desired = project.desired.subscriptions.values() if form != "text" or invocation.terminal.is_verbose else ()
+    invocation.terminal.report(lambda: plan_document(made, warnings, saved, desired), lambda: plan_json(made), form)
     return code_of(verdict_of_plan(made, project.now())) if detailed_exitcode else 0
 
 

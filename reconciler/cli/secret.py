@@ -31,7 +31,7 @@ def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
     """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
-    from reconciler.cli.actions import mask, print_foreign  # noqa: PLC0415 - not for --help
+    from reconciler.cli.actions import mask  # noqa: PLC0415 - not for --help
     from reconciler.operations.responses import field_of  # noqa: PLC0415 - likewise
     from reconciler.operations.secrets import response_of, texts_in  # noqa: PLC0415 - likewise
 
@@ -39,9 +39,9 @@ def show(
     text = field_of(response.body, field) if field else ""
     mask([text] if field else [*texts_in(response.body), response.body.decode(errors="backslashreplace")])
     if field:
-        print_foreign(invocation.terminal, text.encode())
+        invocation.terminal.print_foreign(text.encode())
     else:
-        print_foreign(invocation.terminal, response.head + response.body if headers else response.body)
+        invocation.terminal.print_foreign(response.head + response.body if headers else response.body)
 
 
 @command("set", "reconciler secret set europe/staging/offers <secret.txt")

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 @click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The API.  [notification]")
 def token(invocation: Invocation, target: str, api: str) -> None:
     """Print an access token for one of the six APIs, from the cache while it lasts."""
-    from reconciler.cli.actions import mask, print_foreign  # noqa: PLC0415 - not for --help
+    from reconciler.cli.actions import mask  # noqa: PLC0415 - not for --help
 
     with _service(invocation, target) as service:
         text = service.token(api)
     mask([text])
-    print_foreign(invocation.terminal, text.encode())
+    invocation.terminal.print_foreign(text.encode())
 
 
 @command("create", "reconciler lead create -t europe/staging lead.json")
@@ -41,8 +41,7 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     FILE holds the lead as JSON; use - for standard input. It is sent once, and never repeated: if the answer is lost,
     the error says so.
     """
-    from reconciler.cli.actions import print_foreign  # noqa: PLC0415 - not for --help
-    from reconciler.model.outcome import Outcome  # noqa: PLC0415 - likewise
+    from reconciler.model.outcome import Outcome  # noqa: PLC0415 - not for --help
     from reconciler.service.api import lead_failure  # noqa: PLC0415 - likewise
 
     lead = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -69,7 +68,7 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     invocation.terminal.work_is_done()
     if answer.warning:
         invocation.terminal.warn(Message("lead-answer-cut", answer.warning, target))
-    print_foreign(invocation.terminal, answer.body)
+    invocation.terminal.print_foreign(answer.body)
 
 
 def _service(invocation: Invocation, name: str) -> Service:

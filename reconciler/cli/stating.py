@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from reconciler.errors import Message
     from reconciler.record.statements import Statement
 
+_SHOWN = 20
+"""How many facts are shown when it is asked whether to append them: a merge may append thousands."""
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 
@@ -38,13 +41,17 @@ def consent_options(function: F) -> F:
 
 def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     """Show what a statement would append, have it agreed to, and append it. Raises ReconcilerError."""
-    from reconciler.operations.statements import append, prepare, refuse_unexpected  # noqa: PLC0415 - not for --help
+    from msgspec.structs import replace  # noqa: PLC0415 - not for --help
+
+    from reconciler.operations.statements import append, prepare, refuse_unexpected  # noqa: PLC0415 - likewise
+    from reconciler.record.statements import CancelRemoval, RequestRemoval  # noqa: PLC0415 - likewise
+    from reconciler.reports.document import Commands, Todo  # noqa: PLC0415 - likewise
     from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
 
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if consent.dry_run:
-        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended."))
+        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.", None))
         return
     if consent.expect_digest:
         refuse_unexpected(proposal, consent.expect_digest)
@@ -54,9 +61,11 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     agree(invocation, proposal.shown, consent, weakens=proposal.weakens, digest=proposal.digest)
     outcome = append(project, statement, proposal)
     terminal.work_is_done()
-    terminal.show(
-        _document(outcome.messages, f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}.")
-    )
+    following = Todo("To see what is left to do, run", (("reconciler", "plan"),))
+    if isinstance(statement, RequestRemoval | CancelRemoval):
+        following = Todo("To see the message to the operator, run", (("reconciler", "removal", "list"),))
+    verdict = f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}."
+    terminal.show(replace(_document(outcome.messages, verdict), next=Commands((following,))))
 
 
 def agree(
@@ -79,10 +88,12 @@ def agree(
         raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", tuple(steps)))
 
 
-def _document(messages: Sequence[Message], verdict: str) -> Any:
-    from reconciler.reports.document import Document  # noqa: PLC0415 - not for --help
+def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:
+    from reconciler.reports.document import Changed, Document, Paragraph, Tone  # noqa: PLC0415 - not for --help
     from reconciler.reports.messages import alerts  # noqa: PLC0415 - likewise
 
     facts = [message for message in messages if message.name == "appends"]
     notices = [message for message in messages if message.name != "appends"]
-    return Document("statement", verdict, alerts=(*alerts(facts, "Append"), *alerts(notices, "Note")))
+    rows = [Changed("+", fact.where, fact.what, Tone.ADDED) for fact in facts[:limit]]
+    more = [Paragraph(f"  and {len(facts) - len(rows)} more: --dry-run shows all")] if len(facts) > len(rows) else []
+    return Document("statement", verdict, alerts=(*rows, *more), body=alerts(notices, "Note"))

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 from msgspec.structs import replace
 
-from reconciler.cli.invocation import columns
+from reconciler.cli.streams import columns, lead_nowhere, write_whole
 from reconciler.errors import Message, ReconcilerError
 from reconciler.reports import terminal as text_of
+from reconciler.reports.escaping import harmless_line
 from reconciler.reports.messages import messages_document, sentence
 
 if TYPE_CHECKING:
@@ -80,16 +81,26 @@ class Terminal:
         """Print text to stdout as it is, ended by a newline. Raises ReconcilerError if it cannot be written."""
         data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
         try:
-            _write(data if data.endswith(b"\n") else data + b"\n")
+            write_whole(data if data.endswith(b"\n") else data + b"\n")
         except BrokenPipeError:
-            _lead_nowhere(sys.stdout)
+            lead_nowhere(sys.stdout)
             self.reader_has_left = True
         except OSError as problem:
-            _lead_nowhere(sys.stdout)
+            lead_nowhere(sys.stdout)
             message = Message("stdout-unwritable", f"cannot write: {problem.strerror}", "standard output")
             if not self._is_done:
                 raise ReconcilerError(message) from None
             self.warn(replace(message, what=f"{message.what}; the command itself succeeded"))
+
+    def print_foreign(self, body: bytes) -> None:
+        """Print what the service sent: as it came for a program, escaped for a terminal and for the log of a runner."""
+        from reconciler.cli.actions import in_actions  # noqa: PLC0415 - a command pays only for what it uses
+
+        if not (sys.stdout.isatty() or in_actions()):
+            self.print(body)
+            return
+        lines = body.decode(errors="backslashreplace").splitlines()
+        self.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))
 
     def work_is_done(self) -> None:
         """From now on a result that cannot be printed is no failure: a second run would do the work again."""
@@ -151,15 +162,3 @@ def _of_run(document: Document) -> Document:
     from reconciler.cli.actions import run_facts  # noqa: PLC0415 - only for a document
 
     return replace(document, facts=(*document.facts, *run_facts()))
-
-
-def _write(data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:  # with PYTHONUNBUFFERED a write may take a part only
-        rest = rest[sys.stdout.buffer.write(rest) :]
-    sys.stdout.buffer.flush()
-
-
-def _lead_nowhere(stream: TextIO) -> None:
-    """Send what is still buffered nowhere: it would fail once more at the end, and change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
