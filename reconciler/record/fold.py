@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.record.chain import Line
-    from reconciler.record.facts import Fact, FactOfRecord, What
+    from reconciler.record.facts import Fact, FactOfRecord, Scalar, What
 
 LATE_DELIVERY = timedelta(seconds=45)
 """How long after its removal a subscription may still deliver: three retries, 15 s apart (service description, 8)."""
@@ -50,9 +50,11 @@ _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outco
 
 
 class _Group:
-    """The facts of one attempt by kind, those that a later one may name with their ids."""
+    """The facts of one attempt by kind, with ids where a later one may name them; the first, and the last time."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Sequence[Line]) -> None:  # noqa: C901 - one case for each kind of fact
+        self.first: Fact = lines[0].fact
+        self.at = self.first.at
         self.answers: list[Answered] = []
         self.exists: list[Exists] = []
         self.absent: list[Absent] = []
@@ -76,6 +78,9 @@ class _Group:
                     self.confirmed[line.id] = fact
                 case SecretSet() as fact:
                     self.secrets.append((fact.at, fact.secret))
+        for line in lines[1:]:
+            self.first = min(self.first, line.fact, key=_earliest)
+            self.at = max(self.at, line.fact.at)
         if len(self.answers) > 1:
             self.answers.sort(key=_rank)
 
@@ -238,59 +243,55 @@ def _decide(
     group = _Group(lines)
     template = what.template or what.url
     heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
-    received = max(heard.values(), default="")
     answer = group.answers[-1] if group.answers else None
-    removal, asked = _removal(group, what, heard)
-    gone = removal["removed_codes"]
-    codes = tuple(code for code in what.codes if code not in gone) if gone else what.codes
-    first = min((line.fact for line in lines), key=_earliest)
-    return Attempt(
-        id=attempt,
-        address=Address(addresses[0][0] if addresses else what.address),
-        codes=codes,
-        url=what.url,
-        template=template,
-        base_url=what.base_url,
-        status=_status(group, answer, codes, asked, is_proven=bool(received)),
-        since=first.at,
-        at=max(line.fact.at for line in lines),
-        by=first.by,
-        account=what.account,
-        action=what.action,
-        send_by=what.send_by,
-        settled_by=what.settled_by,
-        outcome=answer.outcome if answer else None,
-        http_status=answer.status if answer else None,
-        date=answer.date if answer else None,
-        detail=answer.detail if answer else None,
-        fields=answer.fields if answer else _NO_FIELDS,
-        exists=_said(group.exists) if group.exists else None,
-        absent=_said(group.absent) if group.absent else None,
-        beside=tuple(sorted({other for fact in group.exists for other in fact.beside})) if group.exists else (),
-        requested_codes=tuple(code for code in codes if code in asked) if asked else (),
-        received=received,
-        supersedes=what.supersedes,
-        retries=retries,
-        other_addresses=tuple(Address(address) for address, _ in addresses[1:]) if addresses else (),
-        renames=tuple(fact_id for _, fact_id in addresses) if addresses else (),
-        responses=tuple(dict.fromkeys(fact.response for fact in group.answers if fact.response)) if answer else (),
-        secrets=tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets))) if group.secrets else (),
-        **removal,
+    asked, codes, more = _removal(group, what, heard)
+    if heard:
+        more["received"] = max(heard.values())
+    if group.exists:
+        more["exists"] = _said(group.exists)
+        more["beside"] = tuple(sorted({other for fact in group.exists for other in fact.beside}))
+    if group.absent:
+        more["absent"] = _said(group.absent)
+    if what.supersedes:
+        more |= {"supersedes": what.supersedes, "retries": retries}
+    if addresses:
+        more["other_addresses"] = tuple(Address(address) for address, _ in addresses[1:])
+        more["renames"] = tuple(fact_id for _, fact_id in addresses)
+    if answer is not None:
+        more["responses"] = tuple(dict.fromkeys(fact.response for fact in group.answers if fact.response))
+    if group.secrets:
+        more["secrets"] = tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets)))
+    return Attempt(  # by position: of a long record this takes as long as everything else, and with keywords six times
+        attempt,
+        Address(addresses[0][0] if addresses else what.address),
+        codes,
+        what.url,
+        template,
+        what.base_url,
+        _status(group, answer, codes, asked, is_proven=bool(heard)),
+        group.first.at,
+        group.at,
+        group.first.by,
+        what.account,
+        what.action,
+        what.send_by,
+        what.settled_by,
+        *((answer.outcome, answer.status, answer.date, answer.detail, answer.fields) if answer else _UNANSWERED),
+        **more,
     )
 
 
-_NO_FIELDS: dict[str, Any] = {}
-_UNTOUCHED: dict[str, Any] = {"removed_codes": ()}
+_UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
-def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[dict[str, Any], set[str]]:
-    """Return the fields of an attempt about its removal, and the codes that are asked for.
+def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
+    """Return the codes whose removal is requested, those that are delivered, and the fields of an attempt about that.
 
     A confirmation ends the codes that it names and the earlier requests for them. What stays is heard as before: only
     what was removed, or is not its own, disproves it.
     """
     if not (group.requests or group.confirmed or group.cancels):
-        return _UNTOUCHED, set()
+        return set(), what.codes, {}
     confirmed = group.confirmed.values()
     ended = {code: fact.at for fact in sorted(confirmed, key=lambda fact: fact.at) for code in fact.codes}
     staying = set(what.codes).difference(ended)
@@ -302,18 +303,24 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[dict[
     asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
     open_requests = [requests[found] for found, codes in asked.items() if codes]
     said = max(confirmed, key=_earliest, default=None)
-    return {
-        "removed": Said(said.at, said.by) if said else None,
-        "removed_codes": tuple(
-            sorted({code for found, fact in group.confirmed.items() if found not in disproved for code in fact.codes})
-        ),
-        "confirmations": tuple(sorted(group.confirmed)),
-        "revived": any(last > _later(fact.at) for fact in confirmed),
-        "requests": tuple(sorted(found for found, codes in asked.items() if codes)),
-        "requested": max((fact.at for fact in open_requests), default=""),
-        "by_plan": bool(open_requests) and all(fact.by_plan for fact in open_requests),
-        "cancelled": max((fact.at for fact in group.cancels), default=""),
-    }, set().union(*asked.values())
+    gone = {code for found, fact in group.confirmed.items() if found not in disproved for code in fact.codes}
+    requested = set().union(*asked.values())
+    codes = tuple(code for code in what.codes if code not in gone)
+    return (
+        requested,
+        codes,
+        {
+            "removed": Said(said.at, said.by) if said else None,
+            "removed_codes": tuple(sorted(gone)),
+            "confirmations": tuple(sorted(group.confirmed)),
+            "revived": any(last > _later(fact.at) for fact in confirmed),
+            "requests": tuple(sorted(found for found, left in asked.items() if left)),
+            "requested_codes": tuple(code for code in codes if code in requested),
+            "requested": max((fact.at for fact in open_requests), default=""),
+            "by_plan": bool(open_requests) and all(fact.by_plan for fact in open_requests),
+            "cancelled": max((fact.at for fact in group.cancels), default=""),
+        },
+    )
 
 
 def _status(
@@ -326,7 +333,7 @@ def _status(
         return Status.GONE
     if not exists:
         return Status.UNKNOWN if answer is not None else Status.PENDING
-    return Status.AWAITING_REMOVAL if asked.issuperset(codes) else Status.LIVE
+    return Status.AWAITING_REMOVAL if asked and asked.issuperset(codes) else Status.LIVE
 
 
 def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
