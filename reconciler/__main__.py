@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 
-_COLLECTOR_THRESHOLD = 100_000
+_COLLECTOR_THRESHOLD = 200_000
 """Objects between two searches for garbage. By default they are 700, and to search what was loaded, a large
 configuration and a long journal takes longer than to plan: next to nothing of it is garbage. With a bound, a long run
 stays bounded too."""

@@ -36,7 +36,9 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
     supersedes: tuple[str, ...] = ()
 
 
-class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"):
+class Fact(
+    Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
+):
     """A fact. `at` is when it was appended first (UTC, ISO 8601 with a Z), `by` who did.
 
     `origin` is the id of a fact that a merge brought here from another history, "" for one that was appended here.

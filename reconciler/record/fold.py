@@ -249,7 +249,8 @@ def _decide(
         more["received"] = max(heard.values())
     if group.exists:
         more["exists"] = _said(group.exists)
-        more["beside"] = tuple(sorted({other for fact in group.exists for other in fact.beside}))
+        if beside := {other for fact in group.exists for other in fact.beside}:
+            more["beside"] = tuple(sorted(beside))
     if group.absent:
         more["absent"] = _said(group.absent)
     if what.supersedes:

@@ -84,8 +84,10 @@ class Journal:
         stored = self.store.read()
         if stored.data is None:
             return None
-        lines = chain.parse(stored.data, self.place)
-        reading = self._judged(lines, stored.second, notes, torn=len(stored.data) - len(chain.complete(stored.data)))
+        lines, second = chain.parse(stored.data, self.place), stored.second
+        torn = len(stored.data) - stored.data.rfind(b"\n") - 1
+        del stored  # its bytes are as many as what comes of them
+        reading = self._judged(lines, second, notes, torn)
         self._note(reading)
         return reading
 
