@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 _CONFIG = """\
 targets:
-  europe/staging: {{auth_url: https://login.example, base_url: https://api.example}}
+  europe/staging: {{auth_url: {AUTH_URL}, base_url: {BASE_URL}, audience_base: {AUDIENCE_BASE}}}
 subscriptions:
   "*/*":
     offers: {{eventCodes: [ONB10011], webhookUrl: "{endpoint}/offers/{{attempt}}"}}
     applications: {{eventCodes: [LOA10013, ONB10001], webhookUrl: "{endpoint}/applications"}}
 """
+_URLS = ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
 
 
 @command("demo", "reconciler demo")
@@ -44,15 +45,18 @@ def demo(invocation: Invocation) -> None:
             Listening(0, captured, place) as endpoint,
         ):
             (place / "config").mkdir()
-            (place / "config" / "demo.yaml").write_text(_CONFIG.format(endpoint=endpoint.url), encoding="utf-8")
-            environment = _environment(place, dict(sandbox.variables()))
-            _run(invocation, place, environment, "state", "init", "--complete", "--yes", "-q")
+            variables = dict(sandbox.variables())
+            urls = {field: variables.pop(f"RECONCILER_EUROPE_STAGING_{field}") for field in _URLS}
+            config = _CONFIG.format(endpoint=endpoint.url, **urls)
+            (place / "config" / "demo.yaml").write_text(config, encoding="utf-8")
+            environment = _environment(place, variables)
+            _run(invocation, place, environment, "state", "init", "--complete", "--yes", "-q", shown="appended")
             _run(invocation, place, environment, "plan")
             _run(invocation, place, environment, "apply", "--auto-approve", "-q", shown="Applied")
             _run(invocation, place, environment, "sandbox", "trigger", "ONB10011")
             sandbox.wait_idle(10)
-            _run(invocation, place, environment, "state", "observe", captured.name, "-q")
-            _run(invocation, place, environment, "status", shown="europe/staging/")
+            _run(invocation, place, environment, "state", "observe", captured.name, "-q", shown="appended")
+            _run(invocation, place, environment, "status")
             _run(invocation, place, environment, "plan")
     invocation.terminal.print("\nNothing of this is left. To begin a project of your own: reconciler init")
 

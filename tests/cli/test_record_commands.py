@@ -28,7 +28,7 @@ def statuses(project: CommandLine) -> dict[str, str]:
 def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     """Creates wait until someone has said that what exists is recorded."""
     begun = project.fine("state", "init")
-    assert "add to config/: record: " in begun.out
+    assert "Add to config/: record: " in begun.out
     assert "reconciler state complete" in project.fine("plan").out
     project.fine("state", "complete", "--yes")
     assert "Plan: 2 to create" in project.fine("plan").out
@@ -40,7 +40,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     refused = project("state", "complete")
     assert (refused.code, refused.out) == (1, "")
     assert "--yes" in refused.err
-    assert "Append: " in refused.err
+    assert "losses end: " in refused.err
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     assert project("state", "complete", "--expect-digest", "sha256:other").code == 1

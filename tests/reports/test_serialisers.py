@@ -7,7 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.plan_values import OFFERS, change, nasty, plan, plans
 
 from reconciler.errors import Message, Step
@@ -60,6 +60,7 @@ def commands_of(document: Document) -> list[str]:
     return [command_line(command) for todo in todos for command in todo.commands]
 
 
+@settings(deadline=None)
 @given(plans())
 def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -> None:
     """Each change, the verdict with its counts, and each command are in the text, the Markdown and the page."""
@@ -85,6 +86,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
         assert f">{command}</code>" in page
 
 
+@settings(deadline=None)
 @given(plans())
 def test_nothing_from_elsewhere_controls_a_terminal_or_a_runner(drawn: Plan) -> None:
     """No format has a control character, a character that reverses the direction, or a command of a runner."""
