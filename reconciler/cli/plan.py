@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,29 +38,35 @@ def plan(
     Needs no credentials and does not call the service; the record is read afresh. Signs: + create, ~ extend, ± replace,
     ↺ restore, - remove, » retry, ! blocked.
     """
-    from reconciler.operations.apply import plaintext_refusal  # noqa: PLC0415 - not for --help
-    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan import make_plan, plaintext_refusal  # noqa: PLC0415 - not for --help
     from reconciler.planning.verdict import verdict_of_plan  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import plan_json, render  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
     project = invocation.project
     made = make_plan(project, patterns, allow_empty=allow_empty).plan
     refusal = plaintext_refusal(project, made)
     warnings = [*project.desired.warnings, *([refusal] if refusal else [])]
+
+    def values() -> dict[str, Any]:
+        from reconciler.reports.json import plan_json  # noqa: PLC0415 - not for text
+
+        return plan_json(made)
+
     if out is not None:
-        _save(out, render(plan_json(made)))
+        _save(out, values())
     saved = "" if out is None else str(out)
     desired = project.desired.subscriptions.values() if form != "text" or invocation.terminal.is_verbose else ()
-    invocation.terminal.report(lambda: plan_document(made, warnings, saved, desired), lambda: plan_json(made), form)
+    invocation.terminal.report(lambda: plan_document(made, warnings, saved, desired), values, form)
     return code_of(verdict_of_plan(made, project.now())) if detailed_exitcode else 0
 
 
-def _save(file: Path, text: str) -> None:
+def _save(file: Path, values: dict[str, Any]) -> None:
     """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
     from reconciler.disk.durable import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
+    from reconciler.reports.json import render  # noqa: PLC0415 - likewise
 
+    text = render(values)
     try:
         if file.exists() and not file.is_file():
             file.write_text(text, encoding="utf-8")  # a pipe or a device

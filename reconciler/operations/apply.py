@@ -18,7 +18,7 @@ from reconciler.model.plan import SENDS
 from reconciler.model.result import Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.interrupts import interrupts
-from reconciler.operations.plan import replan
+from reconciler.operations.plan import plaintext_refusal, replan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,30 +38,9 @@ _PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
 _ADDRESSES = ("base_url", "auth_url", "audience_base")
 
 
-def creates(plan: Plan) -> int:
-    """Count the create calls that a plan makes."""
-    return sum(change.action in SENDS for change in plan.changes)
-
-
-def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
-    """Return why responses of the creates in a plan cannot be kept here, None if they can.
-
-    Without recipients they are kept in files of this machine: the disk of a CI runner is lost with the job, and a
-    record elsewhere is read where those files are not.
-    """
-    if plan.recipients or not creates(plan) or not (project.in_ci or project.store.path is None):
-        return None
-    steps = (
-        Step("encrypt them: add `recipients` to config/", ("reconciler", "init", "--age-key")),
-        Step("or allow unencrypted responses on this disk", ("reconciler", "apply", "--allow-plaintext-responses")),
-    )
-    what = "create responses, which may hold the only copy of a secret, would be kept unencrypted on this machine"
-    return Message("plaintext-responses", what, "recipients", steps)
-
-
 def refuse_too_many(plan: Plan, most: int | None) -> None:
     """Raise Refused if a plan makes more creates than `most`."""
-    count = creates(plan)
+    count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
         what = f"the plan makes {count} creates, at most {most} are allowed; nothing was sent"
         raise Refused(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError, Struct
 
 from reconciler.errors import Message, Refused, SettingsError, Step
+from reconciler.model.plan import SENDS
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan
 
@@ -62,6 +63,24 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
         accounts=project.accounts(),
         allow_empty=allow_empty,
     )
+
+
+def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
+    """Return why responses of the creates in a plan cannot be kept here, None if they can.
+
+    Without recipients they are kept in files of this machine: the disk of a CI runner is lost with the job, and a
+    record elsewhere is read where those files are not.
+    """
+    if plan.recipients or not (project.in_ci or project.store.path is None):
+        return None
+    if not any(change.action in SENDS for change in plan.changes):
+        return None
+    steps = (
+        Step("encrypt them: add `recipients` to config/", ("reconciler", "init", "--age-key")),
+        Step("or allow unencrypted responses on this disk", ("reconciler", "apply", "--allow-plaintext-responses")),
+    )
+    what = "create responses, which may hold the only copy of a secret, would be kept unencrypted on this machine"
+    return Message("plaintext-responses", what, "recipients", steps)
 
 
 def load_plan(file: Path) -> SavedPlan:
